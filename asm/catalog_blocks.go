@@ -74,12 +74,12 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 		Close:  Closeness{Exact: true},
 		Blocks: l,
 		On: []On{
-			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}, Body: kernel.BlocksX86(l, kernel.DotQuads)},
-			{Tier: "AVX512", Body: kernel.BlocksX86(l, kernel.DotPairs)},
-			{Tier: "AVX2", Needs: []arch.Feature{arch.AVXVNNI, arch.F16C}, Body: kernel.BlocksX86(l, kernel.DotQuads)},
-			{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}, Body: kernel.BlocksX86(l, kernel.DotPairs)},
-			{Tier: "NEON", Needs: []arch.Feature{arch.DotProd}, Body: kernel.BlocksNEON(l, kernel.NEONQuads)},
-			{Tier: "NEON", Body: kernel.BlocksNEON(l, kernel.NEONWords)},
+			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}, Body: kernel.Blocks(l, kernel.BlockQuads)},
+			{Tier: "AVX512", Body: kernel.Blocks(l, kernel.BlockPairs)},
+			{Tier: "AVX2", Needs: []arch.Feature{arch.AVXVNNI, arch.F16C}, Body: kernel.Blocks(l, kernel.BlockQuads)},
+			{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}, Body: kernel.Blocks(l, kernel.BlockPairs)},
+			{Tier: "NEON", Needs: []arch.Feature{arch.DotProd}, Body: kernel.Blocks(l, kernel.BlockQuads)},
+			{Tier: "NEON", Body: kernel.Blocks(l, kernel.BlockWords)},
 		},
 	}
 }

@@ -65,7 +65,7 @@ var int8Kernels = []Kernel{
 			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}},
 			{Tier: "AVX2", Needs: []arch.Feature{arch.AVXVNNI}},
 		},
-		Body: kernel.Int8PanelX86(kernel.DotQuads),
+		Body: kernel.Int8Panel(kernel.Quads),
 	},
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Pairs",
@@ -73,7 +73,7 @@ var int8Kernels = []Kernel{
 		Params: int8Params(Int16, Int8, nil),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:   kernel.Int8PanelX86(kernel.DotPairs),
+		Body:   kernel.Int8Panel(kernel.Pairs),
 	},
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "int8Winograd",
@@ -89,7 +89,7 @@ var int8Kernels = []Kernel{
 		Params: winogradParams(),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX2"}},
-		Body:   kernel.Int8WinogradX86(),
+		Body:   kernel.Int8Winograd,
 	},
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradRows",
@@ -103,7 +103,7 @@ var int8Kernels = []Kernel{
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
-		Body:  kernel.WinogradRowsX86(),
+		Body:  kernel.WinogradRows,
 	},
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradColumns",
@@ -117,23 +117,23 @@ var int8Kernels = []Kernel{
 		},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX2"}},
-		Body:  kernel.WinogradColumnsX86(),
+		Body:  kernel.WinogradColumns,
 	},
 	{
-		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Octets",
+		File: "int8", Source: "gemm_int8.go", Name: "int8Octets",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/8*8*nr+8*j+p%8]"),
 		Params: int8Params(Int8, Int8, nil),
 		Close:  Closeness{Exact: true},
-		On:     []On{{Tier: "NEON", Needs: []arch.Feature{arch.I8MM}, Body: kernel.Int8PanelNEON(kernel.NEONOctets)}},
+		On:     []On{{Tier: "NEON", Needs: []arch.Feature{arch.I8MM}, Body: kernel.Int8Panel(kernel.Octets)}},
 	},
 	{
-		File: "int8", Source: "gemm_int8_neon.go", Name: "int8Dots",
+		File: "int8", Source: "gemm_int8.go", Name: "int8Dots",
 		Doc:    int8Doc("0", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
 		Params: int8Params(Int8, Int8, nil),
 		Close:  Closeness{Exact: true},
 		On: []On{
-			{Tier: "NEON", Needs: []arch.Feature{arch.DotProd}, Body: kernel.Int8PanelNEON(kernel.NEONQuads)},
-			{Tier: "NEON", Body: kernel.Int8PanelNEON(kernel.NEONWords)},
+			{Tier: "NEON", Needs: []arch.Feature{arch.DotProd}, Body: kernel.Int8Panel(kernel.Quads)},
+			{Tier: "NEON", Body: kernel.Int8Panel(kernel.Words)},
 		},
 	},
 }

@@ -28,6 +28,7 @@ var AVX512 = Tier{
 	Distrusted: bochs,
 	Gemm:       Tile{MR: 14, NR: 32}, Strip: 16,
 	Blocking: Blocking{Held: 8, ValueRows: 4, GemvRows: 8, DotRows: 6, SoftmaxRows: 4},
+	Integers: Integers{Rows: 12, FetchC: true, FetchAhead: true},
 }
 
 // AVX2 is the bundle of AVX2 and FMA, with vectors of 256 bits.
@@ -40,6 +41,7 @@ var AVX2 = Tier{
 	Distrusted: bochs,
 	Gemm:       Tile{MR: 6, NR: 16}, Strip: 8,
 	Blocking: Blocking{Held: 4, ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 2},
+	Integers: Integers{Rows: 6, FetchNext: true},
 }
 
 // The features that implementations for amd64 may need.

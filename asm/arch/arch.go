@@ -16,6 +16,8 @@ type Tier struct {
 	Masks Masks // how some lanes of a vector are named
 	// Embedded is set where an operand in memory may be one element for every lane.
 	Embedded bool
+	// ByLane is set where instructions multiply with one lane of a vector, so that nothing is broadcast.
+	ByLane bool
 	// Prefetches is set where the kernels fetch what they need next.
 	Prefetches bool
 
@@ -38,6 +40,7 @@ type Tier struct {
 	Gemm     Tile
 	Strip    int // columns of the narrowest tile of gemmPanel
 	Blocking Blocking
+	Integers Integers
 }
 
 // Masks is how a machine names some of the lanes of a vector.
@@ -80,6 +83,15 @@ type Blocking struct {
 	SoftmaxRows int
 }
 
+// Integers is how products of integers are tiled and fetched.
+type Integers struct {
+	// Rows is the height of the tiles of int8 products.
+	Rows int
+	// FetchC is set where tiles fetch their rows of C at the beginning, FetchNext where they fetch what B
+	// goes on with after the panel, and FetchAhead where those of one row fetch what is ahead in B.
+	FetchC, FetchNext, FetchAhead bool
+}
+
 // Feature is an extension that a processor of a tier may or may not have.
 type Feature struct {
 	Name   string // the constant of package simd
@@ -103,6 +115,8 @@ func (t Tier) Check() error {
 		return fmt.Errorf("arch: tier %s: State %q: package simd does not ask the system for that", t.Name, t.State)
 	case min(t.Blocking.Held, t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
 		return fmt.Errorf("arch: tier %s: Blocking %+v has a zero", t.Name, t.Blocking)
+	case t.Integers.Rows < 1:
+		return fmt.Errorf("arch: tier %s: Integers has no rows", t.Name)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ func TestCheck(t *testing.T) {
 		{"do not go together", func(t *Tier) { t.Gemm.NR++ }},
 		{"no registers", func(t *Tier) { t.Vectors = nil }},
 		{"does not ask the system", func(t *Tier) { t.State = "bits 17 and 18 of XCR0" }},
+		{"has no rows", func(t *Tier) { t.Integers.Rows = 0 }},
 		{"has a zero", func(t *Tier) { t.Blocking.GemvRows = 0 }},
 	} {
 		tier := AVX2

@@ -5,12 +5,13 @@ package arch
 // NEON is Advanced SIMD, which every arm64 that Go runs on has.
 var NEON = Tier{
 	Name: "NEON", File: "neon", GOARCH: "arm64",
-	Width: 4, Masks: NoMasks,
+	Width: 4, Masks: NoMasks, ByLane: true,
 	General: upTo(27, 16, 17, 18), Vectors: upTo(32),
 	Reserved: "R16 and R17 belong to the linker's veneers, R18 to the platform, R27 to the assembler; R28 is g, R29 and R30 are the frame pointer and the link register",
 	State:    Always,
 	Gemm:     Tile{MR: 6, NR: 16}, Strip: 1,
 	Blocking: Blocking{Held: 4, ValueRows: 2, GemvRows: 4, DotRows: 3, SoftmaxRows: 4},
+	Integers: Integers{Rows: 6},
 }
 
 // The features that implementations for arm64 may need.

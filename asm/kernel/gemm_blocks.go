@@ -3,12 +3,10 @@ package kernel
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
-
 	"github.com/avoformer/avoformer/asm/vec"
-	"github.com/avoformer/avoformer/asm/vec/x86"
 )
+
+// The products of integers with weights in blocks, as files of GGUF have them.
 
 // WeightBlock is how many elements of a column a unit of weights in blocks has, and a block
 // without groups.
@@ -23,9 +21,6 @@ type BlockLayout struct {
 	Scales   bool // groups have scales beside the block's
 	Least    bool // and minima
 }
-
-// columns is how many there are, given the bytes of a vector.
-func columns(width int) int { return int8Vectors * width / 4 }
 
 // Head is the bytes of a column before the units.
 func (l BlockLayout) Head() int {
@@ -55,223 +50,325 @@ func (l BlockLayout) Bytes() int { return l.Head() + l.Elements/WeightBlock*l.Un
 // groupBytes is the bytes of a column that are a group's weights.
 func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
 
-// BlocksX86 emits the micro-kernel of products with weights in blocks: tiles of rows and two
-// vectors of columns. The integer sums of a group stay in registers, and so do those of floats,
-// where there are enough, and otherwise in C.
-func BlocksX86(l BlockLayout, dot Int8Dot) func(vec.Machine) {
-	return Only(func(x *x86.Machine) {
-		g := &blocksX86{int8X86: newInt8X86(x, DotQuads), BlockLayout: l, pairs: dot == DotPairs}
+// Blocks is the micro-kernel of products with weights in blocks. The totals of a tile are in
+// registers where there are enough, and otherwise in C.
+func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
+	return Only(func(m vec.Tiler) {
+		d := dot(l)
+		g := &blockTile{intTile: newIntTile(m, d, 0), BlockLayout: l, dot: d}
+		if g.atOnce = g.vectors; m.Tier().ByLane {
+			g.atOnce = 1
+		}
+		g.inRegisters = len(m.Tier().Vectors) > 16 && !m.Tier().ByLane
 		g.constants()
-		g.begin()
-		g.rows(g.tallest(), g.tile)
+		g.panel(d.blockRows(g), g.tile)
 	})
 }
 
-type blocksX86 struct {
-	int8X86
+// blockDot is a way to multiply weights in blocks.
+type blockDot interface {
+	intDot
+	// blockRows is how many rows of a tile the registers suffice for.
+	blockRows(g *blockTile) int
+	// pair multiplies lanes j[0] and j[1] of each row with some vectors of columns, from v on. What second
+	// gives comes of the registers of the first, perhaps.
+	pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V, second func() []vec.V)
+	// flush ends the products of a pair or more before their sums could overflow.
+	flush(t *intTile)
+	// halves reports whether weights of 8 bits are taken as two of 4, and signed whether as bytes with a sign.
+	halves() bool
+	signed(t *intTile) bool
+	// starts reports whether sums can begin with what is taken off.
+	starts(t *intTile) bool
+}
+
+// blockTile is a tile of a product with weights in blocks.
+type blockTile struct {
+	*intTile
 	BlockLayout
-	pairs     bool             // VPMADDUBSW makes words of pairs, for want of VPDPBUSD
-	low, high reg.VecVirtual   // masks of the lower 4 bits of all bytes, and of the 2 above
-	words     [2]blockWords    // sums of words: of the weights, or of their lower and upper 4 bits
-	at        blocksAt         // what is in turn
-	ofColumns [2]columnFactors // scales, and minima
+	dot blockDot
+
+	atOnce          int   // vectors of columns whose weights are taken at once; one stays in registers, both halves of it
+	low, high, flip vec.V // the lower 4 bits of all bytes, the 2 above, and the highest
+
+	// What is in turn: the rows of A, the block and its unit, the scales of the rows and how far what their
+	// sums start with lies from them, and where that is.
+	a          vec.Lanes
+	head, unit vec.Ptr
+	unitAt     int
+	scale      vec.Ptr
+	start      vec.Int
+	startAt    vec.Ptr
+	sums       [][]vec.V
 }
 
-// blockWords is sums of words of a tile, nil where there are none yet.
-type blockWords [][int8Vectors]reg.VecVirtual
-
-// columnFactors is a vector for the columns, with an element for each.
-type columnFactors = [int8Vectors]reg.VecVirtual
-
-// blocksAt is the place in A, B and the scales.
-type blocksAt struct {
-	a     func(i, disp int) operand.Mem
-	head  reg.Register // of the block
-	unit  operand.Mem  // and its unit
-	scale reg.Register
-	start reg.Register // how far what a group of a row starts with lies from its scale
-}
-
-// tallest is how many rows the registers suffice for.
-func (g *blocksX86) tallest() int {
-	switch {
-	case !g.pairs && g.inMemory && (g.Least || g.Bits == 6):
-		return 4
-	case !g.pairs && g.inMemory && g.Bits == 4:
-		return 5
-	case !g.pairs:
-		return Int8Rows
-	case g.inMemory && g.Bits > 4:
-		return 2
-	}
-	return 4
-}
-
-func (g *blocksX86) constants() {
-	if g.Bits != 8 || g.pairs {
-		g.low = g.Constant(0x0f0f0f0f)
+func (g *blockTile) constants() {
+	if g.Bits < 8 || g.dot.halves() {
+		g.low = g.Splat(0x0f0f0f0f)
 	}
 	if g.Bits == 6 {
-		g.high = g.Constant(0x30303030)
+		g.high = g.Splat(0x30303030)
+	}
+	if g.Bits == 8 && g.dot.signed(g.intTile) {
+		g.flip = g.Splat(0x80808080)
 	}
 }
 
 // tile emits a tile.
-func (g *blocksX86) tile(label func(string) string) {
-	a, bases := g.rowsOfA()
-	b, k, scale, start := g.Load64("b_base"), g.Load64("k"), g.GP64(), g.Load64(g.startParam()+"_base")
-	g.MOVQ(g.scale, scale)
-	g.SUBQ(g.Load64("scale_base"), start)
-	g.at = blocksAt{a: a, head: b, scale: scale, start: start}
+func (g *blockTile) tile() {
+	g.a = g.rowsOfA()
+	nr := g.Tier().Gemm.NR
+	k := vec.Int{}
+	g.head, k = g.SlicePtr("b"), g.IntParam("k")
+	g.scale = g.intTile.scale.Ptr()
+	g.start = vec.Int(g.SlicePtr(g.startParam()))
+	g.SubtractInt(g.start, vec.Int(g.SlicePtr("scale")))
 	g.startAhead()
-	perColumn, units := columns(g.width), g.Elements/WeightBlock
-	unitBytes := g.Unit() * perColumn
 
-	g.Label(label("block"))
-	g.fetchAhead(label("begun"), operand.Mem{Base: b}, g.Head()*perColumn)
-	g.at.unit = operand.Mem{Base: b, Disp: g.Head() * perColumn}
-	left := k
-	if units > 1 {
-		g.Context.Comment("a block has some of the k elements")
-		unit, size := g.GP64(), g.GP64()
-		g.LEAQ(g.at.unit, unit)
-		g.at.unit = operand.Mem{Base: unit}
-		left = g.GP64()
-		g.MOVQ(operand.U32(g.Elements), size)
-		g.MOVQ(k, left)
-		g.CMPQ(k, size)
-		g.CMOVQGT(size, left)
-		g.SUBQ(left, k)
-		g.Label(label("unit"))
-	}
-	groups, lines := WeightBlock/g.Group, (unitBytes+cacheLine-1)/cacheLine
-	for i := range groups {
-		first, next := i*lines/groups, (i+1)*lines/groups
-		g.fetchAhead(label(fmt.Sprint("group", i)), g.at.unit.Offset(first*cacheLine), (next-first)*cacheLine)
-		g.group(i)
-		g.LEAQ(operand.Mem{Base: scale, Index: g.Load64("ldscale"), Scale: 4}, scale)
-	}
-	for _, r := range bases {
-		g.ADDQ(x86.Imm(WeightBlock), r)
-	}
-	if units > 1 {
-		g.ADDQ(x86.Imm(unitBytes), g.at.unit.Base)
-		g.SUBQ(x86.Imm(WeightBlock), left)
-		g.JNZ(operand.LabelRef(label("unit")))
-		g.MOVQ(g.at.unit.Base, b)
-		g.TESTQ(k, k)
+	g.Label(g.label("block"))
+	g.fetchAhead(g.label("begun"), g.head, 0, g.Head()*nr)
+	if g.Elements == WeightBlock {
+		g.unit, g.unitAt = g.head, g.Head()*nr
+		g.groups()
+		g.Bump(g.head, g.Bytes()*nr)
+		g.CountDown(k, WeightBlock, g.label("block"))
 	} else {
-		g.ADDQ(x86.Imm(g.Bytes()*perColumn), b)
-		g.SUBQ(x86.Imm(WeightBlock), k)
+		g.Comment("a block has some of the k elements")
+		g.unit, g.unitAt = g.After(g.head, g.Head()*nr), 0
+		left := g.TakeAtMost(k, g.Number(g.Elements))
+		g.Label(g.label("unit"))
+		g.groups()
+		g.Bump(g.unit, g.Unit()*nr)
+		g.CountDown(left, WeightBlock, g.label("unit"))
+		g.CopyPtrTo(g.head, g.unit)
+		g.BranchUnlessZero(k, g.label("block"))
 	}
-	g.JNZ(operand.LabelRef(label("block")))
-	if !g.inMemory {
-		g.each(func(i, v int) { g.VMOVUPS(g.total[i][v], g.totalAt(i, v*g.width)) })
+	if g.inRegisters {
+		g.each(g.totalAt, func(i, v int, p vec.Ptr, off int) { g.Store(p, off, g.total[i][v]) })
 	}
 }
 
+// groups emits the groups of a unit.
+func (g *blockTile) groups() {
+	nr := g.Tier().Gemm.NR
+	groups, lines := WeightBlock/g.Group, (g.Unit()*nr+cacheLine-1)/cacheLine
+	for n := range groups {
+		first, next := n*lines/groups, (n+1)*lines/groups
+		g.fetchAhead(g.label(fmt.Sprint("group", n)), g.unit, g.unitAt+first*cacheLine, (next-first)*cacheLine)
+		g.group(n)
+		g.BumpBy(g.scale, g.ldscale())
+	}
+	g.a.Next(WeightBlock / 4)
+}
+
 // startParam is what tells of a row what its groups add beside the products.
-func (g *blocksX86) startParam() string {
+func (g *blockTile) startParam() string {
 	if g.Least {
 		return "offset"
 	}
 	return "start"
 }
 
-// group emits the products of group i of the unit.
-func (g *blocksX86) group(i int) {
-	g.sum = make([][int8Vectors]reg.VecVirtual, g.h)
-	if !g.pairs {
-		g.sum = g.newTile()
-		g.each(func(r, v int) {
-			if g.Least {
-				g.VXORPS(g.sum[r][v], g.sum[r][v], g.sum[r][v])
-			} else {
-				g.start(r, g.sum[r][v])
-			}
-		})
+// group emits the products of group n of the unit.
+func (g *blockTile) group(n int) {
+	g.startAt = g.Beside(g.scale, g.start)
+	biased := !g.Least && (g.Bits < 8 || !g.dot.signed(g.intTile))
+	if biased && g.dot.starts(g.intTile) {
+		g.dot.start(g.intTile, g.bias)
+		biased = false
+	} else {
+		g.dot.start(g.intTile, nil)
 	}
-	g.dots(i*g.Group, g.at.unit.Offset((g.UnitScales()+i*g.groupBytes())*columns(g.width)))
-	if g.pairs && !g.Least {
-		for r := range g.h {
-			s := g.NewV()
-			g.start(r, s)
-			for v := range int8Vectors {
-				g.VPADDD(s, g.sum[r][v], g.sum[r][v])
+	g.dots(n)
+	g.sums = make([][]vec.V, g.h)
+	for i := range g.sums {
+		var bias vec.V
+		if biased {
+			bias = g.bias(i)
+		}
+		for v := range g.vectors {
+			sum := g.dot.sum(i, v)
+			if biased {
+				g.AddInt32To(sum, bias)
 			}
+			g.sums[i] = append(g.sums[i], sum)
 		}
 	}
-	g.addGroup(i)
+	g.addGroup(n)
 }
 
-// start is what takes off that the weights have no sign. They are larger by 128 where they have
+// bias is what takes off that the weights of row i have no sign. They are larger by 128 where they have
 // 8 bits, and by half as much for each bit that they lack.
-func (g *blocksX86) start(r int, s reg.VecVirtual) {
-	g.VPBROADCASTD(operand.Mem{Base: g.at.scale, Index: g.at.start, Scale: 1, Disp: 4 * r}, s)
+func (g *blockTile) bias(i int) vec.V {
+	s := g.SpreadInt(g.startAt, 4*i)
 	if shift := 8 - g.Bits; shift > 0 {
-		g.VPSRAD(operand.U8(uint8(shift)), s, s)
+		g.ShiftRightTo(s, shift)
+	}
+	return s
+}
+
+// dots emits the products of group n, a pair of quads after the other.
+func (g *blockTile) dots(n int) {
+	lane, quads := n*g.Group/4, g.Group/4
+	g.a.Load(lane, quads)
+	halves := g.Bits == 8 && g.dot.halves()
+	pairs := quads / 2
+	if halves {
+		pairs = quads
+	}
+	for p := range pairs {
+		for v := 0; v < g.vectors; v += g.atOnce {
+			row := func(s int) []vec.V { return g.row(n, s, v) }
+			switch {
+			case halves:
+				w := row(p)
+				g.pair(lane+p, lane+p, v, g.lower(w), func() []vec.V { return g.upper(w) })
+			case g.Bits == 8:
+				g.pair(lane+2*p, lane+2*p+1, v, g.flipped(row(2*p)), func() []vec.V { return g.flipped(row(2*p + 1)) })
+			case g.Bits == 4:
+				w := row(p)
+				g.pair(lane+p, lane+p+pairs, v, g.lower(w), func() []vec.V { return g.upper(w) })
+			default:
+				six := g.sixBits(row, p)
+				g.pair(lane+p, lane+p+pairs, v, six(0), func() []vec.V { return six(1) })
+			}
+		}
+		if g.Bits == 6 {
+			g.dot.flush(g.intTile)
+		}
+	}
+	g.dot.flush(g.intTile)
+}
+
+func (g *blockTile) pair(j0, j1, v int, first []vec.V, second func() []vec.V) {
+	g.dot.pair(g.intTile, g.a, [2]int{j0, j1}, v, first, second)
+}
+
+// row loads row s of the weights of group n, four bytes of each column, from vector v of columns on.
+func (g *blockTile) row(n, s, v int) []vec.V {
+	w, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
+	for i := range w {
+		w[i] = g.Load(g.unit, g.unitAt+(g.UnitScales()+n*g.groupBytes()+4*s)*nr+4*(g.first+(v+i)*g.Width()))
+	}
+	return w
+}
+
+// of is what f makes of each vector.
+func of(vs []vec.V, f func(vec.V) vec.V) []vec.V {
+	made := make([]vec.V, len(vs))
+	for i, v := range vs {
+		made[i] = f(v)
+	}
+	return made
+}
+
+// lower and upper are halves of the bytes. upper consumes them.
+func (g *blockTile) lower(w []vec.V) []vec.V {
+	return of(w, func(v vec.V) vec.V { return g.AndInt(v, g.low) })
+}
+
+func (g *blockTile) upper(w []vec.V) []vec.V {
+	return of(w, func(v vec.V) vec.V { return g.UpperHalves(v, g.low) })
+}
+
+// flipped are the bytes with a sign, where the machine wants one.
+func (g *blockTile) flipped(w []vec.V) []vec.V {
+	if g.flip == (vec.V{}) {
+		return w
+	}
+	return of(w, func(v vec.V) vec.V { return g.Xor(v, g.flip) })
+}
+
+// sixBits prepares the quads p and p + Group/8 of each column: of eight elements, the lower bits are in the
+// lower halves of two rows of bytes, and those of the others in the upper ones; the upper bits
+// of all are in the row behind. Where vectors of columns go one by one, both rows stay in registers.
+func (g *blockTile) sixBits(row func(s int) []vec.V, p int) func(half int) []vec.V {
+	w, upper := row(p), row(2)
+	return func(half int) []vec.V {
+		if half == 1 && g.atOnce > 1 {
+			w, upper = row(p), row(2)
+		}
+		four := g.lower
+		if half == 1 {
+			four = g.upper
+		}
+		all := four(w)
+		for i, v := range all {
+			bits, s := upper[i], p+half*g.Group/8
+			switch {
+			case s < 2:
+				bits = g.ShiftLeft(bits, 4-2*s)
+			case s > 2:
+				bits = g.ShiftRight(bits, 2*s-4)
+			}
+			g.OrIntTo(v, g.AndInt(bits, g.high))
+		}
+		return all
 	}
 }
 
-// factors loads what belongs to the columns: the number of the block's head at disp, times the
-// bytes in the unit at disp, if there are any.
-func (g *blocksX86) factors(head, unit int, signed bool) (f columnFactors) {
-	for v := range f {
-		f[v] = g.NewV()
-		g.VCVTPH2PS(operand.Mem{Base: g.at.head, Disp: head*columns(g.width) + v*g.width/2}, f[v])
+// factors loads what belongs to the columns, from vector v on: the number of the block's head at head bytes a
+// column, times the bytes in the unit, if there are any.
+func (g *blockTile) factors(head, unit, v int, signed bool) []vec.V {
+	f, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
+	for i := range f {
+		column := g.first + (v+i)*g.Width()
+		f[i] = g.LoadFloat16(g.head, head*nr+2*column)
 		if !g.Scales {
 			continue
 		}
-		s, m := g.NewV(), g.at.unit.Offset(unit*columns(g.width)+v*g.width/4)
+		load := g.LoadUint8
 		if signed {
-			g.VPMOVSXBD(m, s)
-		} else {
-			g.VPMOVZXBD(m, s)
+			load = g.LoadInt8
 		}
-		g.VCVTDQ2PS(s, s)
-		g.VMULPS(s, f[v], f[v])
+		g.MulTo(f[i], load(g.unit, g.unitAt+unit*nr+column))
 	}
 	return f
 }
 
 // addGroup adds group n of the unit to the totals: with its scale in the row first, then those
 // of the columns, and then what minima make of the sum of A's integers.
-func (g *blocksX86) addGroup(n int) {
-	g.ofColumns[0] = g.factors(0, n, !g.Least)
+func (g *blockTile) addGroup(n int) {
+	var least []vec.V
+	var offsets vec.Lanes
+	scales := g.Column(g.scale, g.h)
 	if g.Least {
-		g.ofColumns[1] = g.factors(2, WeightBlock/g.Group+n, false)
+		offsets = g.Column(g.startAt, g.h)
 	}
-	for i := range g.h {
-		ofRow := g.NewV()
-		g.VBROADCASTSS(operand.Mem{Base: g.at.scale, Disp: 4 * i}, ofRow)
-		for v := range int8Vectors {
-			sum := g.sum[i][v]
-			g.VCVTDQ2PS(sum, sum)
-			g.VMULPS(ofRow, sum, sum)
-			g.VMULPS(g.ofColumns[0][v], sum, sum)
-			if g.inMemory {
-				g.VADDPS(g.totalAt(i, v*g.width), sum, sum)
-			} else {
-				g.VADDPS(sum, g.total[i][v], g.total[i][v])
-			}
-		}
-		var offset reg.VecVirtual
+	for v0 := 0; v0 < g.vectors; v0 += g.atOnce {
+		ofColumns := g.factors(0, n, v0, !g.Least)
 		if g.Least {
-			offset = g.NewV()
-			g.VBROADCASTSS(operand.Mem{Base: g.at.scale, Index: g.at.start, Scale: 1, Disp: 4 * i}, offset)
+			least = g.factors(2, WeightBlock/g.Group+n, v0, false)
 		}
-		for v := range int8Vectors {
-			to := g.sum[i][v]
-			if !g.inMemory {
-				to = g.total[i][v]
+		g.totalAt.Begin()
+		for i := range g.h {
+			scale := scales.Lane(i, 0)
+			to := make([]vec.V, g.atOnce)
+			for v := range to {
+				to[v] = g.sums[i][v0+v]
+				g.IntToFloat(to[v])
+				g.MulLaneTo(to[v], scale)
+				g.MulTo(to[v], ofColumns[v])
+				if g.inRegisters {
+					g.AddTo(g.total[i][v0+v], to[v])
+					to[v] = g.total[i][v0+v]
+				} else {
+					p, off := g.placeOf(i, v0+v)
+					g.AddLoad(to[v], p, off)
+				}
 			}
+			var offset vec.Lane
 			if g.Least {
-				product := g.NewV()
-				g.VMULPS(g.ofColumns[1][v], offset, product)
-				g.VADDPS(product, to, to)
+				offset = offsets.Lane(i, 0)
 			}
-			if g.inMemory {
-				g.VMOVUPS(to, g.totalAt(i, v*g.width))
+			for v := range to {
+				if g.Least {
+					g.AddTo(to[v], g.MulLane(offset, least[v]))
+				}
+				if !g.inRegisters {
+					p, off := g.placeOf(i, v0+v)
+					g.Store(p, off, to[v])
+				}
 			}
 		}
 	}

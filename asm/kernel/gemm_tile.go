@@ -26,7 +26,7 @@ func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, tile func(h 
 	m.BranchIf(vec.LE, pick)
 	m.Comment("between one tile and two: halve, rounding up")
 	m.Raise(n, 1)
-	m.Halve(n)
+	m.Halve(n, 1)
 	m.Label(pick)
 	for h := 1; h < mr; h++ {
 		m.Compare(n, h)

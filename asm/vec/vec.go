@@ -115,8 +115,8 @@ type Machine interface {
 	IfStream(p Ptr, n Int, then, else_ func())
 	StoreStream(p Ptr, off int, v V)
 	// Prefetch fetches the cache line at p + off bytes, if there is any. It is a hint, and
-	// PrefetchFar one for the line at n bytes times size, 1 to 8, after that, into the second-level
-	// cache. They do nothing on a machine that Prefetches says no for.
+	// PrefetchFar one for the line at n bytes times size, 1 to 8, after that, if there is an n, into the
+	// second-level cache. They do nothing on a machine that Prefetches says no for.
 	Prefetch(p Ptr, off int)
 	PrefetchFar(p Ptr, off int, n Int, size int)
 	Prefetches() bool
@@ -250,8 +250,8 @@ type Jumper interface {
 	// Compare compares n with k for the branches that come next.
 	Compare(n Int, k int)
 	BranchIf(c Cond, label string)
-	// Halve divides n, which is at least 0, by two.
-	Halve(n Int)
+	// Halve divides n, which is at least 0, by two some times.
+	Halve(n Int, times int)
 }
 
 // Masking is a Machine that loads and stores any lanes of a vector at no cost.

@@ -168,7 +168,7 @@ func (x *Machine) BranchIf(c vec.Cond, label string) {
 }
 
 // Halve implements Jumper.
-func (x *Machine) Halve(n vec.Int) { x.LSR(arm64.Imm(1), general(n), general(n)) }
+func (x *Machine) Halve(n vec.Int, times int) { x.LSR(arm64.Imm(times), general(n), general(n)) }
 
 // Value is a vector register as the vocabulary knows it.
 func (x *Machine) Value(r arm64.Vec) vec.V { return vec.V{Reg: r} }

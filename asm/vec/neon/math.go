@@ -20,6 +20,10 @@ func (x *Machine) Splat(c vec.Const) vec.V {
 		return x.Zero()
 	}
 	v := x.V()
+	if b := c & 0xff; c == b*0x01010101 {
+		x.VMOVI(int(b), v.B16())
+		return vec.V{Reg: v}
+	}
 	x.LoadConst(splat(c), v)
 	return vec.V{Reg: v}
 }

@@ -49,15 +49,21 @@ func (x *Machine) LoadBFloat16One(p vec.Ptr) vec.V {
 	return vec.V{Reg: v}
 }
 
-// LoadInt8 implements Machine: zeros go below each byte, until it is the highest of a lane.
+// LoadInt8 implements Machine.
 func (x *Machine) LoadInt8(p vec.Ptr, off int) vec.V {
+	v := x.upperBytes(p, off)
+	x.VSSHR(24, v.S4(), v.S4())
+	x.VSCVTF(v.S4(), v.S4())
+	return vec.V{Reg: v}
+}
+
+// upperBytes reads a byte for each lane: zeros go below each, until it is the highest.
+func (x *Machine) upperBytes(p vec.Ptr, off int) arm64.Vec {
 	v, zero := x.V(), x.Const([4]uint32{})
 	x.FMOVS(arm64.At(general(p), off), v)
 	x.VZIP1(v.As(arm64.B16), zero.As(arm64.B16), v.As(arm64.B16))
 	x.VZIP1(v.As(arm64.H8), zero.As(arm64.H8), v.As(arm64.H8))
-	x.VSSHR(24, v.S4(), v.S4())
-	x.VSCVTF(v.S4(), v.S4())
-	return vec.V{Reg: v}
+	return v
 }
 
 // LoadInt8One implements Machine.

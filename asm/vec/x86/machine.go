@@ -271,7 +271,7 @@ func (x *Machine) BranchIf(c vec.Cond, label string) {
 }
 
 // Halve implements Jumper.
-func (x *Machine) Halve(n vec.Int) { x.SHRQ(operand.U8(1), general(n)) }
+func (x *Machine) Halve(n vec.Int, times int) { x.SHRQ(operand.U8(times), general(n)) }
 
 // IntAt loads an integer from memory.
 func (x *Machine) IntAt(m operand.Mem) vec.Int {

@@ -9,8 +9,13 @@ import (
 
 // Loads and stores of whole vectors, single lanes and other types, and prefetching.
 
-// at is the memory off bytes after p.
-func at(p vec.Ptr, off int) operand.Mem { return operand.Mem{Base: general(p), Disp: off} }
+// at is the memory off bytes after p, which is a register or, of rows and the like, more.
+func at(p vec.Ptr, off int) operand.Mem {
+	if m, ok := p.Reg.(operand.Mem); ok {
+		return m.Offset(off)
+	}
+	return operand.Mem{Base: general(p), Disp: off}
+}
 
 // Load implements Machine.
 func (x *Machine) Load(p vec.Ptr, off int) vec.V {
@@ -45,7 +50,11 @@ func (x *Machine) Prefetch(p vec.Ptr, off int) { x.PREFETCHT0(at(p, off)) }
 
 // PrefetchFar implements Machine.
 func (x *Machine) PrefetchFar(p vec.Ptr, off int, n vec.Int, size int) {
-	x.PREFETCHT1(operand.Mem{Base: general(p), Disp: off, Index: general(n), Scale: uint8(size)})
+	m := at(p, off)
+	if n != (vec.Int{}) {
+		m = m.Idx(general(n), uint8(size))
+	}
+	x.PREFETCHT1(m)
 }
 
 // LoadFloat16 implements Machine.

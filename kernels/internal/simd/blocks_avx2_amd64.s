@@ -41,8 +41,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -63,14 +63,14 @@ tile6:
 	VMOVUPS Y0, 32(DX)(CX*2)
 
 fromC6:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -364,8 +364,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -384,14 +384,14 @@ tile5:
 	VMOVUPS Y0, 32(DX)(CX*1)
 
 fromC5:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -648,8 +648,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -666,14 +666,14 @@ tile4:
 	VMOVUPS Y0, 32(DX)
 
 fromC4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -893,8 +893,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -907,12 +907,12 @@ tile3:
 	VMOVUPS Y0, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -1094,8 +1094,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -1106,12 +1106,12 @@ tile2:
 	VMOVUPS Y0, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -1256,8 +1256,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -1266,12 +1266,12 @@ tile1:
 	VMOVUPS Y0, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -1412,8 +1412,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -1424,12 +1424,12 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -1742,8 +1742,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -1752,12 +1752,12 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -2043,8 +2043,8 @@ pick:
 	JEQ  tile4
 
 tile5:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2063,14 +2063,14 @@ tile5:
 	VMOVUPS Y1, 32(DX)(CX*1)
 
 fromC5:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -2345,8 +2345,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2363,14 +2363,14 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -2606,8 +2606,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -2620,12 +2620,12 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -2821,8 +2821,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -2833,12 +2833,12 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -2995,8 +2995,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -3005,12 +3005,12 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -3165,8 +3165,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3183,14 +3183,14 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -3491,8 +3491,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -3505,12 +3505,12 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -3755,8 +3755,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -3767,12 +3767,12 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -3962,8 +3962,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -3972,12 +3972,12 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -4149,8 +4149,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -4167,14 +4167,14 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ offset_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ offset_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -4191,10 +4191,9 @@ begun4:
 	// a block has some of the k elements
 	LEAQ    64(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit4:
 	TESTQ      R12, R12
@@ -4427,12 +4426,12 @@ group04:
 	VMULPS       Y12, Y1, Y1
 	VADDPS       Y1, Y8, Y8
 	VMOVUPS      Y8, 32(DX)
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+288, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -4450,8 +4449,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -4464,12 +4463,12 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -4486,10 +4485,9 @@ begun3:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit3:
 	TESTQ      R10, R10
@@ -4680,11 +4678,11 @@ group03:
 	VMULPS       Y10, Y1, Y1
 	VADDPS       Y1, Y6, Y6
 	VMOVUPS      Y6, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -4702,8 +4700,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -4714,12 +4712,12 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -4736,10 +4734,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -4888,11 +4885,11 @@ group02:
 	VMULPS       Y8, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -4910,8 +4907,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -4920,12 +4917,12 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ offset_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ offset_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -4942,10 +4939,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    64(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -5052,11 +5048,11 @@ group01:
 	VMULPS       Y6, Y3, Y1
 	VADDPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(AX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+288, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
@@ -5111,8 +5107,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -5129,14 +5125,14 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ offset_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ offset_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -5153,10 +5149,9 @@ begun4:
 	// a block has some of the k elements
 	LEAQ    64(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit4:
 	TESTQ      R12, R12
@@ -5446,12 +5441,12 @@ group04:
 	VMULPS       Y12, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(DX)
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+288, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -5469,8 +5464,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -5483,12 +5478,12 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -5505,10 +5500,9 @@ begun3:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit3:
 	TESTQ      R10, R10
@@ -5742,11 +5736,11 @@ group03:
 	VMULPS       Y10, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -5764,8 +5758,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -5776,12 +5770,12 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -5798,10 +5792,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -5979,11 +5972,11 @@ group02:
 	VMULPS       Y8, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -6001,8 +5994,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -6011,12 +6004,12 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ offset_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ offset_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -6033,10 +6026,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    64(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -6158,11 +6150,11 @@ group01:
 	VMULPS       Y6, Y1, Y1
 	VADDPS       Y1, Y4, Y4
 	VMOVUPS      Y4, 32(AX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+288, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
@@ -6218,8 +6210,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -6236,14 +6228,14 @@ tile4:
 	VMOVUPS Y2, 32(DX)
 
 fromC4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -6260,10 +6252,9 @@ begun4:
 	// a block has some of the k elements
 	LEAQ    32(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit4:
 	TESTQ      R12, R12
@@ -6297,13 +6288,13 @@ group04:
 	VMOVUPS      160(R14), Y12
 	VMOVUPS      192(R14), Y13
 	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y11, Y11
 	VPSLLD       $0x04, Y12, Y12
 	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y10, Y10
-	VPAND        Y0, Y11, Y11
-	VPSLLD       $0x04, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPSLLD       $0x04, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD (BX), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
@@ -6316,42 +6307,18 @@ group04:
 	VPBROADCASTD (DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      96(R14), Y10
-	VMOVUPS      128(R14), Y11
-	VMOVUPS      160(R14), Y12
-	VMOVUPS      192(R14), Y13
-	VPAND        Y0, Y10, Y10
-	VPSLLD       $0x02, Y12, Y12
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y10, Y10
-	VPAND        Y0, Y11, Y11
-	VPSLLD       $0x02, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
-	VPBROADCASTD 4(BX), Y12
-	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
-	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
-	VPBROADCASTD 4(BX)(SI*1), Y12
-	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
-	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
-	VPBROADCASTD 4(BX)(SI*2), Y12
-	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
-	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
-	VPBROADCASTD 4(DI), Y12
-	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
-	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
 	VMOVUPS      32(R14), Y10
 	VMOVUPS      64(R14), Y11
 	VMOVUPS      160(R14), Y12
 	VMOVUPS      192(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y10, Y10
 	VPSRLD       $0x04, Y11, Y11
 	VPAND        Y0, Y11, Y11
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPAND        Y1, Y13, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 8(BX), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
@@ -6368,16 +6335,40 @@ group04:
 	VMOVUPS      128(R14), Y11
 	VMOVUPS      160(R14), Y12
 	VMOVUPS      192(R14), Y13
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y11, Y11
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPSLLD       $0x02, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 4(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 4(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 4(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 4(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      96(R14), Y10
+	VMOVUPS      128(R14), Y11
+	VMOVUPS      160(R14), Y12
+	VMOVUPS      192(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPSRLD       $0x02, Y12, Y12
 	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y10, Y10
-	VPSRLD       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPSRLD       $0x02, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPSRLD       $0x02, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 12(BX), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
@@ -6442,8 +6433,8 @@ group04:
 	VADDPS       32(DX), Y9, Y9
 	VMOVUPS      Y8, (DX)
 	VMOVUPS      Y9, 32(DX)
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	TESTQ        R12, R12
 	JZ           group14
 	PREFETCHT1   192(R14)(R12*1)
@@ -6477,13 +6468,13 @@ group14:
 	VMOVUPS      352(R14), Y12
 	VMOVUPS      384(R14), Y13
 	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y11, Y11
 	VPSLLD       $0x04, Y12, Y12
 	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y10, Y10
-	VPAND        Y0, Y11, Y11
-	VPSLLD       $0x04, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPSLLD       $0x04, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 16(BX), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
@@ -6496,42 +6487,18 @@ group14:
 	VPBROADCASTD 16(DI), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	VMOVUPS      288(R14), Y10
-	VMOVUPS      320(R14), Y11
-	VMOVUPS      352(R14), Y12
-	VMOVUPS      384(R14), Y13
-	VPAND        Y0, Y10, Y10
-	VPSLLD       $0x02, Y12, Y12
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y10, Y10
-	VPAND        Y0, Y11, Y11
-	VPSLLD       $0x02, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
-	VPBROADCASTD 20(BX), Y12
-	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
-	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
-	VPBROADCASTD 20(BX)(SI*1), Y12
-	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
-	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
-	VPBROADCASTD 20(BX)(SI*2), Y12
-	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
-	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
-	VPBROADCASTD 20(DI), Y12
-	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
-	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
 	VMOVUPS      224(R14), Y10
 	VMOVUPS      256(R14), Y11
 	VMOVUPS      352(R14), Y12
 	VMOVUPS      384(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
-	VPAND        Y1, Y12, Y12
-	VPOR         Y12, Y10, Y10
 	VPSRLD       $0x04, Y11, Y11
 	VPAND        Y0, Y11, Y11
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPAND        Y1, Y13, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 24(BX), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
@@ -6548,16 +6515,40 @@ group14:
 	VMOVUPS      320(R14), Y11
 	VMOVUPS      352(R14), Y12
 	VMOVUPS      384(R14), Y13
+	VPAND        Y0, Y10, Y10
+	VPAND        Y0, Y11, Y11
+	VPSLLD       $0x02, Y12, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y10, Y10
+	VPSLLD       $0x02, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 20(BX), Y12
+	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
+	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
+	VPBROADCASTD 20(BX)(SI*1), Y12
+	LONG         $0x502dc2c4; BYTE $0xe4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm4
+	LONG         $0x5025c2c4; BYTE $0xec // {vex} vpdpbusd %ymm12, %ymm11, %ymm5
+	VPBROADCASTD 20(BX)(SI*2), Y12
+	LONG         $0x502dc2c4; BYTE $0xf4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm6
+	LONG         $0x5025c2c4; BYTE $0xfc // {vex} vpdpbusd %ymm12, %ymm11, %ymm7
+	VPBROADCASTD 20(DI), Y12
+	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
+	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
+	VMOVUPS      288(R14), Y10
+	VMOVUPS      320(R14), Y11
+	VMOVUPS      352(R14), Y12
+	VMOVUPS      384(R14), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPSRLD       $0x02, Y12, Y12
 	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y10, Y10
-	VPSRLD       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPSRLD       $0x02, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPSRLD       $0x02, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 28(BX), Y12
 	LONG         $0x502dc2c4; BYTE $0xd4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm2
 	LONG         $0x5025c2c4; BYTE $0xdc // {vex} vpdpbusd %ymm12, %ymm11, %ymm3
@@ -6622,12 +6613,12 @@ group14:
 	VADDPS       32(DX), Y9, Y9
 	VMOVUPS      Y8, (DX)
 	VMOVUPS      Y9, 32(DX)
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+416, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -6645,8 +6636,8 @@ group14:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -6659,12 +6650,12 @@ tile3:
 	VMOVUPS Y2, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -6681,10 +6672,9 @@ begun3:
 	// a block has some of the k elements
 	LEAQ    32(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit3:
 	TESTQ      R10, R10
@@ -6714,13 +6704,13 @@ group03:
 	VMOVUPS      160(R12), Y10
 	VMOVUPS      192(R12), Y11
 	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y9, Y9
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y8, Y8
-	VPAND        Y0, Y9, Y9
-	VPSLLD       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
+	VPSLLD       $0x04, Y11, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
 	VPBROADCASTD (DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
@@ -6730,39 +6720,18 @@ group03:
 	VPBROADCASTD (DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      96(R12), Y8
-	VMOVUPS      128(R12), Y9
-	VMOVUPS      160(R12), Y10
-	VMOVUPS      192(R12), Y11
-	VPAND        Y0, Y8, Y8
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y8, Y8
-	VPAND        Y0, Y9, Y9
-	VPSLLD       $0x02, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
-	VPBROADCASTD 4(DX), Y10
-	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
-	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
-	VPBROADCASTD 4(DX)(BX*1), Y10
-	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
-	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
-	VPBROADCASTD 4(DX)(BX*2), Y10
-	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
-	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
 	VMOVUPS      32(R12), Y8
 	VMOVUPS      64(R12), Y9
 	VMOVUPS      160(R12), Y10
 	VMOVUPS      192(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y8, Y8
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPAND        Y1, Y11, Y10
+	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 8(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
@@ -6776,16 +6745,37 @@ group03:
 	VMOVUPS      128(R12), Y9
 	VMOVUPS      160(R12), Y10
 	VMOVUPS      192(R12), Y11
+	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y9, Y9
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPSLLD       $0x02, Y11, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 4(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 4(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      96(R12), Y8
+	VMOVUPS      128(R12), Y9
+	VMOVUPS      160(R12), Y10
+	VMOVUPS      192(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y8, Y8
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLD       $0x02, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
+	VPSRLD       $0x02, Y11, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 12(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
@@ -6836,8 +6826,8 @@ group03:
 	VADDPS       32(AX)(CX*2), Y7, Y7
 	VMOVUPS      Y6, (AX)(CX*2)
 	VMOVUPS      Y7, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	TESTQ        R10, R10
 	JZ           group13
 	PREFETCHT1   192(R12)(R10*1)
@@ -6867,13 +6857,13 @@ group13:
 	VMOVUPS      352(R12), Y10
 	VMOVUPS      384(R12), Y11
 	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y9, Y9
 	VPSLLD       $0x04, Y10, Y10
 	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y8, Y8
-	VPAND        Y0, Y9, Y9
-	VPSLLD       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
+	VPSLLD       $0x04, Y11, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 16(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
@@ -6883,39 +6873,18 @@ group13:
 	VPBROADCASTD 16(DX)(BX*2), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	VMOVUPS      288(R12), Y8
-	VMOVUPS      320(R12), Y9
-	VMOVUPS      352(R12), Y10
-	VMOVUPS      384(R12), Y11
-	VPAND        Y0, Y8, Y8
-	VPSLLD       $0x02, Y10, Y10
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y8, Y8
-	VPAND        Y0, Y9, Y9
-	VPSLLD       $0x02, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
-	VPBROADCASTD 20(DX), Y10
-	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
-	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
-	VPBROADCASTD 20(DX)(BX*1), Y10
-	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
-	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
-	VPBROADCASTD 20(DX)(BX*2), Y10
-	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
-	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
 	VMOVUPS      224(R12), Y8
 	VMOVUPS      256(R12), Y9
 	VMOVUPS      352(R12), Y10
 	VMOVUPS      384(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
-	VPAND        Y1, Y10, Y10
-	VPOR         Y10, Y8, Y8
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        Y0, Y9, Y9
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPAND        Y1, Y11, Y10
+	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 24(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
@@ -6929,16 +6898,37 @@ group13:
 	VMOVUPS      320(R12), Y9
 	VMOVUPS      352(R12), Y10
 	VMOVUPS      384(R12), Y11
+	VPAND        Y0, Y8, Y8
+	VPAND        Y0, Y9, Y9
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VPSLLD       $0x02, Y11, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 20(DX), Y10
+	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
+	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y10
+	LONG         $0x503dc2c4; BYTE $0xe2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm4
+	LONG         $0x5035c2c4; BYTE $0xea // {vex} vpdpbusd %ymm10, %ymm9, %ymm5
+	VPBROADCASTD 20(DX)(BX*2), Y10
+	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
+	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
+	VMOVUPS      288(R12), Y8
+	VMOVUPS      320(R12), Y9
+	VMOVUPS      352(R12), Y10
+	VMOVUPS      384(R12), Y11
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        Y0, Y8, Y8
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPSRLD       $0x02, Y10, Y10
 	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y8, Y8
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        Y0, Y9, Y9
-	VPSRLD       $0x02, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPOR         Y11, Y9, Y9
+	VPSRLD       $0x02, Y11, Y10
+	VPAND        Y1, Y10, Y10
+	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 28(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xd2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm2
 	LONG         $0x5035c2c4; BYTE $0xda // {vex} vpdpbusd %ymm10, %ymm9, %ymm3
@@ -6989,11 +6979,11 @@ group13:
 	VADDPS       32(AX)(CX*2), Y7, Y7
 	VMOVUPS      Y6, (AX)(CX*2)
 	VMOVUPS      Y7, 32(AX)(CX*2)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+416, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -7011,8 +7001,8 @@ group13:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -7023,12 +7013,12 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -7045,10 +7035,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    32(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -7074,35 +7063,17 @@ group02:
 	VMOVUPS      160(R12), Y8
 	VMOVUPS      192(R12), Y9
 	VPAND        Y0, Y6, Y6
+	VPAND        Y0, Y7, Y7
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPAND        Y0, Y7, Y7
-	VPSLLD       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPSLLD       $0x04, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD (DX), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
 	VPBROADCASTD (DX)(BX*1), Y8
-	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
-	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      96(R12), Y6
-	VMOVUPS      128(R12), Y7
-	VMOVUPS      160(R12), Y8
-	VMOVUPS      192(R12), Y9
-	VPAND        Y0, Y6, Y6
-	VPSLLD       $0x02, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y6, Y6
-	VPAND        Y0, Y7, Y7
-	VPSLLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPBROADCASTD 4(DX), Y8
-	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
-	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
-	VPBROADCASTD 4(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
 	VMOVUPS      32(R12), Y6
@@ -7111,12 +7082,12 @@ group02:
 	VMOVUPS      192(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPAND        Y1, Y9, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 8(DX), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
@@ -7127,16 +7098,34 @@ group02:
 	VMOVUPS      128(R12), Y7
 	VMOVUPS      160(R12), Y8
 	VMOVUPS      192(R12), Y9
+	VPAND        Y0, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 4(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 4(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      96(R12), Y6
+	VMOVUPS      128(R12), Y7
+	VMOVUPS      160(R12), Y8
+	VMOVUPS      192(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPSRLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 12(DX), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
@@ -7173,8 +7162,8 @@ group02:
 	VADDPS       32(AX)(CX*1), Y5, Y5
 	VMOVUPS      Y4, (AX)(CX*1)
 	VMOVUPS      Y5, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	TESTQ        R10, R10
 	JZ           group12
 	PREFETCHT1   192(R12)(R10*1)
@@ -7200,35 +7189,17 @@ group12:
 	VMOVUPS      352(R12), Y8
 	VMOVUPS      384(R12), Y9
 	VPAND        Y0, Y6, Y6
+	VPAND        Y0, Y7, Y7
 	VPSLLD       $0x04, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPAND        Y0, Y7, Y7
-	VPSLLD       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPSLLD       $0x04, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 16(DX), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
 	VPBROADCASTD 16(DX)(BX*1), Y8
-	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
-	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	VMOVUPS      288(R12), Y6
-	VMOVUPS      320(R12), Y7
-	VMOVUPS      352(R12), Y8
-	VMOVUPS      384(R12), Y9
-	VPAND        Y0, Y6, Y6
-	VPSLLD       $0x02, Y8, Y8
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y6, Y6
-	VPAND        Y0, Y7, Y7
-	VPSLLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPBROADCASTD 20(DX), Y8
-	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
-	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
-	VPBROADCASTD 20(DX)(BX*1), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
 	VMOVUPS      224(R12), Y6
@@ -7237,12 +7208,12 @@ group12:
 	VMOVUPS      384(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
-	VPAND        Y1, Y8, Y8
-	VPOR         Y8, Y6, Y6
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        Y0, Y7, Y7
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPAND        Y1, Y9, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 24(DX), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
@@ -7253,16 +7224,34 @@ group12:
 	VMOVUPS      320(R12), Y7
 	VMOVUPS      352(R12), Y8
 	VMOVUPS      384(R12), Y9
+	VPAND        Y0, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 20(DX), Y8
+	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
+	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
+	VPBROADCASTD 20(DX)(BX*1), Y8
+	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
+	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
+	VMOVUPS      288(R12), Y6
+	VMOVUPS      320(R12), Y7
+	VMOVUPS      352(R12), Y8
+	VMOVUPS      384(R12), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPSRLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 28(DX), Y8
 	LONG         $0x504dc2c4; BYTE $0xd0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm2
 	LONG         $0x5045c2c4; BYTE $0xd8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm3
@@ -7299,11 +7288,11 @@ group12:
 	VADDPS       32(AX)(CX*1), Y5, Y5
 	VMOVUPS      Y4, (AX)(CX*1)
 	VMOVUPS      Y5, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+416, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -7321,8 +7310,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -7331,12 +7320,12 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -7353,10 +7342,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    32(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -7378,29 +7366,14 @@ group01:
 	VMOVUPS      160(R10), Y6
 	VMOVUPS      192(R10), Y7
 	VPAND        Y0, Y4, Y4
+	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPAND        Y0, Y5, Y5
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD (CX), Y6
-	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
-	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
-	VMOVUPS      160(R10), Y6
-	VMOVUPS      192(R10), Y7
-	VPAND        Y0, Y4, Y4
-	VPSLLD       $0x02, Y6, Y6
+	VPSLLD       $0x04, Y7, Y6
 	VPAND        Y1, Y6, Y6
-	VPOR         Y6, Y4, Y4
-	VPAND        Y0, Y5, Y5
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 4(CX), Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD (CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
 	VMOVUPS      32(R10), Y4
@@ -7409,13 +7382,28 @@ group01:
 	VMOVUPS      192(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VPAND        Y1, Y6, Y6
-	VPOR         Y6, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPAND        Y1, Y7, Y6
+	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 8(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      96(R10), Y4
+	VMOVUPS      128(R10), Y5
+	VMOVUPS      160(R10), Y6
+	VMOVUPS      192(R10), Y7
+	VPAND        Y0, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSLLD       $0x02, Y7, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 4(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
 	VMOVUPS      96(R10), Y4
@@ -7424,14 +7412,14 @@ group01:
 	VMOVUPS      192(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x02, Y7, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 12(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
@@ -7454,8 +7442,8 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	TESTQ        R8, R8
 	JZ           group11
 	PREFETCHT1   192(R10)(R8*1)
@@ -7477,29 +7465,14 @@ group11:
 	VMOVUPS      352(R10), Y6
 	VMOVUPS      384(R10), Y7
 	VPAND        Y0, Y4, Y4
+	VPAND        Y0, Y5, Y5
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPAND        Y0, Y5, Y5
-	VPSLLD       $0x04, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 16(CX), Y6
-	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
-	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	VMOVUPS      288(R10), Y4
-	VMOVUPS      320(R10), Y5
-	VMOVUPS      352(R10), Y6
-	VMOVUPS      384(R10), Y7
-	VPAND        Y0, Y4, Y4
-	VPSLLD       $0x02, Y6, Y6
+	VPSLLD       $0x04, Y7, Y6
 	VPAND        Y1, Y6, Y6
-	VPOR         Y6, Y4, Y4
-	VPAND        Y0, Y5, Y5
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 20(CX), Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 16(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
 	VMOVUPS      224(R10), Y4
@@ -7508,13 +7481,28 @@ group11:
 	VMOVUPS      384(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VPAND        Y1, Y6, Y6
-	VPOR         Y6, Y4, Y4
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        Y0, Y5, Y5
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPAND        Y1, Y7, Y6
+	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 24(CX), Y6
+	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
+	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
+	VMOVUPS      288(R10), Y4
+	VMOVUPS      320(R10), Y5
+	VMOVUPS      352(R10), Y6
+	VMOVUPS      384(R10), Y7
+	VPAND        Y0, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x02, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VPSLLD       $0x02, Y7, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 20(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
 	VMOVUPS      288(R10), Y4
@@ -7523,14 +7511,14 @@ group11:
 	VMOVUPS      384(R10), Y7
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x02, Y7, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 28(CX), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
@@ -7553,11 +7541,11 @@ group11:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+416, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
@@ -7619,8 +7607,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -7631,12 +7619,12 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -7653,10 +7641,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    32(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -7674,37 +7661,37 @@ group02:
 	VMOVUPS      160(R12), Y4
 	VMOVUPS      192(R12), Y5
 	VPAND        Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
 	VPOR         Y4, Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        Y1, Y5, Y5
-	VPOR         Y5, Y3, Y3
+	VPSLLD       $0x04, Y5, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
 	VPBROADCASTD (DX), Y4
 	VPMADDUBSW   Y4, Y2, Y5
 	VPMADDUBSW   Y4, Y3, Y4
 	VPBROADCASTD (DX)(BX*1), Y6
 	VPMADDUBSW   Y6, Y2, Y2
 	VPMADDUBSW   Y6, Y3, Y3
-	VMOVUPS      96(R12), Y6
-	VMOVUPS      128(R12), Y7
+	VMOVUPS      32(R12), Y6
+	VMOVUPS      64(R12), Y7
 	VMOVUPS      160(R12), Y8
 	VMOVUPS      192(R12), Y9
+	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
-	VPSLLD       $0x02, Y8, Y8
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPAND        Y0, Y7, Y7
-	VPSLLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPBROADCASTD 4(DX), Y8
+	VPAND        Y1, Y9, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 8(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y9
 	VPADDW       Y9, Y5, Y5
 	VPMADDUBSW   Y8, Y7, Y8
 	VPADDW       Y8, Y4, Y4
-	VPBROADCASTD 4(DX)(BX*1), Y8
+	VPBROADCASTD 8(DX)(BX*1), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
@@ -7714,22 +7701,22 @@ group02:
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
 	VPMADDWD     Y6, Y3, Y3
-	VMOVUPS      32(R12), Y6
-	VMOVUPS      64(R12), Y7
+	VMOVUPS      96(R12), Y6
+	VMOVUPS      128(R12), Y7
 	VMOVUPS      160(R12), Y8
 	VMOVUPS      192(R12), Y9
-	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPBROADCASTD 8(DX), Y8
+	VPSLLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 4(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y9
 	VPMADDUBSW   Y8, Y7, Y8
-	VPBROADCASTD 8(DX)(BX*1), Y10
+	VPBROADCASTD 4(DX)(BX*1), Y10
 	VPMADDUBSW   Y10, Y6, Y6
 	VPMADDUBSW   Y10, Y7, Y7
 	VMOVUPS      96(R12), Y10
@@ -7738,14 +7725,14 @@ group02:
 	VMOVUPS      192(R12), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPSRLD       $0x02, Y12, Y12
 	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y10, Y10
-	VPSRLD       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPSRLD       $0x02, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPSRLD       $0x02, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 12(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPADDW       Y13, Y9, Y9
@@ -7803,8 +7790,8 @@ group02:
 	VADDPS       32(AX)(CX*1), Y3, Y3
 	VMOVUPS      Y2, (AX)(CX*1)
 	VMOVUPS      Y3, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	TESTQ        R10, R10
 	JZ           group12
 	PREFETCHT1   192(R12)(R10*1)
@@ -7822,37 +7809,37 @@ group12:
 	VMOVUPS      352(R12), Y4
 	VMOVUPS      384(R12), Y5
 	VPAND        Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
 	VPOR         Y4, Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        Y1, Y5, Y5
-	VPOR         Y5, Y3, Y3
+	VPSLLD       $0x04, Y5, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
 	VPBROADCASTD 16(DX), Y4
 	VPMADDUBSW   Y4, Y2, Y5
 	VPMADDUBSW   Y4, Y3, Y4
 	VPBROADCASTD 16(DX)(BX*1), Y6
 	VPMADDUBSW   Y6, Y2, Y2
 	VPMADDUBSW   Y6, Y3, Y3
-	VMOVUPS      288(R12), Y6
-	VMOVUPS      320(R12), Y7
+	VMOVUPS      224(R12), Y6
+	VMOVUPS      256(R12), Y7
 	VMOVUPS      352(R12), Y8
 	VMOVUPS      384(R12), Y9
+	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
-	VPSLLD       $0x02, Y8, Y8
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPAND        Y0, Y7, Y7
-	VPSLLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPBROADCASTD 20(DX), Y8
+	VPAND        Y1, Y9, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 24(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y9
 	VPADDW       Y9, Y5, Y5
 	VPMADDUBSW   Y8, Y7, Y8
 	VPADDW       Y8, Y4, Y4
-	VPBROADCASTD 20(DX)(BX*1), Y8
+	VPBROADCASTD 24(DX)(BX*1), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
@@ -7862,22 +7849,22 @@ group12:
 	VPMADDWD     Y6, Y4, Y4
 	VPMADDWD     Y6, Y2, Y2
 	VPMADDWD     Y6, Y3, Y3
-	VMOVUPS      224(R12), Y6
-	VMOVUPS      256(R12), Y7
+	VMOVUPS      288(R12), Y6
+	VMOVUPS      320(R12), Y7
 	VMOVUPS      352(R12), Y8
 	VMOVUPS      384(R12), Y9
-	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
+	VPAND        Y0, Y7, Y7
+	VPSLLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPBROADCASTD 24(DX), Y8
+	VPSLLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 20(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y9
 	VPMADDUBSW   Y8, Y7, Y8
-	VPBROADCASTD 24(DX)(BX*1), Y10
+	VPBROADCASTD 20(DX)(BX*1), Y10
 	VPMADDUBSW   Y10, Y6, Y6
 	VPMADDUBSW   Y10, Y7, Y7
 	VMOVUPS      288(R12), Y10
@@ -7886,14 +7873,14 @@ group12:
 	VMOVUPS      384(R12), Y13
 	VPSRLD       $0x04, Y10, Y10
 	VPAND        Y0, Y10, Y10
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPSRLD       $0x02, Y12, Y12
 	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y10, Y10
-	VPSRLD       $0x04, Y11, Y11
-	VPAND        Y0, Y11, Y11
-	VPSRLD       $0x02, Y13, Y13
-	VPAND        Y1, Y13, Y13
-	VPOR         Y13, Y11, Y11
+	VPSRLD       $0x02, Y13, Y12
+	VPAND        Y1, Y12, Y12
+	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 28(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPADDW       Y13, Y9, Y9
@@ -7951,11 +7938,11 @@ group12:
 	VADDPS       32(AX)(CX*1), Y3, Y3
 	VMOVUPS      Y2, (AX)(CX*1)
 	VMOVUPS      Y3, 32(AX)(CX*1)
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+416, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -7973,8 +7960,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -7983,12 +7970,12 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -8005,10 +7992,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    32(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -8026,29 +8012,29 @@ group01:
 	VMOVUPS      160(R10), Y4
 	VMOVUPS      192(R10), Y5
 	VPAND        Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
 	VPOR         Y4, Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        Y1, Y5, Y5
-	VPOR         Y5, Y3, Y3
+	VPSLLD       $0x04, Y5, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
 	VPBROADCASTD (CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      96(R10), Y4
-	VMOVUPS      128(R10), Y5
+	VMOVUPS      32(R10), Y4
+	VMOVUPS      64(R10), Y5
 	VMOVUPS      160(R10), Y6
 	VMOVUPS      192(R10), Y7
+	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VPSLLD       $0x02, Y6, Y6
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPAND        Y0, Y5, Y5
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 4(CX), Y6
+	VPAND        Y1, Y7, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 8(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
@@ -8056,19 +8042,19 @@ group01:
 	VMOVUPS      f32x8_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      32(R10), Y4
-	VMOVUPS      64(R10), Y5
+	VMOVUPS      96(R10), Y4
+	VMOVUPS      128(R10), Y5
 	VMOVUPS      160(R10), Y6
 	VMOVUPS      192(R10), Y7
-	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 8(CX), Y6
+	VPSLLD       $0x02, Y7, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 4(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVUPS      96(R10), Y6
@@ -8077,14 +8063,14 @@ group01:
 	VMOVUPS      192(R10), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPSRLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 12(CX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPADDW       Y6, Y4, Y4
@@ -8118,8 +8104,8 @@ group01:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	TESTQ        R8, R8
 	JZ           group11
 	PREFETCHT1   192(R10)(R8*1)
@@ -8137,29 +8123,29 @@ group11:
 	VMOVUPS      352(R10), Y4
 	VMOVUPS      384(R10), Y5
 	VPAND        Y0, Y2, Y2
+	VPAND        Y0, Y3, Y3
 	VPSLLD       $0x04, Y4, Y4
 	VPAND        Y1, Y4, Y4
 	VPOR         Y4, Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPSLLD       $0x04, Y5, Y5
-	VPAND        Y1, Y5, Y5
-	VPOR         Y5, Y3, Y3
+	VPSLLD       $0x04, Y5, Y4
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
 	VPBROADCASTD 16(CX), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	VMOVUPS      288(R10), Y4
-	VMOVUPS      320(R10), Y5
+	VMOVUPS      224(R10), Y4
+	VMOVUPS      256(R10), Y5
 	VMOVUPS      352(R10), Y6
 	VMOVUPS      384(R10), Y7
+	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
-	VPSLLD       $0x02, Y6, Y6
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPAND        Y0, Y5, Y5
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 20(CX), Y6
+	VPAND        Y1, Y7, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 24(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
@@ -8167,19 +8153,19 @@ group11:
 	VMOVUPS      f32x8_00010001<>+0(SB), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPMADDWD     Y4, Y3, Y3
-	VMOVUPS      224(R10), Y4
-	VMOVUPS      256(R10), Y5
+	VMOVUPS      288(R10), Y4
+	VMOVUPS      320(R10), Y5
 	VMOVUPS      352(R10), Y6
 	VMOVUPS      384(R10), Y7
-	VPSRLD       $0x04, Y4, Y4
 	VPAND        Y0, Y4, Y4
+	VPAND        Y0, Y5, Y5
+	VPSLLD       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
 	VPOR         Y6, Y4, Y4
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        Y0, Y5, Y5
-	VPAND        Y1, Y7, Y7
-	VPOR         Y7, Y5, Y5
-	VPBROADCASTD 24(CX), Y6
+	VPSLLD       $0x02, Y7, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 20(CX), Y6
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVUPS      288(R10), Y6
@@ -8188,14 +8174,14 @@ group11:
 	VMOVUPS      384(R10), Y9
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        Y0, Y6, Y6
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPSRLD       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y6, Y6
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        Y0, Y7, Y7
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPOR         Y9, Y7, Y7
+	VPSRLD       $0x02, Y9, Y8
+	VPAND        Y1, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 28(CX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPADDW       Y6, Y4, Y4
@@ -8229,11 +8215,11 @@ group11:
 	VADDPS       32(AX), Y3, Y3
 	VMOVUPS      Y2, (AX)
 	VMOVUPS      Y3, 32(AX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+416, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX

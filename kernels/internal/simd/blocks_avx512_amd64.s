@@ -41,8 +41,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -74,14 +74,14 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z11
 
 started6:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -391,8 +391,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -420,14 +420,14 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z9
 
 started5:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -700,8 +700,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -725,14 +725,14 @@ tile4:
 	VMOVUPS 64(DX), Z7
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -968,8 +968,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -987,12 +987,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z5
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -1190,8 +1190,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -1205,12 +1205,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z3
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -1371,8 +1371,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -1382,12 +1382,12 @@ tile1:
 	VMOVUPS 64(AX), Z1
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -1548,8 +1548,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -1573,14 +1573,14 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -2102,8 +2102,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -2121,12 +2121,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -2551,8 +2551,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -2566,12 +2566,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -2900,8 +2900,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -2911,12 +2911,12 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -3244,8 +3244,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3277,14 +3277,14 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z12
 
 started6:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -3606,8 +3606,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3635,14 +3635,14 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z10
 
 started5:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -3925,8 +3925,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3950,14 +3950,14 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -4201,8 +4201,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -4220,12 +4220,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -4429,8 +4429,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -4444,12 +4444,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -4614,8 +4614,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -4625,12 +4625,12 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -4793,8 +4793,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -4818,14 +4818,14 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -5134,8 +5134,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -5153,12 +5153,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -5411,8 +5411,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -5426,12 +5426,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -5629,8 +5629,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -5640,12 +5640,12 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -5829,8 +5829,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -5862,14 +5862,14 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z12
 
 started6:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ offset_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ offset_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -5888,10 +5888,9 @@ begun6:
 	// a block has some of the k elements
 	LEAQ    128(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit6:
 	TESTQ      R12, R12
@@ -6204,12 +6203,12 @@ group06:
 	VADDPS       Z14, Z11, Z11
 	VMULPS       Z28, Z13, Z13
 	VADDPS       Z13, Z12, Z12
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit6
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -6239,8 +6238,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -6268,14 +6267,14 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z10
 
 started5:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ offset_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ offset_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -6294,10 +6293,9 @@ begun5:
 	// a block has some of the k elements
 	LEAQ    128(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit5:
 	TESTQ      R12, R12
@@ -6570,12 +6568,12 @@ group05:
 	VADDPS       Z12, Z9, Z9
 	VMULPS       Z24, Z11, Z11
 	VADDPS       Z11, Z10, Z10
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit5
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -6603,8 +6601,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -6628,14 +6626,14 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ offset_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ offset_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -6654,10 +6652,9 @@ begun4:
 	// a block has some of the k elements
 	LEAQ    128(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit4:
 	TESTQ      R12, R12
@@ -6890,12 +6887,12 @@ group04:
 	VADDPS       Z10, Z7, Z7
 	VMULPS       Z20, Z9, Z9
 	VADDPS       Z9, Z8, Z8
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -6921,8 +6918,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -6940,12 +6937,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -6964,10 +6961,9 @@ begun3:
 	// a block has some of the k elements
 	LEAQ    128(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit3:
 	TESTQ      R10, R10
@@ -7160,11 +7156,11 @@ group03:
 	VADDPS       Z8, Z5, Z5
 	VMULPS       Z16, Z7, Z7
 	VADDPS       Z7, Z6, Z6
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -7188,8 +7184,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -7203,12 +7199,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -7227,10 +7223,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    128(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -7383,11 +7378,11 @@ group02:
 	VADDPS       Z6, Z3, Z3
 	VMULPS       Z12, Z5, Z5
 	VADDPS       Z5, Z4, Z4
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -7409,8 +7404,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -7420,12 +7415,12 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ offset_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ offset_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -7444,10 +7439,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    128(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -7560,11 +7554,11 @@ group01:
 	VADDPS       Z4, Z1, Z1
 	VMULPS       Z8, Z3, Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+576, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
@@ -7621,8 +7615,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -7646,14 +7640,14 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ offset_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ offset_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -7672,10 +7666,9 @@ begun4:
 	// a block has some of the k elements
 	LEAQ    128(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit4:
 	TESTQ      R12, R12
@@ -7965,12 +7958,12 @@ group04:
 	VADDPS       Z10, Z7, Z7
 	VMULPS       Z20, Z9, Z9
 	VADDPS       Z9, Z8, Z8
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -7996,8 +7989,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -8015,12 +8008,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -8039,10 +8032,9 @@ begun3:
 	// a block has some of the k elements
 	LEAQ    128(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit3:
 	TESTQ      R10, R10
@@ -8278,11 +8270,11 @@ group03:
 	VADDPS       Z8, Z5, Z5
 	VMULPS       Z16, Z7, Z7
 	VADDPS       Z7, Z6, Z6
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -8306,8 +8298,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -8321,12 +8313,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ offset_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ offset_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -8345,10 +8337,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    128(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -8530,11 +8521,11 @@ group02:
 	VADDPS       Z6, Z3, Z3
 	VMULPS       Z12, Z5, Z5
 	VADDPS       Z5, Z4, Z4
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -8556,8 +8547,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -8567,12 +8558,12 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ offset_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ offset_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -8591,10 +8582,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    128(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -8722,11 +8712,11 @@ group01:
 	VADDPS       Z4, Z1, Z1
 	VMULPS       Z8, Z3, Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+576, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
@@ -8788,8 +8778,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -8821,14 +8811,14 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z13
 
 started6:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -8845,10 +8835,9 @@ begun6:
 	// a block has some of the k elements
 	LEAQ    64(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit6:
 	TESTQ      R12, R12
@@ -8896,13 +8885,13 @@ group06:
 	VMOVUPS      320(R14), Z28
 	VMOVUPS      384(R14), Z29
 	VPANDD       Z0, Z26, Z26
+	VPANDD       Z0, Z27, Z27
 	VPSLLD       $0x04, Z28, Z28
 	VPANDD       Z1, Z28, Z28
 	VPORD        Z28, Z26, Z26
-	VPANDD       Z0, Z27, Z27
-	VPSLLD       $0x04, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPSLLD       $0x04, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD (BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
 	VPDPBUSD     Z28, Z27, Z15
@@ -8921,48 +8910,18 @@ group06:
 	VPBROADCASTD (DI)(SI*2), Z28
 	VPDPBUSD     Z28, Z26, Z24
 	VPDPBUSD     Z28, Z27, Z25
-	VMOVUPS      192(R14), Z26
-	VMOVUPS      256(R14), Z27
-	VMOVUPS      320(R14), Z28
-	VMOVUPS      384(R14), Z29
-	VPANDD       Z0, Z26, Z26
-	VPSLLD       $0x02, Z28, Z28
-	VPANDD       Z1, Z28, Z28
-	VPORD        Z28, Z26, Z26
-	VPANDD       Z0, Z27, Z27
-	VPSLLD       $0x02, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
-	VPBROADCASTD 4(BX), Z28
-	VPDPBUSD     Z28, Z26, Z14
-	VPDPBUSD     Z28, Z27, Z15
-	VPBROADCASTD 4(BX)(SI*1), Z28
-	VPDPBUSD     Z28, Z26, Z16
-	VPDPBUSD     Z28, Z27, Z17
-	VPBROADCASTD 4(BX)(SI*2), Z28
-	VPDPBUSD     Z28, Z26, Z18
-	VPDPBUSD     Z28, Z27, Z19
-	VPBROADCASTD 4(DI), Z28
-	VPDPBUSD     Z28, Z26, Z20
-	VPDPBUSD     Z28, Z27, Z21
-	VPBROADCASTD 4(DI)(SI*1), Z28
-	VPDPBUSD     Z28, Z26, Z22
-	VPDPBUSD     Z28, Z27, Z23
-	VPBROADCASTD 4(DI)(SI*2), Z28
-	VPDPBUSD     Z28, Z26, Z24
-	VPDPBUSD     Z28, Z27, Z25
 	VMOVUPS      64(R14), Z26
 	VMOVUPS      128(R14), Z27
 	VMOVUPS      320(R14), Z28
 	VMOVUPS      384(R14), Z29
 	VPSRLD       $0x04, Z26, Z26
 	VPANDD       Z0, Z26, Z26
-	VPANDD       Z1, Z28, Z28
-	VPORD        Z28, Z26, Z26
 	VPSRLD       $0x04, Z27, Z27
 	VPANDD       Z0, Z27, Z27
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z26, Z26
+	VPANDD       Z1, Z29, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD 8(BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
 	VPDPBUSD     Z28, Z27, Z15
@@ -8985,16 +8944,46 @@ group06:
 	VMOVUPS      256(R14), Z27
 	VMOVUPS      320(R14), Z28
 	VMOVUPS      384(R14), Z29
+	VPANDD       Z0, Z26, Z26
+	VPANDD       Z0, Z27, Z27
+	VPSLLD       $0x02, Z28, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z26, Z26
+	VPSLLD       $0x02, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
+	VPBROADCASTD 4(BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z15
+	VPBROADCASTD 4(BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD 4(BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z19
+	VPBROADCASTD 4(DI), Z28
+	VPDPBUSD     Z28, Z26, Z20
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD 4(DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD 4(DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z24
+	VPDPBUSD     Z28, Z27, Z25
+	VMOVUPS      192(R14), Z26
+	VMOVUPS      256(R14), Z27
+	VMOVUPS      320(R14), Z28
+	VMOVUPS      384(R14), Z29
 	VPSRLD       $0x04, Z26, Z26
 	VPANDD       Z0, Z26, Z26
+	VPSRLD       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
 	VPSRLD       $0x02, Z28, Z28
 	VPANDD       Z1, Z28, Z28
 	VPORD        Z28, Z26, Z26
-	VPSRLD       $0x04, Z27, Z27
-	VPANDD       Z0, Z27, Z27
-	VPSRLD       $0x02, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPSRLD       $0x02, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD 12(BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
 	VPDPBUSD     Z28, Z27, Z15
@@ -9075,8 +9064,8 @@ group06:
 	VMULPS       Z14, Z25, Z25
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z13, Z13
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	TESTQ        R12, R12
 	JZ           group16
 	PREFETCHT1   384(R14)(R12*1)
@@ -9124,13 +9113,13 @@ group16:
 	VMOVUPS      704(R14), Z28
 	VMOVUPS      768(R14), Z29
 	VPANDD       Z0, Z26, Z26
+	VPANDD       Z0, Z27, Z27
 	VPSLLD       $0x04, Z28, Z28
 	VPANDD       Z1, Z28, Z28
 	VPORD        Z28, Z26, Z26
-	VPANDD       Z0, Z27, Z27
-	VPSLLD       $0x04, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPSLLD       $0x04, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD 16(BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
 	VPDPBUSD     Z28, Z27, Z15
@@ -9149,48 +9138,18 @@ group16:
 	VPBROADCASTD 16(DI)(SI*2), Z28
 	VPDPBUSD     Z28, Z26, Z24
 	VPDPBUSD     Z28, Z27, Z25
-	VMOVUPS      576(R14), Z26
-	VMOVUPS      640(R14), Z27
-	VMOVUPS      704(R14), Z28
-	VMOVUPS      768(R14), Z29
-	VPANDD       Z0, Z26, Z26
-	VPSLLD       $0x02, Z28, Z28
-	VPANDD       Z1, Z28, Z28
-	VPORD        Z28, Z26, Z26
-	VPANDD       Z0, Z27, Z27
-	VPSLLD       $0x02, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
-	VPBROADCASTD 20(BX), Z28
-	VPDPBUSD     Z28, Z26, Z14
-	VPDPBUSD     Z28, Z27, Z15
-	VPBROADCASTD 20(BX)(SI*1), Z28
-	VPDPBUSD     Z28, Z26, Z16
-	VPDPBUSD     Z28, Z27, Z17
-	VPBROADCASTD 20(BX)(SI*2), Z28
-	VPDPBUSD     Z28, Z26, Z18
-	VPDPBUSD     Z28, Z27, Z19
-	VPBROADCASTD 20(DI), Z28
-	VPDPBUSD     Z28, Z26, Z20
-	VPDPBUSD     Z28, Z27, Z21
-	VPBROADCASTD 20(DI)(SI*1), Z28
-	VPDPBUSD     Z28, Z26, Z22
-	VPDPBUSD     Z28, Z27, Z23
-	VPBROADCASTD 20(DI)(SI*2), Z28
-	VPDPBUSD     Z28, Z26, Z24
-	VPDPBUSD     Z28, Z27, Z25
 	VMOVUPS      448(R14), Z26
 	VMOVUPS      512(R14), Z27
 	VMOVUPS      704(R14), Z28
 	VMOVUPS      768(R14), Z29
 	VPSRLD       $0x04, Z26, Z26
 	VPANDD       Z0, Z26, Z26
-	VPANDD       Z1, Z28, Z28
-	VPORD        Z28, Z26, Z26
 	VPSRLD       $0x04, Z27, Z27
 	VPANDD       Z0, Z27, Z27
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z26, Z26
+	VPANDD       Z1, Z29, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD 24(BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
 	VPDPBUSD     Z28, Z27, Z15
@@ -9213,16 +9172,46 @@ group16:
 	VMOVUPS      640(R14), Z27
 	VMOVUPS      704(R14), Z28
 	VMOVUPS      768(R14), Z29
+	VPANDD       Z0, Z26, Z26
+	VPANDD       Z0, Z27, Z27
+	VPSLLD       $0x02, Z28, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z26, Z26
+	VPSLLD       $0x02, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
+	VPBROADCASTD 20(BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z15
+	VPBROADCASTD 20(BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD 20(BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z19
+	VPBROADCASTD 20(DI), Z28
+	VPDPBUSD     Z28, Z26, Z20
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD 20(DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD 20(DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z24
+	VPDPBUSD     Z28, Z27, Z25
+	VMOVUPS      576(R14), Z26
+	VMOVUPS      640(R14), Z27
+	VMOVUPS      704(R14), Z28
+	VMOVUPS      768(R14), Z29
 	VPSRLD       $0x04, Z26, Z26
 	VPANDD       Z0, Z26, Z26
+	VPSRLD       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
 	VPSRLD       $0x02, Z28, Z28
 	VPANDD       Z1, Z28, Z28
 	VPORD        Z28, Z26, Z26
-	VPSRLD       $0x04, Z27, Z27
-	VPANDD       Z0, Z27, Z27
-	VPSRLD       $0x02, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPSRLD       $0x02, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD 28(BX), Z28
 	VPDPBUSD     Z28, Z26, Z14
 	VPDPBUSD     Z28, Z27, Z15
@@ -9303,12 +9292,12 @@ group16:
 	VMULPS       Z14, Z25, Z25
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z13, Z13
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit6
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -9338,8 +9327,8 @@ group16:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -9367,14 +9356,14 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z11
 
 started5:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -9391,10 +9380,9 @@ begun5:
 	// a block has some of the k elements
 	LEAQ    64(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit5:
 	TESTQ      R12, R12
@@ -9438,13 +9426,13 @@ group05:
 	VMOVUPS      320(R14), Z24
 	VMOVUPS      384(R14), Z25
 	VPANDD       Z0, Z22, Z22
+	VPANDD       Z0, Z23, Z23
 	VPSLLD       $0x04, Z24, Z24
 	VPANDD       Z1, Z24, Z24
 	VPORD        Z24, Z22, Z22
-	VPANDD       Z0, Z23, Z23
-	VPSLLD       $0x04, Z25, Z25
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
+	VPSLLD       $0x04, Z25, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
 	VPBROADCASTD (BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
 	VPDPBUSD     Z24, Z23, Z13
@@ -9460,45 +9448,18 @@ group05:
 	VPBROADCASTD (DI)(SI*1), Z24
 	VPDPBUSD     Z24, Z22, Z20
 	VPDPBUSD     Z24, Z23, Z21
-	VMOVUPS      192(R14), Z22
-	VMOVUPS      256(R14), Z23
-	VMOVUPS      320(R14), Z24
-	VMOVUPS      384(R14), Z25
-	VPANDD       Z0, Z22, Z22
-	VPSLLD       $0x02, Z24, Z24
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z22, Z22
-	VPANDD       Z0, Z23, Z23
-	VPSLLD       $0x02, Z25, Z25
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
-	VPBROADCASTD 4(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z13
-	VPBROADCASTD 4(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z15
-	VPBROADCASTD 4(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 4(DI), Z24
-	VPDPBUSD     Z24, Z22, Z18
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 4(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z20
-	VPDPBUSD     Z24, Z23, Z21
 	VMOVUPS      64(R14), Z22
 	VMOVUPS      128(R14), Z23
 	VMOVUPS      320(R14), Z24
 	VMOVUPS      384(R14), Z25
 	VPSRLD       $0x04, Z22, Z22
 	VPANDD       Z0, Z22, Z22
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z22, Z22
 	VPSRLD       $0x04, Z23, Z23
 	VPANDD       Z0, Z23, Z23
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z22, Z22
+	VPANDD       Z1, Z25, Z24
+	VPORD        Z24, Z23, Z23
 	VPBROADCASTD 8(BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
 	VPDPBUSD     Z24, Z23, Z13
@@ -9518,16 +9479,43 @@ group05:
 	VMOVUPS      256(R14), Z23
 	VMOVUPS      320(R14), Z24
 	VMOVUPS      384(R14), Z25
+	VPANDD       Z0, Z22, Z22
+	VPANDD       Z0, Z23, Z23
+	VPSLLD       $0x02, Z24, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z22, Z22
+	VPSLLD       $0x02, Z25, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
+	VPBROADCASTD 4(BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z13
+	VPBROADCASTD 4(BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z15
+	VPBROADCASTD 4(BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD 4(DI), Z24
+	VPDPBUSD     Z24, Z22, Z18
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD 4(DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z20
+	VPDPBUSD     Z24, Z23, Z21
+	VMOVUPS      192(R14), Z22
+	VMOVUPS      256(R14), Z23
+	VMOVUPS      320(R14), Z24
+	VMOVUPS      384(R14), Z25
 	VPSRLD       $0x04, Z22, Z22
 	VPANDD       Z0, Z22, Z22
+	VPSRLD       $0x04, Z23, Z23
+	VPANDD       Z0, Z23, Z23
 	VPSRLD       $0x02, Z24, Z24
 	VPANDD       Z1, Z24, Z24
 	VPORD        Z24, Z22, Z22
-	VPSRLD       $0x04, Z23, Z23
-	VPANDD       Z0, Z23, Z23
-	VPSRLD       $0x02, Z25, Z25
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
+	VPSRLD       $0x02, Z25, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
 	VPBROADCASTD 12(BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
 	VPDPBUSD     Z24, Z23, Z13
@@ -9596,8 +9584,8 @@ group05:
 	VMULPS       Z12, Z21, Z21
 	VMULPS       Z23, Z21, Z21
 	VADDPS       Z21, Z11, Z11
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	TESTQ        R12, R12
 	JZ           group15
 	PREFETCHT1   384(R14)(R12*1)
@@ -9641,13 +9629,13 @@ group15:
 	VMOVUPS      704(R14), Z24
 	VMOVUPS      768(R14), Z25
 	VPANDD       Z0, Z22, Z22
+	VPANDD       Z0, Z23, Z23
 	VPSLLD       $0x04, Z24, Z24
 	VPANDD       Z1, Z24, Z24
 	VPORD        Z24, Z22, Z22
-	VPANDD       Z0, Z23, Z23
-	VPSLLD       $0x04, Z25, Z25
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
+	VPSLLD       $0x04, Z25, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
 	VPBROADCASTD 16(BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
 	VPDPBUSD     Z24, Z23, Z13
@@ -9663,45 +9651,18 @@ group15:
 	VPBROADCASTD 16(DI)(SI*1), Z24
 	VPDPBUSD     Z24, Z22, Z20
 	VPDPBUSD     Z24, Z23, Z21
-	VMOVUPS      576(R14), Z22
-	VMOVUPS      640(R14), Z23
-	VMOVUPS      704(R14), Z24
-	VMOVUPS      768(R14), Z25
-	VPANDD       Z0, Z22, Z22
-	VPSLLD       $0x02, Z24, Z24
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z22, Z22
-	VPANDD       Z0, Z23, Z23
-	VPSLLD       $0x02, Z25, Z25
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
-	VPBROADCASTD 20(BX), Z24
-	VPDPBUSD     Z24, Z22, Z12
-	VPDPBUSD     Z24, Z23, Z13
-	VPBROADCASTD 20(BX)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z14
-	VPDPBUSD     Z24, Z23, Z15
-	VPBROADCASTD 20(BX)(SI*2), Z24
-	VPDPBUSD     Z24, Z22, Z16
-	VPDPBUSD     Z24, Z23, Z17
-	VPBROADCASTD 20(DI), Z24
-	VPDPBUSD     Z24, Z22, Z18
-	VPDPBUSD     Z24, Z23, Z19
-	VPBROADCASTD 20(DI)(SI*1), Z24
-	VPDPBUSD     Z24, Z22, Z20
-	VPDPBUSD     Z24, Z23, Z21
 	VMOVUPS      448(R14), Z22
 	VMOVUPS      512(R14), Z23
 	VMOVUPS      704(R14), Z24
 	VMOVUPS      768(R14), Z25
 	VPSRLD       $0x04, Z22, Z22
 	VPANDD       Z0, Z22, Z22
-	VPANDD       Z1, Z24, Z24
-	VPORD        Z24, Z22, Z22
 	VPSRLD       $0x04, Z23, Z23
 	VPANDD       Z0, Z23, Z23
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z22, Z22
+	VPANDD       Z1, Z25, Z24
+	VPORD        Z24, Z23, Z23
 	VPBROADCASTD 24(BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
 	VPDPBUSD     Z24, Z23, Z13
@@ -9721,16 +9682,43 @@ group15:
 	VMOVUPS      640(R14), Z23
 	VMOVUPS      704(R14), Z24
 	VMOVUPS      768(R14), Z25
+	VPANDD       Z0, Z22, Z22
+	VPANDD       Z0, Z23, Z23
+	VPSLLD       $0x02, Z24, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z22, Z22
+	VPSLLD       $0x02, Z25, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
+	VPBROADCASTD 20(BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z13
+	VPBROADCASTD 20(BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z15
+	VPBROADCASTD 20(BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD 20(DI), Z24
+	VPDPBUSD     Z24, Z22, Z18
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD 20(DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z20
+	VPDPBUSD     Z24, Z23, Z21
+	VMOVUPS      576(R14), Z22
+	VMOVUPS      640(R14), Z23
+	VMOVUPS      704(R14), Z24
+	VMOVUPS      768(R14), Z25
 	VPSRLD       $0x04, Z22, Z22
 	VPANDD       Z0, Z22, Z22
+	VPSRLD       $0x04, Z23, Z23
+	VPANDD       Z0, Z23, Z23
 	VPSRLD       $0x02, Z24, Z24
 	VPANDD       Z1, Z24, Z24
 	VPORD        Z24, Z22, Z22
-	VPSRLD       $0x04, Z23, Z23
-	VPANDD       Z0, Z23, Z23
-	VPSRLD       $0x02, Z25, Z25
-	VPANDD       Z1, Z25, Z25
-	VPORD        Z25, Z23, Z23
+	VPSRLD       $0x02, Z25, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
 	VPBROADCASTD 28(BX), Z24
 	VPDPBUSD     Z24, Z22, Z12
 	VPDPBUSD     Z24, Z23, Z13
@@ -9799,12 +9787,12 @@ group15:
 	VMULPS       Z12, Z21, Z21
 	VMULPS       Z23, Z21, Z21
 	VADDPS       Z21, Z11, Z11
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit5
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -9832,8 +9820,8 @@ group15:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -9857,14 +9845,14 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -9881,10 +9869,9 @@ begun4:
 	// a block has some of the k elements
 	LEAQ    64(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit4:
 	TESTQ      R12, R12
@@ -9924,13 +9911,13 @@ group04:
 	VMOVUPS      320(R14), Z20
 	VMOVUPS      384(R14), Z21
 	VPANDD       Z0, Z18, Z18
+	VPANDD       Z0, Z19, Z19
 	VPSLLD       $0x04, Z20, Z20
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPANDD       Z0, Z19, Z19
-	VPSLLD       $0x04, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
+	VPSLLD       $0x04, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
 	VPBROADCASTD (BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
@@ -9943,42 +9930,18 @@ group04:
 	VPBROADCASTD (DI), Z20
 	VPDPBUSD     Z20, Z18, Z16
 	VPDPBUSD     Z20, Z19, Z17
-	VMOVUPS      192(R14), Z18
-	VMOVUPS      256(R14), Z19
-	VMOVUPS      320(R14), Z20
-	VMOVUPS      384(R14), Z21
-	VPANDD       Z0, Z18, Z18
-	VPSLLD       $0x02, Z20, Z20
-	VPANDD       Z1, Z20, Z20
-	VPORD        Z20, Z18, Z18
-	VPANDD       Z0, Z19, Z19
-	VPSLLD       $0x02, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
-	VPBROADCASTD 4(BX), Z20
-	VPDPBUSD     Z20, Z18, Z10
-	VPDPBUSD     Z20, Z19, Z11
-	VPBROADCASTD 4(BX)(SI*1), Z20
-	VPDPBUSD     Z20, Z18, Z12
-	VPDPBUSD     Z20, Z19, Z13
-	VPBROADCASTD 4(BX)(SI*2), Z20
-	VPDPBUSD     Z20, Z18, Z14
-	VPDPBUSD     Z20, Z19, Z15
-	VPBROADCASTD 4(DI), Z20
-	VPDPBUSD     Z20, Z18, Z16
-	VPDPBUSD     Z20, Z19, Z17
 	VMOVUPS      64(R14), Z18
 	VMOVUPS      128(R14), Z19
 	VMOVUPS      320(R14), Z20
 	VMOVUPS      384(R14), Z21
 	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
-	VPANDD       Z1, Z20, Z20
-	VPORD        Z20, Z18, Z18
 	VPSRLD       $0x04, Z19, Z19
 	VPANDD       Z0, Z19, Z19
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z18, Z18
+	VPANDD       Z1, Z21, Z20
+	VPORD        Z20, Z19, Z19
 	VPBROADCASTD 8(BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
@@ -9995,16 +9958,40 @@ group04:
 	VMOVUPS      256(R14), Z19
 	VMOVUPS      320(R14), Z20
 	VMOVUPS      384(R14), Z21
+	VPANDD       Z0, Z18, Z18
+	VPANDD       Z0, Z19, Z19
+	VPSLLD       $0x02, Z20, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z18, Z18
+	VPSLLD       $0x02, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 4(BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z11
+	VPBROADCASTD 4(BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z13
+	VPBROADCASTD 4(BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z14
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD 4(DI), Z20
+	VPDPBUSD     Z20, Z18, Z16
+	VPDPBUSD     Z20, Z19, Z17
+	VMOVUPS      192(R14), Z18
+	VMOVUPS      256(R14), Z19
+	VMOVUPS      320(R14), Z20
+	VMOVUPS      384(R14), Z21
 	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
+	VPSRLD       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
 	VPSRLD       $0x02, Z20, Z20
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPSRLD       $0x04, Z19, Z19
-	VPANDD       Z0, Z19, Z19
-	VPSRLD       $0x02, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
+	VPSRLD       $0x02, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
 	VPBROADCASTD 12(BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
@@ -10061,8 +10048,8 @@ group04:
 	VMULPS       Z10, Z17, Z17
 	VMULPS       Z19, Z17, Z17
 	VADDPS       Z17, Z9, Z9
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	TESTQ        R12, R12
 	JZ           group14
 	PREFETCHT1   384(R14)(R12*1)
@@ -10102,13 +10089,13 @@ group14:
 	VMOVUPS      704(R14), Z20
 	VMOVUPS      768(R14), Z21
 	VPANDD       Z0, Z18, Z18
+	VPANDD       Z0, Z19, Z19
 	VPSLLD       $0x04, Z20, Z20
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPANDD       Z0, Z19, Z19
-	VPSLLD       $0x04, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
+	VPSLLD       $0x04, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
 	VPBROADCASTD 16(BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
@@ -10121,42 +10108,18 @@ group14:
 	VPBROADCASTD 16(DI), Z20
 	VPDPBUSD     Z20, Z18, Z16
 	VPDPBUSD     Z20, Z19, Z17
-	VMOVUPS      576(R14), Z18
-	VMOVUPS      640(R14), Z19
-	VMOVUPS      704(R14), Z20
-	VMOVUPS      768(R14), Z21
-	VPANDD       Z0, Z18, Z18
-	VPSLLD       $0x02, Z20, Z20
-	VPANDD       Z1, Z20, Z20
-	VPORD        Z20, Z18, Z18
-	VPANDD       Z0, Z19, Z19
-	VPSLLD       $0x02, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
-	VPBROADCASTD 20(BX), Z20
-	VPDPBUSD     Z20, Z18, Z10
-	VPDPBUSD     Z20, Z19, Z11
-	VPBROADCASTD 20(BX)(SI*1), Z20
-	VPDPBUSD     Z20, Z18, Z12
-	VPDPBUSD     Z20, Z19, Z13
-	VPBROADCASTD 20(BX)(SI*2), Z20
-	VPDPBUSD     Z20, Z18, Z14
-	VPDPBUSD     Z20, Z19, Z15
-	VPBROADCASTD 20(DI), Z20
-	VPDPBUSD     Z20, Z18, Z16
-	VPDPBUSD     Z20, Z19, Z17
 	VMOVUPS      448(R14), Z18
 	VMOVUPS      512(R14), Z19
 	VMOVUPS      704(R14), Z20
 	VMOVUPS      768(R14), Z21
 	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
-	VPANDD       Z1, Z20, Z20
-	VPORD        Z20, Z18, Z18
 	VPSRLD       $0x04, Z19, Z19
 	VPANDD       Z0, Z19, Z19
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z18, Z18
+	VPANDD       Z1, Z21, Z20
+	VPORD        Z20, Z19, Z19
 	VPBROADCASTD 24(BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
@@ -10173,16 +10136,40 @@ group14:
 	VMOVUPS      640(R14), Z19
 	VMOVUPS      704(R14), Z20
 	VMOVUPS      768(R14), Z21
+	VPANDD       Z0, Z18, Z18
+	VPANDD       Z0, Z19, Z19
+	VPSLLD       $0x02, Z20, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z18, Z18
+	VPSLLD       $0x02, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 20(BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z11
+	VPBROADCASTD 20(BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z13
+	VPBROADCASTD 20(BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z14
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD 20(DI), Z20
+	VPDPBUSD     Z20, Z18, Z16
+	VPDPBUSD     Z20, Z19, Z17
+	VMOVUPS      576(R14), Z18
+	VMOVUPS      640(R14), Z19
+	VMOVUPS      704(R14), Z20
+	VMOVUPS      768(R14), Z21
 	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
+	VPSRLD       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
 	VPSRLD       $0x02, Z20, Z20
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPSRLD       $0x04, Z19, Z19
-	VPANDD       Z0, Z19, Z19
-	VPSRLD       $0x02, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
+	VPSRLD       $0x02, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
 	VPBROADCASTD 28(BX), Z20
 	VPDPBUSD     Z20, Z18, Z10
 	VPDPBUSD     Z20, Z19, Z11
@@ -10239,12 +10226,12 @@ group14:
 	VMULPS       Z10, Z17, Z17
 	VMULPS       Z19, Z17, Z17
 	VADDPS       Z17, Z9, Z9
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -10270,8 +10257,8 @@ group14:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -10289,12 +10276,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -10311,10 +10298,9 @@ begun3:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit3:
 	TESTQ      R10, R10
@@ -10350,13 +10336,13 @@ group03:
 	VMOVUPS      320(R12), Z16
 	VMOVUPS      384(R12), Z17
 	VPANDD       Z0, Z14, Z14
+	VPANDD       Z0, Z15, Z15
 	VPSLLD       $0x04, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPANDD       Z0, Z15, Z15
-	VPSLLD       $0x04, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPSLLD       $0x04, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD (DX), Z16
 	VPDPBUSD     Z16, Z14, Z8
 	VPDPBUSD     Z16, Z15, Z9
@@ -10366,39 +10352,18 @@ group03:
 	VPBROADCASTD (DX)(BX*2), Z16
 	VPDPBUSD     Z16, Z14, Z12
 	VPDPBUSD     Z16, Z15, Z13
-	VMOVUPS      192(R12), Z14
-	VMOVUPS      256(R12), Z15
-	VMOVUPS      320(R12), Z16
-	VMOVUPS      384(R12), Z17
-	VPANDD       Z0, Z14, Z14
-	VPSLLD       $0x02, Z16, Z16
-	VPANDD       Z1, Z16, Z16
-	VPORD        Z16, Z14, Z14
-	VPANDD       Z0, Z15, Z15
-	VPSLLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
-	VPBROADCASTD 4(DX), Z16
-	VPDPBUSD     Z16, Z14, Z8
-	VPDPBUSD     Z16, Z15, Z9
-	VPBROADCASTD 4(DX)(BX*1), Z16
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	VPBROADCASTD 4(DX)(BX*2), Z16
-	VPDPBUSD     Z16, Z14, Z12
-	VPDPBUSD     Z16, Z15, Z13
 	VMOVUPS      64(R12), Z14
 	VMOVUPS      128(R12), Z15
 	VMOVUPS      320(R12), Z16
 	VMOVUPS      384(R12), Z17
 	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
-	VPANDD       Z1, Z16, Z16
-	VPORD        Z16, Z14, Z14
 	VPSRLD       $0x04, Z15, Z15
 	VPANDD       Z0, Z15, Z15
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z14, Z14
+	VPANDD       Z1, Z17, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD 8(DX), Z16
 	VPDPBUSD     Z16, Z14, Z8
 	VPDPBUSD     Z16, Z15, Z9
@@ -10412,16 +10377,37 @@ group03:
 	VMOVUPS      256(R12), Z15
 	VMOVUPS      320(R12), Z16
 	VMOVUPS      384(R12), Z17
+	VPANDD       Z0, Z14, Z14
+	VPANDD       Z0, Z15, Z15
+	VPSLLD       $0x02, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z14, Z14
+	VPSLLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 4(DX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z9
+	VPBROADCASTD 4(DX)(BX*1), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 4(DX)(BX*2), Z16
+	VPDPBUSD     Z16, Z14, Z12
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVUPS      192(R12), Z14
+	VMOVUPS      256(R12), Z15
+	VMOVUPS      320(R12), Z16
+	VMOVUPS      384(R12), Z17
 	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
+	VPSRLD       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
 	VPSRLD       $0x02, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPSRLD       $0x04, Z15, Z15
-	VPANDD       Z0, Z15, Z15
-	VPSRLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPSRLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD 12(DX), Z16
 	VPDPBUSD     Z16, Z14, Z8
 	VPDPBUSD     Z16, Z15, Z9
@@ -10466,8 +10452,8 @@ group03:
 	VMULPS       Z8, Z13, Z13
 	VMULPS       Z15, Z13, Z13
 	VADDPS       Z13, Z7, Z7
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	TESTQ        R10, R10
 	JZ           group13
 	PREFETCHT1   384(R12)(R10*1)
@@ -10503,13 +10489,13 @@ group13:
 	VMOVUPS      704(R12), Z16
 	VMOVUPS      768(R12), Z17
 	VPANDD       Z0, Z14, Z14
+	VPANDD       Z0, Z15, Z15
 	VPSLLD       $0x04, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPANDD       Z0, Z15, Z15
-	VPSLLD       $0x04, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPSLLD       $0x04, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD 16(DX), Z16
 	VPDPBUSD     Z16, Z14, Z8
 	VPDPBUSD     Z16, Z15, Z9
@@ -10519,39 +10505,18 @@ group13:
 	VPBROADCASTD 16(DX)(BX*2), Z16
 	VPDPBUSD     Z16, Z14, Z12
 	VPDPBUSD     Z16, Z15, Z13
-	VMOVUPS      576(R12), Z14
-	VMOVUPS      640(R12), Z15
-	VMOVUPS      704(R12), Z16
-	VMOVUPS      768(R12), Z17
-	VPANDD       Z0, Z14, Z14
-	VPSLLD       $0x02, Z16, Z16
-	VPANDD       Z1, Z16, Z16
-	VPORD        Z16, Z14, Z14
-	VPANDD       Z0, Z15, Z15
-	VPSLLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
-	VPBROADCASTD 20(DX), Z16
-	VPDPBUSD     Z16, Z14, Z8
-	VPDPBUSD     Z16, Z15, Z9
-	VPBROADCASTD 20(DX)(BX*1), Z16
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	VPBROADCASTD 20(DX)(BX*2), Z16
-	VPDPBUSD     Z16, Z14, Z12
-	VPDPBUSD     Z16, Z15, Z13
 	VMOVUPS      448(R12), Z14
 	VMOVUPS      512(R12), Z15
 	VMOVUPS      704(R12), Z16
 	VMOVUPS      768(R12), Z17
 	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
-	VPANDD       Z1, Z16, Z16
-	VPORD        Z16, Z14, Z14
 	VPSRLD       $0x04, Z15, Z15
 	VPANDD       Z0, Z15, Z15
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z14, Z14
+	VPANDD       Z1, Z17, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD 24(DX), Z16
 	VPDPBUSD     Z16, Z14, Z8
 	VPDPBUSD     Z16, Z15, Z9
@@ -10565,16 +10530,37 @@ group13:
 	VMOVUPS      640(R12), Z15
 	VMOVUPS      704(R12), Z16
 	VMOVUPS      768(R12), Z17
+	VPANDD       Z0, Z14, Z14
+	VPANDD       Z0, Z15, Z15
+	VPSLLD       $0x02, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z14, Z14
+	VPSLLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 20(DX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z9
+	VPBROADCASTD 20(DX)(BX*1), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 20(DX)(BX*2), Z16
+	VPDPBUSD     Z16, Z14, Z12
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVUPS      576(R12), Z14
+	VMOVUPS      640(R12), Z15
+	VMOVUPS      704(R12), Z16
+	VMOVUPS      768(R12), Z17
 	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
+	VPSRLD       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
 	VPSRLD       $0x02, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPSRLD       $0x04, Z15, Z15
-	VPANDD       Z0, Z15, Z15
-	VPSRLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPSRLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD 28(DX), Z16
 	VPDPBUSD     Z16, Z14, Z8
 	VPDPBUSD     Z16, Z15, Z9
@@ -10619,11 +10605,11 @@ group13:
 	VMULPS       Z8, Z13, Z13
 	VMULPS       Z15, Z13, Z13
 	VADDPS       Z13, Z7, Z7
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -10647,8 +10633,8 @@ group13:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -10662,12 +10648,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -10684,10 +10670,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -10719,35 +10704,17 @@ group02:
 	VMOVUPS      320(R12), Z12
 	VMOVUPS      384(R12), Z13
 	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
 	VPSLLD       $0x04, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x04, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPSLLD       $0x04, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD (DX), Z12
 	VPDPBUSD     Z12, Z10, Z6
 	VPDPBUSD     Z12, Z11, Z7
 	VPBROADCASTD (DX)(BX*1), Z12
-	VPDPBUSD     Z12, Z10, Z8
-	VPDPBUSD     Z12, Z11, Z9
-	VMOVUPS      192(R12), Z10
-	VMOVUPS      256(R12), Z11
-	VMOVUPS      320(R12), Z12
-	VMOVUPS      384(R12), Z13
-	VPANDD       Z0, Z10, Z10
-	VPSLLD       $0x02, Z12, Z12
-	VPANDD       Z1, Z12, Z12
-	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
-	VPBROADCASTD 4(DX), Z12
-	VPDPBUSD     Z12, Z10, Z6
-	VPDPBUSD     Z12, Z11, Z7
-	VPBROADCASTD 4(DX)(BX*1), Z12
 	VPDPBUSD     Z12, Z10, Z8
 	VPDPBUSD     Z12, Z11, Z9
 	VMOVUPS      64(R12), Z10
@@ -10756,12 +10723,12 @@ group02:
 	VMOVUPS      384(R12), Z13
 	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
-	VPANDD       Z1, Z12, Z12
-	VPORD        Z12, Z10, Z10
 	VPSRLD       $0x04, Z11, Z11
 	VPANDD       Z0, Z11, Z11
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z10, Z10
+	VPANDD       Z1, Z13, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD 8(DX), Z12
 	VPDPBUSD     Z12, Z10, Z6
 	VPDPBUSD     Z12, Z11, Z7
@@ -10772,16 +10739,34 @@ group02:
 	VMOVUPS      256(R12), Z11
 	VMOVUPS      320(R12), Z12
 	VMOVUPS      384(R12), Z13
+	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
+	VPSLLD       $0x02, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z10, Z10
+	VPSLLD       $0x02, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 4(DX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z7
+	VPBROADCASTD 4(DX)(BX*1), Z12
+	VPDPBUSD     Z12, Z10, Z8
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVUPS      192(R12), Z10
+	VMOVUPS      256(R12), Z11
+	VMOVUPS      320(R12), Z12
+	VMOVUPS      384(R12), Z13
 	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
+	VPSRLD       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
 	VPSRLD       $0x02, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPSRLD       $0x04, Z11, Z11
-	VPANDD       Z0, Z11, Z11
-	VPSRLD       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPSRLD       $0x02, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD 12(DX), Z12
 	VPDPBUSD     Z12, Z10, Z6
 	VPDPBUSD     Z12, Z11, Z7
@@ -10814,8 +10799,8 @@ group02:
 	VMULPS       Z6, Z9, Z9
 	VMULPS       Z11, Z9, Z9
 	VADDPS       Z9, Z5, Z5
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	TESTQ        R10, R10
 	JZ           group12
 	PREFETCHT1   384(R12)(R10*1)
@@ -10847,35 +10832,17 @@ group12:
 	VMOVUPS      704(R12), Z12
 	VMOVUPS      768(R12), Z13
 	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
 	VPSLLD       $0x04, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x04, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPSLLD       $0x04, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD 16(DX), Z12
 	VPDPBUSD     Z12, Z10, Z6
 	VPDPBUSD     Z12, Z11, Z7
 	VPBROADCASTD 16(DX)(BX*1), Z12
-	VPDPBUSD     Z12, Z10, Z8
-	VPDPBUSD     Z12, Z11, Z9
-	VMOVUPS      576(R12), Z10
-	VMOVUPS      640(R12), Z11
-	VMOVUPS      704(R12), Z12
-	VMOVUPS      768(R12), Z13
-	VPANDD       Z0, Z10, Z10
-	VPSLLD       $0x02, Z12, Z12
-	VPANDD       Z1, Z12, Z12
-	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
-	VPBROADCASTD 20(DX), Z12
-	VPDPBUSD     Z12, Z10, Z6
-	VPDPBUSD     Z12, Z11, Z7
-	VPBROADCASTD 20(DX)(BX*1), Z12
 	VPDPBUSD     Z12, Z10, Z8
 	VPDPBUSD     Z12, Z11, Z9
 	VMOVUPS      448(R12), Z10
@@ -10884,12 +10851,12 @@ group12:
 	VMOVUPS      768(R12), Z13
 	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
-	VPANDD       Z1, Z12, Z12
-	VPORD        Z12, Z10, Z10
 	VPSRLD       $0x04, Z11, Z11
 	VPANDD       Z0, Z11, Z11
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z10, Z10
+	VPANDD       Z1, Z13, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD 24(DX), Z12
 	VPDPBUSD     Z12, Z10, Z6
 	VPDPBUSD     Z12, Z11, Z7
@@ -10900,16 +10867,34 @@ group12:
 	VMOVUPS      640(R12), Z11
 	VMOVUPS      704(R12), Z12
 	VMOVUPS      768(R12), Z13
+	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
+	VPSLLD       $0x02, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z10, Z10
+	VPSLLD       $0x02, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 20(DX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z7
+	VPBROADCASTD 20(DX)(BX*1), Z12
+	VPDPBUSD     Z12, Z10, Z8
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVUPS      576(R12), Z10
+	VMOVUPS      640(R12), Z11
+	VMOVUPS      704(R12), Z12
+	VMOVUPS      768(R12), Z13
 	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
+	VPSRLD       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
 	VPSRLD       $0x02, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPSRLD       $0x04, Z11, Z11
-	VPANDD       Z0, Z11, Z11
-	VPSRLD       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPSRLD       $0x02, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD 28(DX), Z12
 	VPDPBUSD     Z12, Z10, Z6
 	VPDPBUSD     Z12, Z11, Z7
@@ -10942,11 +10927,11 @@ group12:
 	VMULPS       Z6, Z9, Z9
 	VMULPS       Z11, Z9, Z9
 	VADDPS       Z9, Z5, Z5
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -10968,8 +10953,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -10979,12 +10964,12 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -11001,10 +10986,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    64(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -11032,29 +11016,14 @@ group01:
 	VMOVUPS      320(R10), Z8
 	VMOVUPS      384(R10), Z9
 	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
 	VPSLLD       $0x04, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x04, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD (CX), Z8
-	VPDPBUSD     Z8, Z6, Z4
-	VPDPBUSD     Z8, Z7, Z5
-	VMOVUPS      192(R10), Z6
-	VMOVUPS      256(R10), Z7
-	VMOVUPS      320(R10), Z8
-	VMOVUPS      384(R10), Z9
-	VPANDD       Z0, Z6, Z6
-	VPSLLD       $0x02, Z8, Z8
+	VPSLLD       $0x04, Z9, Z8
 	VPANDD       Z1, Z8, Z8
-	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x02, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD 4(CX), Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD (CX), Z8
 	VPDPBUSD     Z8, Z6, Z4
 	VPDPBUSD     Z8, Z7, Z5
 	VMOVUPS      64(R10), Z6
@@ -11063,13 +11032,28 @@ group01:
 	VMOVUPS      384(R10), Z9
 	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
-	VPANDD       Z1, Z8, Z8
-	VPORD        Z8, Z6, Z6
 	VPSRLD       $0x04, Z7, Z7
 	VPANDD       Z0, Z7, Z7
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z6, Z6
+	VPANDD       Z1, Z9, Z8
+	VPORD        Z8, Z7, Z7
 	VPBROADCASTD 8(CX), Z8
+	VPDPBUSD     Z8, Z6, Z4
+	VPDPBUSD     Z8, Z7, Z5
+	VMOVUPS      192(R10), Z6
+	VMOVUPS      256(R10), Z7
+	VMOVUPS      320(R10), Z8
+	VMOVUPS      384(R10), Z9
+	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
+	VPSLLD       $0x02, Z8, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z6, Z6
+	VPSLLD       $0x02, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 4(CX), Z8
 	VPDPBUSD     Z8, Z6, Z4
 	VPDPBUSD     Z8, Z7, Z5
 	VMOVUPS      192(R10), Z6
@@ -11078,14 +11062,14 @@ group01:
 	VMOVUPS      384(R10), Z9
 	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
+	VPSRLD       $0x04, Z7, Z7
+	VPANDD       Z0, Z7, Z7
 	VPSRLD       $0x02, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPSRLD       $0x04, Z7, Z7
-	VPANDD       Z0, Z7, Z7
-	VPSRLD       $0x02, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
+	VPSRLD       $0x02, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
 	VPBROADCASTD 12(CX), Z8
 	VPDPBUSD     Z8, Z6, Z4
 	VPDPBUSD     Z8, Z7, Z5
@@ -11106,8 +11090,8 @@ group01:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z7, Z5, Z5
 	VADDPS       Z5, Z3, Z3
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	TESTQ        R8, R8
 	JZ           group11
 	PREFETCHT1   384(R10)(R8*1)
@@ -11135,29 +11119,14 @@ group11:
 	VMOVUPS      704(R10), Z8
 	VMOVUPS      768(R10), Z9
 	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
 	VPSLLD       $0x04, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x04, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD 16(CX), Z8
-	VPDPBUSD     Z8, Z6, Z4
-	VPDPBUSD     Z8, Z7, Z5
-	VMOVUPS      576(R10), Z6
-	VMOVUPS      640(R10), Z7
-	VMOVUPS      704(R10), Z8
-	VMOVUPS      768(R10), Z9
-	VPANDD       Z0, Z6, Z6
-	VPSLLD       $0x02, Z8, Z8
+	VPSLLD       $0x04, Z9, Z8
 	VPANDD       Z1, Z8, Z8
-	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x02, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD 20(CX), Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 16(CX), Z8
 	VPDPBUSD     Z8, Z6, Z4
 	VPDPBUSD     Z8, Z7, Z5
 	VMOVUPS      448(R10), Z6
@@ -11166,13 +11135,28 @@ group11:
 	VMOVUPS      768(R10), Z9
 	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
-	VPANDD       Z1, Z8, Z8
-	VPORD        Z8, Z6, Z6
 	VPSRLD       $0x04, Z7, Z7
 	VPANDD       Z0, Z7, Z7
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z6, Z6
+	VPANDD       Z1, Z9, Z8
+	VPORD        Z8, Z7, Z7
 	VPBROADCASTD 24(CX), Z8
+	VPDPBUSD     Z8, Z6, Z4
+	VPDPBUSD     Z8, Z7, Z5
+	VMOVUPS      576(R10), Z6
+	VMOVUPS      640(R10), Z7
+	VMOVUPS      704(R10), Z8
+	VMOVUPS      768(R10), Z9
+	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
+	VPSLLD       $0x02, Z8, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z6, Z6
+	VPSLLD       $0x02, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 20(CX), Z8
 	VPDPBUSD     Z8, Z6, Z4
 	VPDPBUSD     Z8, Z7, Z5
 	VMOVUPS      576(R10), Z6
@@ -11181,14 +11165,14 @@ group11:
 	VMOVUPS      768(R10), Z9
 	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
+	VPSRLD       $0x04, Z7, Z7
+	VPANDD       Z0, Z7, Z7
 	VPSRLD       $0x02, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPSRLD       $0x04, Z7, Z7
-	VPANDD       Z0, Z7, Z7
-	VPSRLD       $0x02, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
+	VPSRLD       $0x02, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
 	VPBROADCASTD 28(CX), Z8
 	VPDPBUSD     Z8, Z6, Z4
 	VPDPBUSD     Z8, Z7, Z5
@@ -11209,11 +11193,11 @@ group11:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z7, Z5, Z5
 	VADDPS       Z5, Z3, Z3
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+832, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
@@ -11289,8 +11273,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -11314,14 +11298,14 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ lda+48(FP), SI
 	MOVQ 8(SP), BX
+	MOVQ lda+48(FP), SI
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
 	MOVQ k+8(FP), R9
-	MOVQ start_base+80(FP), R11
 	MOVQ 24(SP), R10
+	MOVQ start_base+80(FP), R11
 	MOVQ scale_base+56(FP), R12
 	SUBQ R12, R11
 	MOVQ ahead+136(FP), R12
@@ -11338,10 +11322,9 @@ begun4:
 	// a block has some of the k elements
 	LEAQ    64(R8), R14
 	MOVQ    $0x00000100, R15
-	MOVQ    R9, BP
 	CMPQ    R9, R15
-	CMOVQGT R15, BP
-	SUBQ    BP, R9
+	CMOVQLT R9, R15
+	SUBQ    R15, R9
 
 unit4:
 	TESTQ      R12, R12
@@ -11365,13 +11348,13 @@ group04:
 	VMOVUPS      320(R14), Z12
 	VMOVUPS      384(R14), Z13
 	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
 	VPSLLD       $0x04, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x04, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPSLLD       $0x04, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD (BX), Z12
 	VPMADDUBSW   Z12, Z10, Z13
 	VPMADDUBSW   Z12, Z11, Z12
@@ -11384,34 +11367,34 @@ group04:
 	VPBROADCASTD (DI), Z18
 	VPMADDUBSW   Z18, Z10, Z10
 	VPMADDUBSW   Z18, Z11, Z11
-	VMOVUPS      192(R14), Z18
-	VMOVUPS      256(R14), Z19
+	VMOVUPS      64(R14), Z18
+	VMOVUPS      128(R14), Z19
 	VMOVUPS      320(R14), Z20
 	VMOVUPS      384(R14), Z21
+	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
-	VPSLLD       $0x02, Z20, Z20
+	VPSRLD       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPANDD       Z0, Z19, Z19
-	VPSLLD       $0x02, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
-	VPBROADCASTD 4(BX), Z20
+	VPANDD       Z1, Z21, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 8(BX), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPADDW       Z21, Z13, Z13
 	VPMADDUBSW   Z20, Z19, Z20
 	VPADDW       Z20, Z12, Z12
-	VPBROADCASTD 4(BX)(SI*1), Z20
+	VPBROADCASTD 8(BX)(SI*1), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPADDW       Z21, Z15, Z15
 	VPMADDUBSW   Z20, Z19, Z20
 	VPADDW       Z20, Z14, Z14
-	VPBROADCASTD 4(BX)(SI*2), Z20
+	VPBROADCASTD 8(BX)(SI*2), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPADDW       Z21, Z17, Z17
 	VPMADDUBSW   Z20, Z19, Z20
 	VPADDW       Z20, Z16, Z16
-	VPBROADCASTD 4(DI), Z20
+	VPBROADCASTD 8(DI), Z20
 	VPMADDUBSW   Z20, Z18, Z18
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
@@ -11425,28 +11408,28 @@ group04:
 	VPMADDWD     Z18, Z16, Z16
 	VPMADDWD     Z18, Z10, Z10
 	VPMADDWD     Z18, Z11, Z11
-	VMOVUPS      64(R14), Z18
-	VMOVUPS      128(R14), Z19
+	VMOVUPS      192(R14), Z18
+	VMOVUPS      256(R14), Z19
 	VMOVUPS      320(R14), Z20
 	VMOVUPS      384(R14), Z21
-	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
+	VPANDD       Z0, Z19, Z19
+	VPSLLD       $0x02, Z20, Z20
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPSRLD       $0x04, Z19, Z19
-	VPANDD       Z0, Z19, Z19
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
-	VPBROADCASTD 8(BX), Z20
+	VPSLLD       $0x02, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 4(BX), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPMADDUBSW   Z20, Z19, Z20
-	VPBROADCASTD 8(BX)(SI*1), Z22
+	VPBROADCASTD 4(BX)(SI*1), Z22
 	VPMADDUBSW   Z22, Z18, Z23
 	VPMADDUBSW   Z22, Z19, Z22
-	VPBROADCASTD 8(BX)(SI*2), Z24
+	VPBROADCASTD 4(BX)(SI*2), Z24
 	VPMADDUBSW   Z24, Z18, Z25
 	VPMADDUBSW   Z24, Z19, Z24
-	VPBROADCASTD 8(DI), Z26
+	VPBROADCASTD 4(DI), Z26
 	VPMADDUBSW   Z26, Z18, Z18
 	VPMADDUBSW   Z26, Z19, Z19
 	VMOVUPS      192(R14), Z26
@@ -11455,14 +11438,14 @@ group04:
 	VMOVUPS      384(R14), Z29
 	VPSRLD       $0x04, Z26, Z26
 	VPANDD       Z0, Z26, Z26
+	VPSRLD       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
 	VPSRLD       $0x02, Z28, Z28
 	VPANDD       Z1, Z28, Z28
 	VPORD        Z28, Z26, Z26
-	VPSRLD       $0x04, Z27, Z27
-	VPANDD       Z0, Z27, Z27
-	VPSRLD       $0x02, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPSRLD       $0x02, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD 12(BX), Z28
 	VPMADDUBSW   Z28, Z26, Z29
 	VPADDW       Z29, Z21, Z21
@@ -11560,8 +11543,8 @@ group04:
 	VMULPS       Z12, Z11, Z11
 	VMULPS       Z19, Z11, Z11
 	VADDPS       Z11, Z9, Z9
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	TESTQ        R12, R12
 	JZ           group14
 	PREFETCHT1   384(R14)(R12*1)
@@ -11585,13 +11568,13 @@ group14:
 	VMOVUPS      704(R14), Z12
 	VMOVUPS      768(R14), Z13
 	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
 	VPSLLD       $0x04, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x04, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
+	VPSLLD       $0x04, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
 	VPBROADCASTD 16(BX), Z12
 	VPMADDUBSW   Z12, Z10, Z13
 	VPMADDUBSW   Z12, Z11, Z12
@@ -11604,34 +11587,34 @@ group14:
 	VPBROADCASTD 16(DI), Z18
 	VPMADDUBSW   Z18, Z10, Z10
 	VPMADDUBSW   Z18, Z11, Z11
-	VMOVUPS      576(R14), Z18
-	VMOVUPS      640(R14), Z19
+	VMOVUPS      448(R14), Z18
+	VMOVUPS      512(R14), Z19
 	VMOVUPS      704(R14), Z20
 	VMOVUPS      768(R14), Z21
+	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
-	VPSLLD       $0x02, Z20, Z20
+	VPSRLD       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPANDD       Z0, Z19, Z19
-	VPSLLD       $0x02, Z21, Z21
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
-	VPBROADCASTD 20(BX), Z20
+	VPANDD       Z1, Z21, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 24(BX), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPADDW       Z21, Z13, Z13
 	VPMADDUBSW   Z20, Z19, Z20
 	VPADDW       Z20, Z12, Z12
-	VPBROADCASTD 20(BX)(SI*1), Z20
+	VPBROADCASTD 24(BX)(SI*1), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPADDW       Z21, Z15, Z15
 	VPMADDUBSW   Z20, Z19, Z20
 	VPADDW       Z20, Z14, Z14
-	VPBROADCASTD 20(BX)(SI*2), Z20
+	VPBROADCASTD 24(BX)(SI*2), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPADDW       Z21, Z17, Z17
 	VPMADDUBSW   Z20, Z19, Z20
 	VPADDW       Z20, Z16, Z16
-	VPBROADCASTD 20(DI), Z20
+	VPBROADCASTD 24(DI), Z20
 	VPMADDUBSW   Z20, Z18, Z18
 	VPADDW       Z18, Z10, Z10
 	VPMADDUBSW   Z20, Z19, Z18
@@ -11645,28 +11628,28 @@ group14:
 	VPMADDWD     Z18, Z16, Z16
 	VPMADDWD     Z18, Z10, Z10
 	VPMADDWD     Z18, Z11, Z11
-	VMOVUPS      448(R14), Z18
-	VMOVUPS      512(R14), Z19
+	VMOVUPS      576(R14), Z18
+	VMOVUPS      640(R14), Z19
 	VMOVUPS      704(R14), Z20
 	VMOVUPS      768(R14), Z21
-	VPSRLD       $0x04, Z18, Z18
 	VPANDD       Z0, Z18, Z18
+	VPANDD       Z0, Z19, Z19
+	VPSLLD       $0x02, Z20, Z20
 	VPANDD       Z1, Z20, Z20
 	VPORD        Z20, Z18, Z18
-	VPSRLD       $0x04, Z19, Z19
-	VPANDD       Z0, Z19, Z19
-	VPANDD       Z1, Z21, Z21
-	VPORD        Z21, Z19, Z19
-	VPBROADCASTD 24(BX), Z20
+	VPSLLD       $0x02, Z21, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 20(BX), Z20
 	VPMADDUBSW   Z20, Z18, Z21
 	VPMADDUBSW   Z20, Z19, Z20
-	VPBROADCASTD 24(BX)(SI*1), Z22
+	VPBROADCASTD 20(BX)(SI*1), Z22
 	VPMADDUBSW   Z22, Z18, Z23
 	VPMADDUBSW   Z22, Z19, Z22
-	VPBROADCASTD 24(BX)(SI*2), Z24
+	VPBROADCASTD 20(BX)(SI*2), Z24
 	VPMADDUBSW   Z24, Z18, Z25
 	VPMADDUBSW   Z24, Z19, Z24
-	VPBROADCASTD 24(DI), Z26
+	VPBROADCASTD 20(DI), Z26
 	VPMADDUBSW   Z26, Z18, Z18
 	VPMADDUBSW   Z26, Z19, Z19
 	VMOVUPS      576(R14), Z26
@@ -11675,14 +11658,14 @@ group14:
 	VMOVUPS      768(R14), Z29
 	VPSRLD       $0x04, Z26, Z26
 	VPANDD       Z0, Z26, Z26
+	VPSRLD       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
 	VPSRLD       $0x02, Z28, Z28
 	VPANDD       Z1, Z28, Z28
 	VPORD        Z28, Z26, Z26
-	VPSRLD       $0x04, Z27, Z27
-	VPANDD       Z0, Z27, Z27
-	VPSRLD       $0x02, Z29, Z29
-	VPANDD       Z1, Z29, Z29
-	VPORD        Z29, Z27, Z27
+	VPSRLD       $0x02, Z29, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
 	VPBROADCASTD 28(BX), Z28
 	VPMADDUBSW   Z28, Z26, Z29
 	VPADDW       Z29, Z21, Z21
@@ -11780,12 +11763,12 @@ group14:
 	VMULPS       Z12, Z11, Z11
 	VMULPS       Z19, Z11, Z11
 	VADDPS       Z11, Z9, Z9
-	MOVQ         ldscale+104(FP), R15
-	LEAQ         (R10)(R15*4), R10
+	MOVQ         ldscale+104(FP), BP
+	LEAQ         (R10)(BP*4), R10
 	ADDQ         $+32, BX
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
-	SUBQ         $+32, BP
+	SUBQ         $+32, R15
 	JNZ          unit4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
@@ -11811,8 +11794,8 @@ group14:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -11830,12 +11813,12 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -11852,10 +11835,9 @@ begun3:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit3:
 	TESTQ      R10, R10
@@ -11879,13 +11861,13 @@ group03:
 	VMOVUPS      320(R12), Z10
 	VMOVUPS      384(R12), Z11
 	VPANDD       Z0, Z8, Z8
+	VPANDD       Z0, Z9, Z9
 	VPSLLD       $0x04, Z10, Z10
 	VPANDD       Z1, Z10, Z10
 	VPORD        Z10, Z8, Z8
-	VPANDD       Z0, Z9, Z9
-	VPSLLD       $0x04, Z11, Z11
-	VPANDD       Z1, Z11, Z11
-	VPORD        Z11, Z9, Z9
+	VPSLLD       $0x04, Z11, Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
 	VPBROADCASTD (DX), Z10
 	VPMADDUBSW   Z10, Z8, Z11
 	VPMADDUBSW   Z10, Z9, Z10
@@ -11895,29 +11877,29 @@ group03:
 	VPBROADCASTD (DX)(BX*2), Z14
 	VPMADDUBSW   Z14, Z8, Z8
 	VPMADDUBSW   Z14, Z9, Z9
-	VMOVUPS      192(R12), Z14
-	VMOVUPS      256(R12), Z15
+	VMOVUPS      64(R12), Z14
+	VMOVUPS      128(R12), Z15
 	VMOVUPS      320(R12), Z16
 	VMOVUPS      384(R12), Z17
+	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
-	VPSLLD       $0x02, Z16, Z16
+	VPSRLD       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPANDD       Z0, Z15, Z15
-	VPSLLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
-	VPBROADCASTD 4(DX), Z16
+	VPANDD       Z1, Z17, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 8(DX), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPADDW       Z17, Z11, Z11
 	VPMADDUBSW   Z16, Z15, Z16
 	VPADDW       Z16, Z10, Z10
-	VPBROADCASTD 4(DX)(BX*1), Z16
+	VPBROADCASTD 8(DX)(BX*1), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPADDW       Z17, Z13, Z13
 	VPMADDUBSW   Z16, Z15, Z16
 	VPADDW       Z16, Z12, Z12
-	VPBROADCASTD 4(DX)(BX*2), Z16
+	VPBROADCASTD 8(DX)(BX*2), Z16
 	VPMADDUBSW   Z16, Z14, Z14
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
@@ -11929,25 +11911,25 @@ group03:
 	VPMADDWD     Z14, Z12, Z12
 	VPMADDWD     Z14, Z8, Z8
 	VPMADDWD     Z14, Z9, Z9
-	VMOVUPS      64(R12), Z14
-	VMOVUPS      128(R12), Z15
+	VMOVUPS      192(R12), Z14
+	VMOVUPS      256(R12), Z15
 	VMOVUPS      320(R12), Z16
 	VMOVUPS      384(R12), Z17
-	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
+	VPANDD       Z0, Z15, Z15
+	VPSLLD       $0x02, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPSRLD       $0x04, Z15, Z15
-	VPANDD       Z0, Z15, Z15
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
-	VPBROADCASTD 8(DX), Z16
+	VPSLLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 4(DX), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPMADDUBSW   Z16, Z15, Z16
-	VPBROADCASTD 8(DX)(BX*1), Z18
+	VPBROADCASTD 4(DX)(BX*1), Z18
 	VPMADDUBSW   Z18, Z14, Z19
 	VPMADDUBSW   Z18, Z15, Z18
-	VPBROADCASTD 8(DX)(BX*2), Z20
+	VPBROADCASTD 4(DX)(BX*2), Z20
 	VPMADDUBSW   Z20, Z14, Z14
 	VPMADDUBSW   Z20, Z15, Z15
 	VMOVUPS      192(R12), Z20
@@ -11956,14 +11938,14 @@ group03:
 	VMOVUPS      384(R12), Z23
 	VPSRLD       $0x04, Z20, Z20
 	VPANDD       Z0, Z20, Z20
+	VPSRLD       $0x04, Z21, Z21
+	VPANDD       Z0, Z21, Z21
 	VPSRLD       $0x02, Z22, Z22
 	VPANDD       Z1, Z22, Z22
 	VPORD        Z22, Z20, Z20
-	VPSRLD       $0x04, Z21, Z21
-	VPANDD       Z0, Z21, Z21
-	VPSRLD       $0x02, Z23, Z23
-	VPANDD       Z1, Z23, Z23
-	VPORD        Z23, Z21, Z21
+	VPSRLD       $0x02, Z23, Z22
+	VPANDD       Z1, Z22, Z22
+	VPORD        Z22, Z21, Z21
 	VPBROADCASTD 12(DX), Z22
 	VPMADDUBSW   Z22, Z20, Z23
 	VPADDW       Z23, Z17, Z17
@@ -12039,8 +12021,8 @@ group03:
 	VMULPS       Z10, Z9, Z9
 	VMULPS       Z15, Z9, Z9
 	VADDPS       Z9, Z7, Z7
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	TESTQ        R10, R10
 	JZ           group13
 	PREFETCHT1   384(R12)(R10*1)
@@ -12064,13 +12046,13 @@ group13:
 	VMOVUPS      704(R12), Z10
 	VMOVUPS      768(R12), Z11
 	VPANDD       Z0, Z8, Z8
+	VPANDD       Z0, Z9, Z9
 	VPSLLD       $0x04, Z10, Z10
 	VPANDD       Z1, Z10, Z10
 	VPORD        Z10, Z8, Z8
-	VPANDD       Z0, Z9, Z9
-	VPSLLD       $0x04, Z11, Z11
-	VPANDD       Z1, Z11, Z11
-	VPORD        Z11, Z9, Z9
+	VPSLLD       $0x04, Z11, Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
 	VPBROADCASTD 16(DX), Z10
 	VPMADDUBSW   Z10, Z8, Z11
 	VPMADDUBSW   Z10, Z9, Z10
@@ -12080,29 +12062,29 @@ group13:
 	VPBROADCASTD 16(DX)(BX*2), Z14
 	VPMADDUBSW   Z14, Z8, Z8
 	VPMADDUBSW   Z14, Z9, Z9
-	VMOVUPS      576(R12), Z14
-	VMOVUPS      640(R12), Z15
+	VMOVUPS      448(R12), Z14
+	VMOVUPS      512(R12), Z15
 	VMOVUPS      704(R12), Z16
 	VMOVUPS      768(R12), Z17
+	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
-	VPSLLD       $0x02, Z16, Z16
+	VPSRLD       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPANDD       Z0, Z15, Z15
-	VPSLLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
-	VPBROADCASTD 20(DX), Z16
+	VPANDD       Z1, Z17, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 24(DX), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPADDW       Z17, Z11, Z11
 	VPMADDUBSW   Z16, Z15, Z16
 	VPADDW       Z16, Z10, Z10
-	VPBROADCASTD 20(DX)(BX*1), Z16
+	VPBROADCASTD 24(DX)(BX*1), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPADDW       Z17, Z13, Z13
 	VPMADDUBSW   Z16, Z15, Z16
 	VPADDW       Z16, Z12, Z12
-	VPBROADCASTD 20(DX)(BX*2), Z16
+	VPBROADCASTD 24(DX)(BX*2), Z16
 	VPMADDUBSW   Z16, Z14, Z14
 	VPADDW       Z14, Z8, Z8
 	VPMADDUBSW   Z16, Z15, Z14
@@ -12114,25 +12096,25 @@ group13:
 	VPMADDWD     Z14, Z12, Z12
 	VPMADDWD     Z14, Z8, Z8
 	VPMADDWD     Z14, Z9, Z9
-	VMOVUPS      448(R12), Z14
-	VMOVUPS      512(R12), Z15
+	VMOVUPS      576(R12), Z14
+	VMOVUPS      640(R12), Z15
 	VMOVUPS      704(R12), Z16
 	VMOVUPS      768(R12), Z17
-	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
+	VPANDD       Z0, Z15, Z15
+	VPSLLD       $0x02, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPSRLD       $0x04, Z15, Z15
-	VPANDD       Z0, Z15, Z15
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
-	VPBROADCASTD 24(DX), Z16
+	VPSLLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 20(DX), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPMADDUBSW   Z16, Z15, Z16
-	VPBROADCASTD 24(DX)(BX*1), Z18
+	VPBROADCASTD 20(DX)(BX*1), Z18
 	VPMADDUBSW   Z18, Z14, Z19
 	VPMADDUBSW   Z18, Z15, Z18
-	VPBROADCASTD 24(DX)(BX*2), Z20
+	VPBROADCASTD 20(DX)(BX*2), Z20
 	VPMADDUBSW   Z20, Z14, Z14
 	VPMADDUBSW   Z20, Z15, Z15
 	VMOVUPS      576(R12), Z20
@@ -12141,14 +12123,14 @@ group13:
 	VMOVUPS      768(R12), Z23
 	VPSRLD       $0x04, Z20, Z20
 	VPANDD       Z0, Z20, Z20
+	VPSRLD       $0x04, Z21, Z21
+	VPANDD       Z0, Z21, Z21
 	VPSRLD       $0x02, Z22, Z22
 	VPANDD       Z1, Z22, Z22
 	VPORD        Z22, Z20, Z20
-	VPSRLD       $0x04, Z21, Z21
-	VPANDD       Z0, Z21, Z21
-	VPSRLD       $0x02, Z23, Z23
-	VPANDD       Z1, Z23, Z23
-	VPORD        Z23, Z21, Z21
+	VPSRLD       $0x02, Z23, Z22
+	VPANDD       Z1, Z22, Z22
+	VPORD        Z22, Z21, Z21
 	VPBROADCASTD 28(DX), Z22
 	VPMADDUBSW   Z22, Z20, Z23
 	VPADDW       Z23, Z17, Z17
@@ -12224,11 +12206,11 @@ group13:
 	VMULPS       Z10, Z9, Z9
 	VMULPS       Z15, Z9, Z9
 	VADDPS       Z9, Z7, Z7
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -12252,8 +12234,8 @@ group13:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -12267,12 +12249,12 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ lda+48(FP), BX
 	MOVQ 8(SP), DX
+	MOVQ lda+48(FP), BX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ start_base+80(FP), R9
 	MOVQ 24(SP), R8
+	MOVQ start_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
 	MOVQ ahead+136(FP), R10
@@ -12289,10 +12271,9 @@ begun2:
 	// a block has some of the k elements
 	LEAQ    64(SI), R12
 	MOVQ    $0x00000100, R13
-	MOVQ    DI, R14
 	CMPQ    DI, R13
-	CMOVQGT R13, R14
-	SUBQ    R14, DI
+	CMOVQLT DI, R13
+	SUBQ    R13, DI
 
 unit2:
 	TESTQ      R10, R10
@@ -12316,37 +12297,37 @@ group02:
 	VMOVUPS      320(R12), Z8
 	VMOVUPS      384(R12), Z9
 	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
 	VPSLLD       $0x04, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x04, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
+	VPSLLD       $0x04, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
 	VPBROADCASTD (DX), Z8
 	VPMADDUBSW   Z8, Z6, Z9
 	VPMADDUBSW   Z8, Z7, Z8
 	VPBROADCASTD (DX)(BX*1), Z10
 	VPMADDUBSW   Z10, Z6, Z6
 	VPMADDUBSW   Z10, Z7, Z7
-	VMOVUPS      192(R12), Z10
-	VMOVUPS      256(R12), Z11
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
 	VMOVUPS      320(R12), Z12
 	VMOVUPS      384(R12), Z13
+	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
-	VPSLLD       $0x02, Z12, Z12
+	VPSRLD       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
-	VPBROADCASTD 4(DX), Z12
+	VPANDD       Z1, Z13, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 8(DX), Z12
 	VPMADDUBSW   Z12, Z10, Z13
 	VPADDW       Z13, Z9, Z9
 	VPMADDUBSW   Z12, Z11, Z12
 	VPADDW       Z12, Z8, Z8
-	VPBROADCASTD 4(DX)(BX*1), Z12
+	VPBROADCASTD 8(DX)(BX*1), Z12
 	VPMADDUBSW   Z12, Z10, Z10
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
@@ -12356,22 +12337,22 @@ group02:
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
 	VPMADDWD     Z10, Z7, Z7
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
+	VMOVUPS      192(R12), Z10
+	VMOVUPS      256(R12), Z11
 	VMOVUPS      320(R12), Z12
 	VMOVUPS      384(R12), Z13
-	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
+	VPSLLD       $0x02, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPSRLD       $0x04, Z11, Z11
-	VPANDD       Z0, Z11, Z11
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
-	VPBROADCASTD 8(DX), Z12
+	VPSLLD       $0x02, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 4(DX), Z12
 	VPMADDUBSW   Z12, Z10, Z13
 	VPMADDUBSW   Z12, Z11, Z12
-	VPBROADCASTD 8(DX)(BX*1), Z14
+	VPBROADCASTD 4(DX)(BX*1), Z14
 	VPMADDUBSW   Z14, Z10, Z10
 	VPMADDUBSW   Z14, Z11, Z11
 	VMOVUPS      192(R12), Z14
@@ -12380,14 +12361,14 @@ group02:
 	VMOVUPS      384(R12), Z17
 	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
+	VPSRLD       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
 	VPSRLD       $0x02, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPSRLD       $0x04, Z15, Z15
-	VPANDD       Z0, Z15, Z15
-	VPSRLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPSRLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD 12(DX), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPADDW       Z17, Z13, Z13
@@ -12441,8 +12422,8 @@ group02:
 	VMULPS       Z8, Z7, Z7
 	VMULPS       Z11, Z7, Z7
 	VADDPS       Z7, Z5, Z5
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	TESTQ        R10, R10
 	JZ           group12
 	PREFETCHT1   384(R12)(R10*1)
@@ -12466,37 +12447,37 @@ group12:
 	VMOVUPS      704(R12), Z8
 	VMOVUPS      768(R12), Z9
 	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
 	VPSLLD       $0x04, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x04, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
+	VPSLLD       $0x04, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
 	VPBROADCASTD 16(DX), Z8
 	VPMADDUBSW   Z8, Z6, Z9
 	VPMADDUBSW   Z8, Z7, Z8
 	VPBROADCASTD 16(DX)(BX*1), Z10
 	VPMADDUBSW   Z10, Z6, Z6
 	VPMADDUBSW   Z10, Z7, Z7
-	VMOVUPS      576(R12), Z10
-	VMOVUPS      640(R12), Z11
+	VMOVUPS      448(R12), Z10
+	VMOVUPS      512(R12), Z11
 	VMOVUPS      704(R12), Z12
 	VMOVUPS      768(R12), Z13
+	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
-	VPSLLD       $0x02, Z12, Z12
+	VPSRLD       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPANDD       Z0, Z11, Z11
-	VPSLLD       $0x02, Z13, Z13
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
-	VPBROADCASTD 20(DX), Z12
+	VPANDD       Z1, Z13, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 24(DX), Z12
 	VPMADDUBSW   Z12, Z10, Z13
 	VPADDW       Z13, Z9, Z9
 	VPMADDUBSW   Z12, Z11, Z12
 	VPADDW       Z12, Z8, Z8
-	VPBROADCASTD 20(DX)(BX*1), Z12
+	VPBROADCASTD 24(DX)(BX*1), Z12
 	VPMADDUBSW   Z12, Z10, Z10
 	VPADDW       Z10, Z6, Z6
 	VPMADDUBSW   Z12, Z11, Z10
@@ -12506,22 +12487,22 @@ group12:
 	VPMADDWD     Z10, Z8, Z8
 	VPMADDWD     Z10, Z6, Z6
 	VPMADDWD     Z10, Z7, Z7
-	VMOVUPS      448(R12), Z10
-	VMOVUPS      512(R12), Z11
+	VMOVUPS      576(R12), Z10
+	VMOVUPS      640(R12), Z11
 	VMOVUPS      704(R12), Z12
 	VMOVUPS      768(R12), Z13
-	VPSRLD       $0x04, Z10, Z10
 	VPANDD       Z0, Z10, Z10
+	VPANDD       Z0, Z11, Z11
+	VPSLLD       $0x02, Z12, Z12
 	VPANDD       Z1, Z12, Z12
 	VPORD        Z12, Z10, Z10
-	VPSRLD       $0x04, Z11, Z11
-	VPANDD       Z0, Z11, Z11
-	VPANDD       Z1, Z13, Z13
-	VPORD        Z13, Z11, Z11
-	VPBROADCASTD 24(DX), Z12
+	VPSLLD       $0x02, Z13, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 20(DX), Z12
 	VPMADDUBSW   Z12, Z10, Z13
 	VPMADDUBSW   Z12, Z11, Z12
-	VPBROADCASTD 24(DX)(BX*1), Z14
+	VPBROADCASTD 20(DX)(BX*1), Z14
 	VPMADDUBSW   Z14, Z10, Z10
 	VPMADDUBSW   Z14, Z11, Z11
 	VMOVUPS      576(R12), Z14
@@ -12530,14 +12511,14 @@ group12:
 	VMOVUPS      768(R12), Z17
 	VPSRLD       $0x04, Z14, Z14
 	VPANDD       Z0, Z14, Z14
+	VPSRLD       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
 	VPSRLD       $0x02, Z16, Z16
 	VPANDD       Z1, Z16, Z16
 	VPORD        Z16, Z14, Z14
-	VPSRLD       $0x04, Z15, Z15
-	VPANDD       Z0, Z15, Z15
-	VPSRLD       $0x02, Z17, Z17
-	VPANDD       Z1, Z17, Z17
-	VPORD        Z17, Z15, Z15
+	VPSRLD       $0x02, Z17, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
 	VPBROADCASTD 28(DX), Z16
 	VPMADDUBSW   Z16, Z14, Z17
 	VPADDW       Z17, Z13, Z13
@@ -12591,11 +12572,11 @@ group12:
 	VMULPS       Z8, Z7, Z7
 	VMULPS       Z11, Z7, Z7
 	VADDPS       Z7, Z5, Z5
-	MOVQ         ldscale+104(FP), R13
-	LEAQ         (R8)(R13*4), R8
+	MOVQ         ldscale+104(FP), R14
+	LEAQ         (R8)(R14*4), R8
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
-	SUBQ         $+32, R14
+	SUBQ         $+32, R13
 	JNZ          unit2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
@@ -12617,8 +12598,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+176(FP), CX
 	MOVQ    16(SP), AX
+	MOVQ    ldc+176(FP), CX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -12628,12 +12609,12 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
-	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
+	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ start_base+80(FP), DI
 	MOVQ 24(SP), SI
+	MOVQ start_base+80(FP), DI
 	MOVQ scale_base+56(FP), R8
 	SUBQ R8, DI
 	MOVQ ahead+136(FP), R8
@@ -12650,10 +12631,9 @@ begun1:
 	// a block has some of the k elements
 	LEAQ    64(DX), R10
 	MOVQ    $0x00000100, R11
-	MOVQ    BX, R12
 	CMPQ    BX, R11
-	CMOVQGT R11, R12
-	SUBQ    R12, BX
+	CMOVQLT BX, R11
+	SUBQ    R11, BX
 
 unit1:
 	TESTQ      R8, R8
@@ -12677,29 +12657,29 @@ group01:
 	VMOVUPS      320(R10), Z6
 	VMOVUPS      384(R10), Z7
 	VPANDD       Z0, Z4, Z4
+	VPANDD       Z0, Z5, Z5
 	VPSLLD       $0x04, Z6, Z6
 	VPANDD       Z1, Z6, Z6
 	VPORD        Z6, Z4, Z4
-	VPANDD       Z0, Z5, Z5
-	VPSLLD       $0x04, Z7, Z7
-	VPANDD       Z1, Z7, Z7
-	VPORD        Z7, Z5, Z5
+	VPSLLD       $0x04, Z7, Z6
+	VPANDD       Z1, Z6, Z6
+	VPORD        Z6, Z5, Z5
 	VPBROADCASTD (CX), Z6
 	VPMADDUBSW   Z6, Z4, Z4
 	VPMADDUBSW   Z6, Z5, Z5
-	VMOVUPS      192(R10), Z6
-	VMOVUPS      256(R10), Z7
+	VMOVUPS      64(R10), Z6
+	VMOVUPS      128(R10), Z7
 	VMOVUPS      320(R10), Z8
 	VMOVUPS      384(R10), Z9
+	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
-	VPSLLD       $0x02, Z8, Z8
+	VPSRLD       $0x04, Z7, Z7
+	VPANDD       Z0, Z7, Z7
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x02, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD 4(CX), Z8
+	VPANDD       Z1, Z9, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 8(CX), Z8
 	VPMADDUBSW   Z8, Z6, Z6
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
@@ -12707,19 +12687,19 @@ group01:
 	VMOVUPS      f32x16_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
-	VMOVUPS      64(R10), Z6
-	VMOVUPS      128(R10), Z7
+	VMOVUPS      192(R10), Z6
+	VMOVUPS      256(R10), Z7
 	VMOVUPS      320(R10), Z8
 	VMOVUPS      384(R10), Z9
-	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
+	VPSLLD       $0x02, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPSRLD       $0x04, Z7, Z7
-	VPANDD       Z0, Z7, Z7
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD 8(CX), Z8
+	VPSLLD       $0x02, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 4(CX), Z8
 	VPMADDUBSW   Z8, Z6, Z6
 	VPMADDUBSW   Z8, Z7, Z7
 	VMOVUPS      192(R10), Z8
@@ -12728,14 +12708,14 @@ group01:
 	VMOVUPS      384(R10), Z11
 	VPSRLD       $0x04, Z8, Z8
 	VPANDD       Z0, Z8, Z8
+	VPSRLD       $0x04, Z9, Z9
+	VPANDD       Z0, Z9, Z9
 	VPSRLD       $0x02, Z10, Z10
 	VPANDD       Z1, Z10, Z10
 	VPORD        Z10, Z8, Z8
-	VPSRLD       $0x04, Z9, Z9
-	VPANDD       Z0, Z9, Z9
-	VPSRLD       $0x02, Z11, Z11
-	VPANDD       Z1, Z11, Z11
-	VPORD        Z11, Z9, Z9
+	VPSRLD       $0x02, Z11, Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
 	VPBROADCASTD 12(CX), Z10
 	VPMADDUBSW   Z10, Z8, Z8
 	VPADDW       Z8, Z6, Z6
@@ -12767,8 +12747,8 @@ group01:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z7, Z5, Z5
 	VADDPS       Z5, Z3, Z3
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	TESTQ        R8, R8
 	JZ           group11
 	PREFETCHT1   384(R10)(R8*1)
@@ -12792,29 +12772,29 @@ group11:
 	VMOVUPS      704(R10), Z6
 	VMOVUPS      768(R10), Z7
 	VPANDD       Z0, Z4, Z4
+	VPANDD       Z0, Z5, Z5
 	VPSLLD       $0x04, Z6, Z6
 	VPANDD       Z1, Z6, Z6
 	VPORD        Z6, Z4, Z4
-	VPANDD       Z0, Z5, Z5
-	VPSLLD       $0x04, Z7, Z7
-	VPANDD       Z1, Z7, Z7
-	VPORD        Z7, Z5, Z5
+	VPSLLD       $0x04, Z7, Z6
+	VPANDD       Z1, Z6, Z6
+	VPORD        Z6, Z5, Z5
 	VPBROADCASTD 16(CX), Z6
 	VPMADDUBSW   Z6, Z4, Z4
 	VPMADDUBSW   Z6, Z5, Z5
-	VMOVUPS      576(R10), Z6
-	VMOVUPS      640(R10), Z7
+	VMOVUPS      448(R10), Z6
+	VMOVUPS      512(R10), Z7
 	VMOVUPS      704(R10), Z8
 	VMOVUPS      768(R10), Z9
+	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
-	VPSLLD       $0x02, Z8, Z8
+	VPSRLD       $0x04, Z7, Z7
+	VPANDD       Z0, Z7, Z7
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPANDD       Z0, Z7, Z7
-	VPSLLD       $0x02, Z9, Z9
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD 20(CX), Z8
+	VPANDD       Z1, Z9, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 24(CX), Z8
 	VPMADDUBSW   Z8, Z6, Z6
 	VPADDW       Z6, Z4, Z4
 	VPMADDUBSW   Z8, Z7, Z6
@@ -12822,19 +12802,19 @@ group11:
 	VMOVUPS      f32x16_00010001<>+0(SB), Z6
 	VPMADDWD     Z6, Z4, Z4
 	VPMADDWD     Z6, Z5, Z5
-	VMOVUPS      448(R10), Z6
-	VMOVUPS      512(R10), Z7
+	VMOVUPS      576(R10), Z6
+	VMOVUPS      640(R10), Z7
 	VMOVUPS      704(R10), Z8
 	VMOVUPS      768(R10), Z9
-	VPSRLD       $0x04, Z6, Z6
 	VPANDD       Z0, Z6, Z6
+	VPANDD       Z0, Z7, Z7
+	VPSLLD       $0x02, Z8, Z8
 	VPANDD       Z1, Z8, Z8
 	VPORD        Z8, Z6, Z6
-	VPSRLD       $0x04, Z7, Z7
-	VPANDD       Z0, Z7, Z7
-	VPANDD       Z1, Z9, Z9
-	VPORD        Z9, Z7, Z7
-	VPBROADCASTD 24(CX), Z8
+	VPSLLD       $0x02, Z9, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 20(CX), Z8
 	VPMADDUBSW   Z8, Z6, Z6
 	VPMADDUBSW   Z8, Z7, Z7
 	VMOVUPS      576(R10), Z8
@@ -12843,14 +12823,14 @@ group11:
 	VMOVUPS      768(R10), Z11
 	VPSRLD       $0x04, Z8, Z8
 	VPANDD       Z0, Z8, Z8
+	VPSRLD       $0x04, Z9, Z9
+	VPANDD       Z0, Z9, Z9
 	VPSRLD       $0x02, Z10, Z10
 	VPANDD       Z1, Z10, Z10
 	VPORD        Z10, Z8, Z8
-	VPSRLD       $0x04, Z9, Z9
-	VPANDD       Z0, Z9, Z9
-	VPSRLD       $0x02, Z11, Z11
-	VPANDD       Z1, Z11, Z11
-	VPORD        Z11, Z9, Z9
+	VPSRLD       $0x02, Z11, Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
 	VPBROADCASTD 28(CX), Z10
 	VPMADDUBSW   Z10, Z8, Z8
 	VPADDW       Z8, Z6, Z6
@@ -12882,11 +12862,11 @@ group11:
 	VMULPS       Z8, Z5, Z5
 	VMULPS       Z7, Z5, Z5
 	VADDPS       Z5, Z3, Z3
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (SI)(R11*4), SI
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (SI)(R12*4), SI
 	ADDQ         $+32, CX
 	ADDQ         $+832, R10
-	SUBQ         $+32, R12
+	SUBQ         $+32, R11
 	JNZ          unit1
 	MOVQ         R10, DX
 	TESTQ        BX, BX

@@ -6,1401 +6,1350 @@
 
 // func blocks8NEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 TEXT ·blocks8NEONDotProd(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R10
-	MOVD lda+48(FP), R11
-	MOVD ldc+176(FP), R12
-	MOVD ldscale+104(FP), R13
-	LSL  $2, R12, R12
-	LSL  $2, R13, R13
-	MOVD add+144(FP), R14
-	MOVD m+0(FP), R15
-	MOVD a_base+24(FP), R9
-	MOVD scale_base+56(FP), R20
-	MOVD R10, R19
+	VMOVI $128, V24.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
 
-tiles_0:
-	MOVD R15, R0
+tiles:
+	MOVD R9, R0
 	CMP  $8, R0
-	BGE  tile4_0
+	BGE  tile4
 	CMP  $4, R0
-	BLE  pick_0
+	BLE  pick
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick_0:
+pick:
 	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
+	BLT done
+	BEQ tile1
 	CMP $2, R0
-	BEQ tile2_0
+	BEQ tile2
 	CMP $3, R0
-	BEQ tile3_0
+	BEQ tile3
 
-tile4_0:
-	MOVD  R9, R6
-	ADD   R11, R9, R9
-	MOVD  R9, R7
-	ADD   R11, R9, R9
-	MOVD  R9, R8
-	ADD   R11, R9, R9
-	MOVD  R9, R21
-	ADD   R11, R9, R9
-	CBNZ  R14, started4_0
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
 	VMOVI $0, V0.B16
-	MOVD  R19, R0
+	MOVD  R15, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
 
-started4_0:
-	VMOVI $128, V6.B16
-	MOVD  k+8(FP), R3
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R22
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R0
-	SUB   R0, R22, R22
-	ADD   R20, R22, R22
+fromC4:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD R2, R3
+	ADD  R12, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R11, R6
+	MOVD start_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
 
-block4_0:
-	// a block has some of the k elements
-	MOVD $32, R0
-	CMP  R0, R3
-	CSEL LT, R3, R0, R0
-	SUB  R0, R3, R3
-	ADD  $32, R4, R1
-
-unit4_0:
+block4:
+	ADD     R7, R6, R8
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
+	VMOVI   $0, V2.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
-	VMOVI   $0, V5.B16
 	VMOVI   $0, V10.B16
+	VMOVI   $0, V1.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V4.B16
 	VMOVI   $0, V13.B16
 	VMOVI   $0, V14.B16
 	VMOVI   $0, V15.B16
-	VMOVI   $0, V3.B16
 	VMOVI   $0, V16.B16
-	VMOVI   $0, V17.B16
-	VMOVI   $0, V18.B16
-	VMOVI   $0, V2.B16
-	FMOVQ.P 16(R6), F19
-	FMOVQ.P 16(R6), F20
-	FMOVQ.P 16(R7), F21
-	FMOVQ.P 16(R7), F22
-	FMOVQ.P 16(R8), F23
-	FMOVQ.P 16(R8), F24
-	FMOVQ.P 16(R21), F25
-	FMOVQ.P 16(R21), F26
-	FMOVQ   (R1), F0
-	FMOVQ   64(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	FMOVQ.P 16(R0), F17
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R1), F19
+	FMOVQ.P 16(R1), F20
+	FMOVQ.P 16(R2), F21
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R3), F23
+	FMOVQ.P 16(R3), F25
+	FMOVQ   32(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e004 // sdot v4.4s, v0.16b, v17.4b[0]
 	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e027 // sdot v7.4s, v1.16b, v19.4b[1]
 	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
-	WORD    $0x4fb5e02a // sdot v10.4s, v1.16b, v21.4b[1]
 	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
-	WORD    $0x4fb7e02d // sdot v13.4s, v1.16b, v23.4b[1]
-	WORD    $0x4f99e010 // sdot v16.4s, v0.16b, v25.4b[0]
-	WORD    $0x4fb9e030 // sdot v16.4s, v1.16b, v25.4b[1]
-	FMOVQ   16(R1), F0
-	FMOVQ   80(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e028 // sdot v8.4s, v1.16b, v19.4b[1]
-	WORD    $0x4f95e00b // sdot v11.4s, v0.16b, v21.4b[0]
-	WORD    $0x4fb5e02b // sdot v11.4s, v1.16b, v21.4b[1]
+	FMOVQ   96(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e004 // sdot v4.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	FMOVQ   48(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e003 // sdot v3.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e002 // sdot v2.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e001 // sdot v1.4s, v0.16b, v21.4b[0]
 	WORD    $0x4f97e00e // sdot v14.4s, v0.16b, v23.4b[0]
-	WORD    $0x4fb7e02e // sdot v14.4s, v1.16b, v23.4b[1]
-	WORD    $0x4f99e011 // sdot v17.4s, v0.16b, v25.4b[0]
-	WORD    $0x4fb9e031 // sdot v17.4s, v1.16b, v25.4b[1]
-	FMOVQ   32(R1), F0
-	FMOVQ   96(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e029 // sdot v9.4s, v1.16b, v19.4b[1]
-	WORD    $0x4f95e00c // sdot v12.4s, v0.16b, v21.4b[0]
-	WORD    $0x4fb5e02c // sdot v12.4s, v1.16b, v21.4b[1]
+	FMOVQ   112(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e003 // sdot v3.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e002 // sdot v2.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e001 // sdot v1.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00e // sdot v14.4s, v0.16b, v23.4b[1]
+	FMOVQ   64(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e005 // sdot v5.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00b // sdot v11.4s, v0.16b, v21.4b[0]
 	WORD    $0x4f97e00f // sdot v15.4s, v0.16b, v23.4b[0]
-	WORD    $0x4fb7e02f // sdot v15.4s, v1.16b, v23.4b[1]
-	WORD    $0x4f99e012 // sdot v18.4s, v0.16b, v25.4b[0]
-	WORD    $0x4fb9e032 // sdot v18.4s, v1.16b, v25.4b[1]
-	FMOVQ   48(R1), F0
-	FMOVQ   112(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e025 // sdot v5.4s, v1.16b, v19.4b[1]
-	WORD    $0x4f95e004 // sdot v4.4s, v0.16b, v21.4b[0]
-	WORD    $0x4fb5e024 // sdot v4.4s, v1.16b, v21.4b[1]
-	WORD    $0x4f97e003 // sdot v3.4s, v0.16b, v23.4b[0]
-	WORD    $0x4fb7e023 // sdot v3.4s, v1.16b, v23.4b[1]
-	WORD    $0x4f99e002 // sdot v2.4s, v0.16b, v25.4b[0]
-	WORD    $0x4fb9e022 // sdot v2.4s, v1.16b, v25.4b[1]
-	FMOVQ   128(R1), F0
-	FMOVQ   192(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	FMOVQ   128(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e005 // sdot v5.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00b // sdot v11.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00f // sdot v15.4s, v0.16b, v23.4b[1]
+	FMOVQ   80(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e006 // sdot v6.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00c // sdot v12.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e010 // sdot v16.4s, v0.16b, v23.4b[0]
+	FMOVQ   144(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e006 // sdot v6.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00c // sdot v12.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e010 // sdot v16.4s, v0.16b, v23.4b[1]
+	FMOVQ   160(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e804 // sdot v4.4s, v0.16b, v17.4b[2]
 	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e827 // sdot v7.4s, v1.16b, v19.4b[3]
 	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
-	WORD    $0x4fb5e82a // sdot v10.4s, v1.16b, v21.4b[3]
 	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
-	WORD    $0x4fb7e82d // sdot v13.4s, v1.16b, v23.4b[3]
-	WORD    $0x4f99e810 // sdot v16.4s, v0.16b, v25.4b[2]
-	WORD    $0x4fb9e830 // sdot v16.4s, v1.16b, v25.4b[3]
-	FMOVQ   144(R1), F0
-	FMOVQ   208(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e828 // sdot v8.4s, v1.16b, v19.4b[3]
-	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
-	WORD    $0x4fb5e82b // sdot v11.4s, v1.16b, v21.4b[3]
+	FMOVQ   224(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e804 // sdot v4.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	FMOVQ   176(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e803 // sdot v3.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e802 // sdot v2.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e801 // sdot v1.4s, v0.16b, v21.4b[2]
 	WORD    $0x4f97e80e // sdot v14.4s, v0.16b, v23.4b[2]
-	WORD    $0x4fb7e82e // sdot v14.4s, v1.16b, v23.4b[3]
-	WORD    $0x4f99e811 // sdot v17.4s, v0.16b, v25.4b[2]
-	WORD    $0x4fb9e831 // sdot v17.4s, v1.16b, v25.4b[3]
-	FMOVQ   160(R1), F0
-	FMOVQ   224(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e829 // sdot v9.4s, v1.16b, v19.4b[3]
-	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
-	WORD    $0x4fb5e82c // sdot v12.4s, v1.16b, v21.4b[3]
+	FMOVQ   240(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e803 // sdot v3.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e802 // sdot v2.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e801 // sdot v1.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80e // sdot v14.4s, v0.16b, v23.4b[3]
+	FMOVQ   192(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e805 // sdot v5.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
 	WORD    $0x4f97e80f // sdot v15.4s, v0.16b, v23.4b[2]
-	WORD    $0x4fb7e82f // sdot v15.4s, v1.16b, v23.4b[3]
-	WORD    $0x4f99e812 // sdot v18.4s, v0.16b, v25.4b[2]
-	WORD    $0x4fb9e832 // sdot v18.4s, v1.16b, v25.4b[3]
-	FMOVQ   176(R1), F0
-	FMOVQ   240(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e825 // sdot v5.4s, v1.16b, v19.4b[3]
-	WORD    $0x4f95e804 // sdot v4.4s, v0.16b, v21.4b[2]
-	WORD    $0x4fb5e824 // sdot v4.4s, v1.16b, v21.4b[3]
-	WORD    $0x4f97e803 // sdot v3.4s, v0.16b, v23.4b[2]
-	WORD    $0x4fb7e823 // sdot v3.4s, v1.16b, v23.4b[3]
-	WORD    $0x4f99e802 // sdot v2.4s, v0.16b, v25.4b[2]
-	WORD    $0x4fb9e822 // sdot v2.4s, v1.16b, v25.4b[3]
-	FMOVQ   256(R1), F0
-	FMOVQ   320(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	FMOVQ   256(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e805 // sdot v5.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80f // sdot v15.4s, v0.16b, v23.4b[3]
+	FMOVQ   208(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f91e806 // sdot v6.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e810 // sdot v16.4s, v0.16b, v23.4b[2]
+	FMOVQ   272(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e806 // sdot v6.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e810 // sdot v16.4s, v0.16b, v23.4b[3]
+	FMOVQ   288(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e004 // sdot v4.4s, v0.16b, v18.4b[0]
 	WORD    $0x4f94e007 // sdot v7.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e027 // sdot v7.4s, v1.16b, v20.4b[1]
 	WORD    $0x4f96e00a // sdot v10.4s, v0.16b, v22.4b[0]
-	WORD    $0x4fb6e02a // sdot v10.4s, v1.16b, v22.4b[1]
-	WORD    $0x4f98e00d // sdot v13.4s, v0.16b, v24.4b[0]
-	WORD    $0x4fb8e02d // sdot v13.4s, v1.16b, v24.4b[1]
-	WORD    $0x4f9ae010 // sdot v16.4s, v0.16b, v26.4b[0]
-	WORD    $0x4fbae030 // sdot v16.4s, v1.16b, v26.4b[1]
-	FMOVQ   272(R1), F0
-	FMOVQ   336(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	WORD    $0x4f99e00d // sdot v13.4s, v0.16b, v25.4b[0]
+	FMOVQ   352(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e004 // sdot v4.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb4e007 // sdot v7.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e00a // sdot v10.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb9e00d // sdot v13.4s, v0.16b, v25.4b[1]
+	FMOVQ   304(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e003 // sdot v3.4s, v0.16b, v18.4b[0]
+	WORD    $0x4f94e002 // sdot v2.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f96e001 // sdot v1.4s, v0.16b, v22.4b[0]
+	WORD    $0x4f99e00e // sdot v14.4s, v0.16b, v25.4b[0]
+	FMOVQ   368(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e003 // sdot v3.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb4e002 // sdot v2.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e001 // sdot v1.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb9e00e // sdot v14.4s, v0.16b, v25.4b[1]
+	FMOVQ   320(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e005 // sdot v5.4s, v0.16b, v18.4b[0]
 	WORD    $0x4f94e008 // sdot v8.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e028 // sdot v8.4s, v1.16b, v20.4b[1]
 	WORD    $0x4f96e00b // sdot v11.4s, v0.16b, v22.4b[0]
-	WORD    $0x4fb6e02b // sdot v11.4s, v1.16b, v22.4b[1]
-	WORD    $0x4f98e00e // sdot v14.4s, v0.16b, v24.4b[0]
-	WORD    $0x4fb8e02e // sdot v14.4s, v1.16b, v24.4b[1]
-	WORD    $0x4f9ae011 // sdot v17.4s, v0.16b, v26.4b[0]
-	WORD    $0x4fbae031 // sdot v17.4s, v1.16b, v26.4b[1]
-	FMOVQ   288(R1), F0
-	FMOVQ   352(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	WORD    $0x4f99e00f // sdot v15.4s, v0.16b, v25.4b[0]
+	FMOVQ   384(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e005 // sdot v5.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb4e008 // sdot v8.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e00b // sdot v11.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb9e00f // sdot v15.4s, v0.16b, v25.4b[1]
+	FMOVQ   336(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e006 // sdot v6.4s, v0.16b, v18.4b[0]
 	WORD    $0x4f94e009 // sdot v9.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
 	WORD    $0x4f96e00c // sdot v12.4s, v0.16b, v22.4b[0]
-	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
-	WORD    $0x4f98e00f // sdot v15.4s, v0.16b, v24.4b[0]
-	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
-	WORD    $0x4f9ae012 // sdot v18.4s, v0.16b, v26.4b[0]
-	WORD    $0x4fbae032 // sdot v18.4s, v1.16b, v26.4b[1]
-	FMOVQ   304(R1), F0
-	FMOVQ   368(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f94e005 // sdot v5.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e025 // sdot v5.4s, v1.16b, v20.4b[1]
-	WORD    $0x4f96e004 // sdot v4.4s, v0.16b, v22.4b[0]
-	WORD    $0x4fb6e024 // sdot v4.4s, v1.16b, v22.4b[1]
-	WORD    $0x4f98e003 // sdot v3.4s, v0.16b, v24.4b[0]
-	WORD    $0x4fb8e023 // sdot v3.4s, v1.16b, v24.4b[1]
-	WORD    $0x4f9ae002 // sdot v2.4s, v0.16b, v26.4b[0]
-	WORD    $0x4fbae022 // sdot v2.4s, v1.16b, v26.4b[1]
-	FMOVQ   384(R1), F0
-	FMOVQ   448(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	WORD    $0x4f99e010 // sdot v16.4s, v0.16b, v25.4b[0]
+	FMOVQ   400(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e006 // sdot v6.4s, v0.16b, v18.4b[1]
+	WORD    $0x4fb4e009 // sdot v9.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e00c // sdot v12.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb9e010 // sdot v16.4s, v0.16b, v25.4b[1]
+	FMOVQ   416(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e804 // sdot v4.4s, v0.16b, v18.4b[2]
 	WORD    $0x4f94e807 // sdot v7.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e827 // sdot v7.4s, v1.16b, v20.4b[3]
 	WORD    $0x4f96e80a // sdot v10.4s, v0.16b, v22.4b[2]
-	WORD    $0x4fb6e82a // sdot v10.4s, v1.16b, v22.4b[3]
-	WORD    $0x4f98e80d // sdot v13.4s, v0.16b, v24.4b[2]
-	WORD    $0x4fb8e82d // sdot v13.4s, v1.16b, v24.4b[3]
-	WORD    $0x4f9ae810 // sdot v16.4s, v0.16b, v26.4b[2]
-	WORD    $0x4fbae830 // sdot v16.4s, v1.16b, v26.4b[3]
-	FMOVQ   400(R1), F0
-	FMOVQ   464(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	WORD    $0x4f99e80d // sdot v13.4s, v0.16b, v25.4b[2]
+	FMOVQ   480(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e804 // sdot v4.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb4e807 // sdot v7.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e80a // sdot v10.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb9e80d // sdot v13.4s, v0.16b, v25.4b[3]
+	FMOVQ   432(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e803 // sdot v3.4s, v0.16b, v18.4b[2]
+	WORD    $0x4f94e802 // sdot v2.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f96e801 // sdot v1.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f99e80e // sdot v14.4s, v0.16b, v25.4b[2]
+	FMOVQ   496(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e803 // sdot v3.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb4e802 // sdot v2.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e801 // sdot v1.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb9e80e // sdot v14.4s, v0.16b, v25.4b[3]
+	FMOVQ   448(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e805 // sdot v5.4s, v0.16b, v18.4b[2]
 	WORD    $0x4f94e808 // sdot v8.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e828 // sdot v8.4s, v1.16b, v20.4b[3]
 	WORD    $0x4f96e80b // sdot v11.4s, v0.16b, v22.4b[2]
-	WORD    $0x4fb6e82b // sdot v11.4s, v1.16b, v22.4b[3]
-	WORD    $0x4f98e80e // sdot v14.4s, v0.16b, v24.4b[2]
-	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
-	WORD    $0x4f9ae811 // sdot v17.4s, v0.16b, v26.4b[2]
-	WORD    $0x4fbae831 // sdot v17.4s, v1.16b, v26.4b[3]
-	FMOVQ   416(R1), F0
-	FMOVQ   480(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	WORD    $0x4f99e80f // sdot v15.4s, v0.16b, v25.4b[2]
+	FMOVQ   512(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e805 // sdot v5.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb4e808 // sdot v8.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e80b // sdot v11.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb9e80f // sdot v15.4s, v0.16b, v25.4b[3]
+	FMOVQ   464(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f92e806 // sdot v6.4s, v0.16b, v18.4b[2]
 	WORD    $0x4f94e809 // sdot v9.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
 	WORD    $0x4f96e80c // sdot v12.4s, v0.16b, v22.4b[2]
-	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
-	WORD    $0x4f98e80f // sdot v15.4s, v0.16b, v24.4b[2]
-	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
-	WORD    $0x4f9ae812 // sdot v18.4s, v0.16b, v26.4b[2]
-	WORD    $0x4fbae832 // sdot v18.4s, v1.16b, v26.4b[3]
-	FMOVQ   432(R1), F0
-	FMOVQ   496(R1), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f94e805 // sdot v5.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e825 // sdot v5.4s, v1.16b, v20.4b[3]
-	WORD    $0x4f96e804 // sdot v4.4s, v0.16b, v22.4b[2]
-	WORD    $0x4fb6e824 // sdot v4.4s, v1.16b, v22.4b[3]
-	WORD    $0x4f98e803 // sdot v3.4s, v0.16b, v24.4b[2]
-	WORD    $0x4fb8e823 // sdot v3.4s, v1.16b, v24.4b[3]
-	WORD    $0x4f9ae802 // sdot v2.4s, v0.16b, v26.4b[2]
-	WORD    $0x4fbae822 // sdot v2.4s, v1.16b, v26.4b[3]
-	FMOVS   (R5), F19
-	FMOVS   4(R5), F20
-	FMOVS   8(R5), F21
-	FMOVS   12(R5), F22
+	WORD    $0x4f99e810 // sdot v16.4s, v0.16b, v25.4b[2]
+	FMOVQ   528(R4), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fb2e806 // sdot v6.4s, v0.16b, v18.4b[3]
+	WORD    $0x4fb4e809 // sdot v9.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e80c // sdot v12.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb9e810 // sdot v16.4s, v0.16b, v25.4b[3]
+	FMOVS   (R6), F18
+	FMOVS   4(R6), F19
+	FMOVS   8(R6), F20
+	FMOVS   12(R6), F21
 	FMOVD   (R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
+	MOVD    R15, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f929084 // fmul v4.4s, v4.4s, v18.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R8), F17
+	WORD    $0x4e31d484 // fadd v4.4s, v4.4s, v17.4s
+	FMOVQ   F4, (R8)
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
 	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   (R2), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, (R2)
-	ADD     R12, R2, R2
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F4
+	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVQ   F7, (R8)
 	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD    $0x4f94914a // fmul v10.4s, v10.4s, v20.s[0]
 	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   (R2), F1
-	WORD    $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	FMOVQ   F1, (R2)
-	ADD     R12, R2, R2
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F4
+	WORD    $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
+	FMOVQ   F10, (R8)
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD    $0x4f9591ad // fmul v13.4s, v13.4s, v21.s[0]
 	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ   (R2), F1
-	WORD    $0x4e2dd421 // fadd v1.4s, v1.4s, v13.4s
-	FMOVQ   F1, (R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f969210 // fmul v16.4s, v16.4s, v22.s[0]
-	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ   (R2), F0
-	WORD    $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	FMOVQ   F0, (R2)
-	ADD     R12, R2, R2
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, (R8)
 	FMOVD   8(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f94916b // fmul v11.4s, v11.4s, v20.s[0]
-	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
+	MOVD    R15, R8
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   16(R8), F4
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ   F3, 16(R8)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f939042 // fmul v2.4s, v2.4s, v19.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F3
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, 16(R8)
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f949021 // fmul v1.4s, v1.4s, v20.s[0]
+	WORD    $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F2
+	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ   F1, 16(R8)
 	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD    $0x4f9591ce // fmul v14.4s, v14.4s, v21.s[0]
 	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e2ed421 // fadd v1.4s, v1.4s, v14.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f969231 // fmul v17.4s, v17.4s, v22.s[0]
-	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ   16(R2), F0
-	WORD    $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	FMOVQ   F0, 16(R2)
-	ADD     R12, R2, R2
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, 16(R8)
 	FMOVD   16(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   32(R2), F1
-	WORD    $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
-	FMOVQ   F1, 32(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   32(R2), F1
-	WORD    $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
-	FMOVQ   F1, 32(R2)
-	ADD     R12, R2, R2
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9290a5 // fmul v5.4s, v5.4s, v18.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 32(R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f94916b // fmul v11.4s, v11.4s, v20.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 32(R8)
 	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD    $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
 	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ   32(R2), F1
-	WORD    $0x4e2fd421 // fadd v1.4s, v1.4s, v15.4s
-	FMOVQ   F1, 32(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD    $0x4f969252 // fmul v18.4s, v18.4s, v22.s[0]
-	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ   32(R2), F0
-	WORD    $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	FMOVQ   F0, 32(R2)
-	ADD     R12, R2, R2
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 32(R8)
 	FMOVD   24(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f9390a5 // fmul v5.4s, v5.4s, v19.s[0]
-	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ   48(R2), F1
-	WORD    $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	FMOVQ   F1, 48(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f949084 // fmul v4.4s, v4.4s, v20.s[0]
-	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ   48(R2), F1
-	WORD    $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	FMOVQ   F1, 48(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f959063 // fmul v3.4s, v3.4s, v21.s[0]
-	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ   48(R2), F1
-	WORD    $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	FMOVQ   F1, 48(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f969042 // fmul v2.4s, v2.4s, v22.s[0]
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ   48(R2), F0
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ   F0, 48(R2)
-	ADD     R12, R2, R2
-	ADD     R13, R5, R5
-	ADD     R13, R22, R22
-	ADD     $512, R1, R1
-	SUBS    $32, R0, R0
-	BNE     unit4_0
-	MOVD    R1, R4
-	CBNZ    R3, block4_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $16, R20, R20
-	SUB     $4, R15, R15
-	B       tiles_0
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9290c6 // fmul v6.4s, v6.4s, v18.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 48(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R8)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 48(R8)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f959210 // fmul v16.4s, v16.4s, v21.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 48(R8)
+	ADD     R14<<2, R6, R6
+	ADD     $544, R4, R4
+	SUBS    $32, R5, R5
+	BNE     block4
+	// the next rows are 4 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $16, R11, R11
+	SUB     $4, R9, R9
+	B       tiles
 
-tile3_0:
-	MOVD  R9, R7
-	ADD   R11, R9, R9
-	MOVD  R9, R8
-	ADD   R11, R9, R9
-	MOVD  R9, R21
-	ADD   R11, R9, R9
-	CBNZ  R14, started3_0
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
 	VMOVI $0, V0.B16
-	MOVD  R19, R0
+	MOVD  R15, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
 
-started3_0:
-	VMOVI $128, V5.B16
-	MOVD  k+8(FP), R0
-	MOVD  b_base+112(FP), R2
-	MOVD  start_base+80(FP), R5
-	MOVD  R20, R4
-	MOVD  scale_base+56(FP), R1
-	SUB   R1, R5, R5
-	ADD   R20, R5, R5
+fromC3:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R11, R5
+	MOVD start_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
 
-block3_0:
-	// a block has some of the k elements
-	MOVD $32, R1
-	CMP  R1, R0
-	CSEL LT, R0, R1, R1
-	SUB  R1, R0, R0
-	ADD  $32, R2, R3
-
-unit3_0:
+block3:
+	ADD     R6, R5, R7
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V2.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
-	VMOVI   $0, V4.B16
 	VMOVI   $0, V8.B16
+	VMOVI   $0, V1.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
-	VMOVI   $0, V3.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V2.B16
-	VMOVI   $0, V14.B16
-	FMOVQ.P 16(R7), F15
-	FMOVQ.P 16(R7), F16
-	FMOVQ.P 16(R8), F17
-	FMOVQ.P 16(R8), F18
-	FMOVQ.P 16(R21), F19
-	FMOVQ.P 16(R21), F20
-	FMOVQ   (R3), F0
-	FMOVQ   64(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
-	WORD    $0x4fafe026 // sdot v6.4s, v1.16b, v15.4b[1]
-	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
-	WORD    $0x4fb1e029 // sdot v9.4s, v1.16b, v17.4b[1]
-	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e02c // sdot v12.4s, v1.16b, v19.4b[1]
-	FMOVQ   16(R3), F0
-	FMOVQ   80(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f8fe007 // sdot v7.4s, v0.16b, v15.4b[0]
-	WORD    $0x4fafe027 // sdot v7.4s, v1.16b, v15.4b[1]
-	WORD    $0x4f91e00a // sdot v10.4s, v0.16b, v17.4b[0]
-	WORD    $0x4fb1e02a // sdot v10.4s, v1.16b, v17.4b[1]
-	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e02d // sdot v13.4s, v1.16b, v19.4b[1]
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R2), F17
+	FMOVQ.P 16(R2), F18
 	FMOVQ   32(R3), F0
-	FMOVQ   96(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
-	WORD    $0x4fafe024 // sdot v4.4s, v1.16b, v15.4b[1]
-	WORD    $0x4f91e003 // sdot v3.4s, v0.16b, v17.4b[0]
-	WORD    $0x4fb1e023 // sdot v3.4s, v1.16b, v17.4b[1]
-	WORD    $0x4f93e002 // sdot v2.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e022 // sdot v2.4s, v1.16b, v19.4b[1]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de003 // sdot v3.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	FMOVQ   96(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade003 // sdot v3.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
 	FMOVQ   48(R3), F0
-	FMOVQ   112(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de004 // sdot v4.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe007 // sdot v7.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e00a // sdot v10.4s, v0.16b, v17.4b[0]
+	FMOVQ   112(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade004 // sdot v4.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe007 // sdot v7.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e00a // sdot v10.4s, v0.16b, v17.4b[1]
+	FMOVQ   64(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de005 // sdot v5.4s, v0.16b, v13.4b[0]
 	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
-	WORD    $0x4fafe028 // sdot v8.4s, v1.16b, v15.4b[1]
 	WORD    $0x4f91e00b // sdot v11.4s, v0.16b, v17.4b[0]
-	WORD    $0x4fb1e02b // sdot v11.4s, v1.16b, v17.4b[1]
-	WORD    $0x4f93e00e // sdot v14.4s, v0.16b, v19.4b[0]
-	WORD    $0x4fb3e02e // sdot v14.4s, v1.16b, v19.4b[1]
 	FMOVQ   128(R3), F0
-	FMOVQ   192(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
-	WORD    $0x4fafe826 // sdot v6.4s, v1.16b, v15.4b[3]
-	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
-	WORD    $0x4fb1e829 // sdot v9.4s, v1.16b, v17.4b[3]
-	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e82c // sdot v12.4s, v1.16b, v19.4b[3]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade005 // sdot v5.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e00b // sdot v11.4s, v0.16b, v17.4b[1]
+	FMOVQ   80(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de002 // sdot v2.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe001 // sdot v1.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e00c // sdot v12.4s, v0.16b, v17.4b[0]
 	FMOVQ   144(R3), F0
-	FMOVQ   208(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f8fe807 // sdot v7.4s, v0.16b, v15.4b[2]
-	WORD    $0x4fafe827 // sdot v7.4s, v1.16b, v15.4b[3]
-	WORD    $0x4f91e80a // sdot v10.4s, v0.16b, v17.4b[2]
-	WORD    $0x4fb1e82a // sdot v10.4s, v1.16b, v17.4b[3]
-	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e82d // sdot v13.4s, v1.16b, v19.4b[3]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade002 // sdot v2.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe001 // sdot v1.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e00c // sdot v12.4s, v0.16b, v17.4b[1]
 	FMOVQ   160(R3), F0
-	FMOVQ   224(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
-	WORD    $0x4fafe824 // sdot v4.4s, v1.16b, v15.4b[3]
-	WORD    $0x4f91e803 // sdot v3.4s, v0.16b, v17.4b[2]
-	WORD    $0x4fb1e823 // sdot v3.4s, v1.16b, v17.4b[3]
-	WORD    $0x4f93e802 // sdot v2.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e822 // sdot v2.4s, v1.16b, v19.4b[3]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de803 // sdot v3.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	FMOVQ   224(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade803 // sdot v3.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
 	FMOVQ   176(R3), F0
-	FMOVQ   240(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de804 // sdot v4.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe807 // sdot v7.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e80a // sdot v10.4s, v0.16b, v17.4b[2]
+	FMOVQ   240(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade804 // sdot v4.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe807 // sdot v7.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e80a // sdot v10.4s, v0.16b, v17.4b[3]
+	FMOVQ   192(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de805 // sdot v5.4s, v0.16b, v13.4b[2]
 	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
-	WORD    $0x4fafe828 // sdot v8.4s, v1.16b, v15.4b[3]
 	WORD    $0x4f91e80b // sdot v11.4s, v0.16b, v17.4b[2]
-	WORD    $0x4fb1e82b // sdot v11.4s, v1.16b, v17.4b[3]
-	WORD    $0x4f93e80e // sdot v14.4s, v0.16b, v19.4b[2]
-	WORD    $0x4fb3e82e // sdot v14.4s, v1.16b, v19.4b[3]
 	FMOVQ   256(R3), F0
-	FMOVQ   320(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f90e006 // sdot v6.4s, v0.16b, v16.4b[0]
-	WORD    $0x4fb0e026 // sdot v6.4s, v1.16b, v16.4b[1]
-	WORD    $0x4f92e009 // sdot v9.4s, v0.16b, v18.4b[0]
-	WORD    $0x4fb2e029 // sdot v9.4s, v1.16b, v18.4b[1]
-	WORD    $0x4f94e00c // sdot v12.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e02c // sdot v12.4s, v1.16b, v20.4b[1]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade805 // sdot v5.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e80b // sdot v11.4s, v0.16b, v17.4b[3]
+	FMOVQ   208(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8de802 // sdot v2.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe801 // sdot v1.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e80c // sdot v12.4s, v0.16b, v17.4b[2]
 	FMOVQ   272(R3), F0
-	FMOVQ   336(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f90e007 // sdot v7.4s, v0.16b, v16.4b[0]
-	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
-	WORD    $0x4f92e00a // sdot v10.4s, v0.16b, v18.4b[0]
-	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
-	WORD    $0x4f94e00d // sdot v13.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e02d // sdot v13.4s, v1.16b, v20.4b[1]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fade802 // sdot v2.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe801 // sdot v1.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e80c // sdot v12.4s, v0.16b, v17.4b[3]
 	FMOVQ   288(R3), F0
-	FMOVQ   352(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f90e004 // sdot v4.4s, v0.16b, v16.4b[0]
-	WORD    $0x4fb0e024 // sdot v4.4s, v1.16b, v16.4b[1]
-	WORD    $0x4f92e003 // sdot v3.4s, v0.16b, v18.4b[0]
-	WORD    $0x4fb2e023 // sdot v3.4s, v1.16b, v18.4b[1]
-	WORD    $0x4f94e002 // sdot v2.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e022 // sdot v2.4s, v1.16b, v20.4b[1]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee003 // sdot v3.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f90e006 // sdot v6.4s, v0.16b, v16.4b[0]
+	WORD    $0x4f92e009 // sdot v9.4s, v0.16b, v18.4b[0]
+	FMOVQ   352(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee003 // sdot v3.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fb0e006 // sdot v6.4s, v0.16b, v16.4b[1]
+	WORD    $0x4fb2e009 // sdot v9.4s, v0.16b, v18.4b[1]
 	FMOVQ   304(R3), F0
-	FMOVQ   368(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee004 // sdot v4.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f90e007 // sdot v7.4s, v0.16b, v16.4b[0]
+	WORD    $0x4f92e00a // sdot v10.4s, v0.16b, v18.4b[0]
+	FMOVQ   368(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee004 // sdot v4.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fb0e007 // sdot v7.4s, v0.16b, v16.4b[1]
+	WORD    $0x4fb2e00a // sdot v10.4s, v0.16b, v18.4b[1]
+	FMOVQ   320(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee005 // sdot v5.4s, v0.16b, v14.4b[0]
 	WORD    $0x4f90e008 // sdot v8.4s, v0.16b, v16.4b[0]
-	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
 	WORD    $0x4f92e00b // sdot v11.4s, v0.16b, v18.4b[0]
-	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
-	WORD    $0x4f94e00e // sdot v14.4s, v0.16b, v20.4b[0]
-	WORD    $0x4fb4e02e // sdot v14.4s, v1.16b, v20.4b[1]
 	FMOVQ   384(R3), F0
-	FMOVQ   448(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f90e806 // sdot v6.4s, v0.16b, v16.4b[2]
-	WORD    $0x4fb0e826 // sdot v6.4s, v1.16b, v16.4b[3]
-	WORD    $0x4f92e809 // sdot v9.4s, v0.16b, v18.4b[2]
-	WORD    $0x4fb2e829 // sdot v9.4s, v1.16b, v18.4b[3]
-	WORD    $0x4f94e80c // sdot v12.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e82c // sdot v12.4s, v1.16b, v20.4b[3]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee005 // sdot v5.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fb0e008 // sdot v8.4s, v0.16b, v16.4b[1]
+	WORD    $0x4fb2e00b // sdot v11.4s, v0.16b, v18.4b[1]
+	FMOVQ   336(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee002 // sdot v2.4s, v0.16b, v14.4b[0]
+	WORD    $0x4f90e001 // sdot v1.4s, v0.16b, v16.4b[0]
+	WORD    $0x4f92e00c // sdot v12.4s, v0.16b, v18.4b[0]
 	FMOVQ   400(R3), F0
-	FMOVQ   464(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f90e807 // sdot v7.4s, v0.16b, v16.4b[2]
-	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
-	WORD    $0x4f92e80a // sdot v10.4s, v0.16b, v18.4b[2]
-	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
-	WORD    $0x4f94e80d // sdot v13.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e82d // sdot v13.4s, v1.16b, v20.4b[3]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee002 // sdot v2.4s, v0.16b, v14.4b[1]
+	WORD    $0x4fb0e001 // sdot v1.4s, v0.16b, v16.4b[1]
+	WORD    $0x4fb2e00c // sdot v12.4s, v0.16b, v18.4b[1]
 	FMOVQ   416(R3), F0
-	FMOVQ   480(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
-	WORD    $0x4f90e804 // sdot v4.4s, v0.16b, v16.4b[2]
-	WORD    $0x4fb0e824 // sdot v4.4s, v1.16b, v16.4b[3]
-	WORD    $0x4f92e803 // sdot v3.4s, v0.16b, v18.4b[2]
-	WORD    $0x4fb2e823 // sdot v3.4s, v1.16b, v18.4b[3]
-	WORD    $0x4f94e802 // sdot v2.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e822 // sdot v2.4s, v1.16b, v20.4b[3]
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee803 // sdot v3.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f90e806 // sdot v6.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f92e809 // sdot v9.4s, v0.16b, v18.4b[2]
+	FMOVQ   480(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee803 // sdot v3.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fb0e806 // sdot v6.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb2e809 // sdot v9.4s, v0.16b, v18.4b[3]
 	FMOVQ   432(R3), F0
-	FMOVQ   496(R3), F1
-	VEOR    V5.B16, V0.B16, V0.B16
-	VEOR    V5.B16, V1.B16, V1.B16
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee804 // sdot v4.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f90e807 // sdot v7.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f92e80a // sdot v10.4s, v0.16b, v18.4b[2]
+	FMOVQ   496(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee804 // sdot v4.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fb0e807 // sdot v7.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb2e80a // sdot v10.4s, v0.16b, v18.4b[3]
+	FMOVQ   448(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee805 // sdot v5.4s, v0.16b, v14.4b[2]
 	WORD    $0x4f90e808 // sdot v8.4s, v0.16b, v16.4b[2]
-	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
 	WORD    $0x4f92e80b // sdot v11.4s, v0.16b, v18.4b[2]
-	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
-	WORD    $0x4f94e80e // sdot v14.4s, v0.16b, v20.4b[2]
-	WORD    $0x4fb4e82e // sdot v14.4s, v1.16b, v20.4b[3]
-	FMOVS   (R4), F0
-	FMOVS   4(R4), F1
-	FMOVS   8(R4), F15
-	FMOVD   (R2), F16
-	WORD    $0x0e217a10 // fcvtl v16.4s, v16.4h
-	MOVD    R19, R6
+	FMOVQ   512(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee805 // sdot v5.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fb0e808 // sdot v8.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb2e80b // sdot v11.4s, v0.16b, v18.4b[3]
+	FMOVQ   464(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ee802 // sdot v2.4s, v0.16b, v14.4b[2]
+	WORD    $0x4f90e801 // sdot v1.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f92e80c // sdot v12.4s, v0.16b, v18.4b[2]
+	FMOVQ   528(R3), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faee802 // sdot v2.4s, v0.16b, v14.4b[3]
+	WORD    $0x4fb0e801 // sdot v1.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb2e80c // sdot v12.4s, v0.16b, v18.4b[3]
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F13
+	FMOVS   8(R5), F14
+	FMOVD   (R3), F15
+	WORD    $0x0e2179ef // fcvtl v15.4s, v15.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ   (R7), F16
+	WORD    $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ   F3, (R7)
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e30dcc6 // fmul v6.4s, v6.4s, v16.4s
-	FMOVQ   (R6), F17
-	WORD    $0x4e26d631 // fadd v17.4s, v17.4s, v6.4s
-	FMOVQ   F17, (R6)
-	ADD     R12, R6, R6
+	WORD    $0x4f8d90c6 // fmul v6.4s, v6.4s, v13.s[0]
+	WORD    $0x6e2fdcc6 // fmul v6.4s, v6.4s, v15.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R7)
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	WORD    $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
-	FMOVQ   (R6), F6
-	WORD    $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
-	FMOVQ   F6, (R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f8f918c // fmul v12.4s, v12.4s, v15.s[0]
-	WORD    $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
-	FMOVQ   (R6), F6
-	WORD    $0x4e2cd4c6 // fadd v6.4s, v6.4s, v12.4s
-	FMOVQ   F6, (R6)
-	ADD     R12, R6, R6
-	FMOVD   8(R2), F6
-	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	MOVD    R19, R6
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
-	FMOVQ   16(R6), F9
-	WORD    $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
-	FMOVQ   F9, 16(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
-	WORD    $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
-	FMOVQ   16(R6), F7
-	WORD    $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ   F7, 16(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
-	WORD    $0x6e26ddad // fmul v13.4s, v13.4s, v6.4s
-	FMOVQ   16(R6), F6
-	WORD    $0x4e2dd4c6 // fadd v6.4s, v6.4s, v13.4s
-	FMOVQ   F6, 16(R6)
-	ADD     R12, R6, R6
-	FMOVD   16(R2), F6
-	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	MOVD    R19, R6
+	WORD    $0x4f8e9129 // fmul v9.4s, v9.4s, v14.s[0]
+	WORD    $0x6e2fdd29 // fmul v9.4s, v9.4s, v15.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F3
+	WORD    $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ   F9, (R7)
+	FMOVD   8(R3), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R7
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD    $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
-	FMOVQ   32(R6), F7
-	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
-	FMOVQ   F7, 32(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f819063 // fmul v3.4s, v3.4s, v1.s[0]
-	WORD    $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
-	FMOVQ   32(R6), F4
-	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	FMOVQ   F4, 32(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f8f9042 // fmul v2.4s, v2.4s, v15.s[0]
-	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	FMOVQ   32(R6), F3
-	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	FMOVQ   F3, 32(R6)
-	ADD     R12, R6, R6
-	FMOVD   24(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R6
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   48(R6), F0
-	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVQ   48(R6), F0
-	WORD    $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
-	WORD    $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	FMOVQ   48(R6), F0
-	WORD    $0x4e2ed400 // fadd v0.4s, v0.4s, v14.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R12, R6, R6
-	ADD     R13, R4, R4
-	ADD     R13, R5, R5
-	ADD     $512, R3, R3
-	SUBS    $32, R1, R1
-	BNE     unit3_0
-	MOVD    R3, R2
-	CBNZ    R0, block3_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $12, R20, R20
-	SUB     $3, R15, R15
-	B       tiles_0
-
-tile2_0:
-	MOVD  R9, R0
-	ADD   R11, R9, R9
-	MOVD  R9, R1
-	ADD   R11, R9, R9
-	CBNZ  R14, started2_0
-	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	FMOVQ F0, 32(R2)
-	FMOVQ F0, 48(R2)
-	ADD   R12, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	FMOVQ F0, 32(R2)
-	FMOVQ F0, 48(R2)
-	ADD   R12, R2, R2
-
-started2_0:
-	VMOVI $128, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
-
-block2_0:
-	// a block has some of the k elements
-	MOVD $32, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
-
-unit2_0:
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V5.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	VMOVI   $0, V4.B16
-	VMOVI   $0, V11.B16
-	VMOVI   $0, V12.B16
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F13
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R1), F14
-	FMOVQ   (R5), F2
-	FMOVQ   64(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e047 // sdot v7.4s, v2.16b, v0.4b[0]
-	WORD    $0x4fa0e067 // sdot v7.4s, v3.16b, v0.4b[1]
-	WORD    $0x4f81e04a // sdot v10.4s, v2.16b, v1.4b[0]
-	WORD    $0x4fa1e06a // sdot v10.4s, v3.16b, v1.4b[1]
-	FMOVQ   16(R5), F2
-	FMOVQ   80(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e045 // sdot v5.4s, v2.16b, v0.4b[0]
-	WORD    $0x4fa0e065 // sdot v5.4s, v3.16b, v0.4b[1]
-	WORD    $0x4f81e044 // sdot v4.4s, v2.16b, v1.4b[0]
-	WORD    $0x4fa1e064 // sdot v4.4s, v3.16b, v1.4b[1]
-	FMOVQ   32(R5), F2
-	FMOVQ   96(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e048 // sdot v8.4s, v2.16b, v0.4b[0]
-	WORD    $0x4fa0e068 // sdot v8.4s, v3.16b, v0.4b[1]
-	WORD    $0x4f81e04b // sdot v11.4s, v2.16b, v1.4b[0]
-	WORD    $0x4fa1e06b // sdot v11.4s, v3.16b, v1.4b[1]
-	FMOVQ   48(R5), F2
-	FMOVQ   112(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e049 // sdot v9.4s, v2.16b, v0.4b[0]
-	WORD    $0x4fa0e069 // sdot v9.4s, v3.16b, v0.4b[1]
-	WORD    $0x4f81e04c // sdot v12.4s, v2.16b, v1.4b[0]
-	WORD    $0x4fa1e06c // sdot v12.4s, v3.16b, v1.4b[1]
-	FMOVQ   128(R5), F2
-	FMOVQ   192(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e847 // sdot v7.4s, v2.16b, v0.4b[2]
-	WORD    $0x4fa0e867 // sdot v7.4s, v3.16b, v0.4b[3]
-	WORD    $0x4f81e84a // sdot v10.4s, v2.16b, v1.4b[2]
-	WORD    $0x4fa1e86a // sdot v10.4s, v3.16b, v1.4b[3]
-	FMOVQ   144(R5), F2
-	FMOVQ   208(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e845 // sdot v5.4s, v2.16b, v0.4b[2]
-	WORD    $0x4fa0e865 // sdot v5.4s, v3.16b, v0.4b[3]
-	WORD    $0x4f81e844 // sdot v4.4s, v2.16b, v1.4b[2]
-	WORD    $0x4fa1e864 // sdot v4.4s, v3.16b, v1.4b[3]
-	FMOVQ   160(R5), F2
-	FMOVQ   224(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e848 // sdot v8.4s, v2.16b, v0.4b[2]
-	WORD    $0x4fa0e868 // sdot v8.4s, v3.16b, v0.4b[3]
-	WORD    $0x4f81e84b // sdot v11.4s, v2.16b, v1.4b[2]
-	WORD    $0x4fa1e86b // sdot v11.4s, v3.16b, v1.4b[3]
-	FMOVQ   176(R5), F2
-	FMOVQ   240(R5), F3
-	VEOR    V6.B16, V2.B16, V2.B16
-	VEOR    V6.B16, V3.B16, V3.B16
-	WORD    $0x4f80e849 // sdot v9.4s, v2.16b, v0.4b[2]
-	WORD    $0x4fa0e869 // sdot v9.4s, v3.16b, v0.4b[3]
-	WORD    $0x4f81e84c // sdot v12.4s, v2.16b, v1.4b[2]
-	WORD    $0x4fa1e86c // sdot v12.4s, v3.16b, v1.4b[3]
-	FMOVQ   256(R5), F0
-	FMOVQ   320(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
-	WORD    $0x4fade027 // sdot v7.4s, v1.16b, v13.4b[1]
-	WORD    $0x4f8ee00a // sdot v10.4s, v0.16b, v14.4b[0]
-	WORD    $0x4faee02a // sdot v10.4s, v1.16b, v14.4b[1]
-	FMOVQ   272(R5), F0
-	FMOVQ   336(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de005 // sdot v5.4s, v0.16b, v13.4b[0]
-	WORD    $0x4fade025 // sdot v5.4s, v1.16b, v13.4b[1]
-	WORD    $0x4f8ee004 // sdot v4.4s, v0.16b, v14.4b[0]
-	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
-	FMOVQ   288(R5), F0
-	FMOVQ   352(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
-	WORD    $0x4fade028 // sdot v8.4s, v1.16b, v13.4b[1]
-	WORD    $0x4f8ee00b // sdot v11.4s, v0.16b, v14.4b[0]
-	WORD    $0x4faee02b // sdot v11.4s, v1.16b, v14.4b[1]
-	FMOVQ   304(R5), F0
-	FMOVQ   368(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
-	WORD    $0x4fade029 // sdot v9.4s, v1.16b, v13.4b[1]
-	WORD    $0x4f8ee00c // sdot v12.4s, v0.16b, v14.4b[0]
-	WORD    $0x4faee02c // sdot v12.4s, v1.16b, v14.4b[1]
-	FMOVQ   384(R5), F0
-	FMOVQ   448(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
-	WORD    $0x4fade827 // sdot v7.4s, v1.16b, v13.4b[3]
-	WORD    $0x4f8ee80a // sdot v10.4s, v0.16b, v14.4b[2]
-	WORD    $0x4faee82a // sdot v10.4s, v1.16b, v14.4b[3]
-	FMOVQ   400(R5), F0
-	FMOVQ   464(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de805 // sdot v5.4s, v0.16b, v13.4b[2]
-	WORD    $0x4fade825 // sdot v5.4s, v1.16b, v13.4b[3]
-	WORD    $0x4f8ee804 // sdot v4.4s, v0.16b, v14.4b[2]
-	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
-	FMOVQ   416(R5), F0
-	FMOVQ   480(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
-	WORD    $0x4fade828 // sdot v8.4s, v1.16b, v13.4b[3]
-	WORD    $0x4f8ee80b // sdot v11.4s, v0.16b, v14.4b[2]
-	WORD    $0x4faee82b // sdot v11.4s, v1.16b, v14.4b[3]
-	FMOVQ   432(R5), F0
-	FMOVQ   496(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
-	WORD    $0x4fade829 // sdot v9.4s, v1.16b, v13.4b[3]
-	WORD    $0x4f8ee80c // sdot v12.4s, v0.16b, v14.4b[2]
-	WORD    $0x4faee82c // sdot v12.4s, v1.16b, v14.4b[3]
-	FMOVS   (R6), F0
-	FMOVS   4(R6), F1
-	FMOVD   (R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   16(R7), F6
+	WORD    $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	FMOVQ   F4, 16(R7)
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   (R8), F3
-	WORD    $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	FMOVQ   F3, (R8)
-	ADD     R12, R8, R8
+	WORD    $0x4f8d90e7 // fmul v7.4s, v7.4s, v13.s[0]
+	WORD    $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F4
+	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVQ   F7, 16(R7)
 	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
-	WORD    $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVQ   (R8), F2
-	WORD    $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ   F2, (R8)
-	ADD     R12, R8, R8
-	FMOVD   8(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
+	WORD    $0x4f8e914a // fmul v10.4s, v10.4s, v14.s[0]
+	WORD    $0x6e23dd4a // fmul v10.4s, v10.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F3
+	WORD    $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ   F10, 16(R7)
+	FMOVD   16(R3), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   16(R8), F3
-	WORD    $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	FMOVQ   F3, 16(R8)
-	ADD     R12, R8, R8
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f819084 // fmul v4.4s, v4.4s, v1.s[0]
-	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   16(R8), F2
-	WORD    $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	FMOVQ   F2, 16(R8)
-	ADD     R12, R8, R8
-	FMOVD   16(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
+	WORD    $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVQ   32(R7), F4
+	WORD    $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	FMOVQ   F5, 32(R7)
 	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   32(R8), F3
-	WORD    $0x4e28d463 // fadd v3.4s, v3.4s, v8.4s
-	FMOVQ   F3, 32(R8)
-	ADD     R12, R8, R8
+	WORD    $0x4f8d9108 // fmul v8.4s, v8.4s, v13.s[0]
+	WORD    $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F4
+	WORD    $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	FMOVQ   F8, 32(R7)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVQ   32(R8), F2
-	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
-	FMOVQ   F2, 32(R8)
-	ADD     R12, R8, R8
-	FMOVD   24(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   48(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 48(R8)
-	ADD     R12, R8, R8
+	WORD    $0x4f8e916b // fmul v11.4s, v11.4s, v14.s[0]
+	WORD    $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F3
+	WORD    $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ   F11, 32(R7)
+	FMOVD   24(R3), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, 48(R7)
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f8d9021 // fmul v1.4s, v1.4s, v13.s[0]
+	WORD    $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	FMOVQ   F1, 48(R7)
 	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
-	WORD    $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	FMOVQ   48(R8), F0
-	WORD    $0x4e2cd400 // fadd v0.4s, v0.4s, v12.4s
-	FMOVQ   F0, 48(R8)
-	ADD     R12, R8, R8
-	ADD     R13, R6, R6
-	ADD     R13, R7, R7
-	ADD     $512, R5, R5
-	SUBS    $32, R3, R3
-	BNE     unit2_0
-	MOVD    R5, R4
-	CBNZ    R2, block2_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R15, R15
-	B       tiles_0
+	WORD    $0x4f8e918c // fmul v12.4s, v12.4s, v14.s[0]
+	WORD    $0x6e23dd8c // fmul v12.4s, v12.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 48(R7)
+	ADD     R14<<2, R5, R5
+	ADD     $544, R3, R3
+	SUBS    $32, R4, R4
+	BNE     block3
+	// the next rows are 3 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $12, R11, R11
+	SUB     $3, R9, R9
+	B       tiles
 
-tile1_0:
-	MOVD  R9, R0
-	ADD   R11, R9, R9
-	CBNZ  R14, started1_0
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	FMOVQ F0, 32(R1)
-	FMOVQ F0, 48(R1)
-	ADD   R12, R1, R1
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
 
-started1_0:
-	VMOVI $128, V4.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
-block1_0:
-	// a block has some of the k elements
-	MOVD $32, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
-
-unit1_0:
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V1.B16
+	VMOVI   $0, V2.B16
 	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F8
-	FMOVQ   (R4), F1
-	FMOVQ   64(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e023 // sdot v3.4s, v1.16b, v0.4b[0]
-	WORD    $0x4fa0e043 // sdot v3.4s, v2.16b, v0.4b[1]
-	FMOVQ   16(R4), F1
-	FMOVQ   80(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e025 // sdot v5.4s, v1.16b, v0.4b[0]
-	WORD    $0x4fa0e045 // sdot v5.4s, v2.16b, v0.4b[1]
-	FMOVQ   32(R4), F1
-	FMOVQ   96(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e026 // sdot v6.4s, v1.16b, v0.4b[0]
-	WORD    $0x4fa0e046 // sdot v6.4s, v2.16b, v0.4b[1]
-	FMOVQ   48(R4), F1
-	FMOVQ   112(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e027 // sdot v7.4s, v1.16b, v0.4b[0]
-	WORD    $0x4fa0e047 // sdot v7.4s, v2.16b, v0.4b[1]
-	FMOVQ   128(R4), F1
-	FMOVQ   192(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e823 // sdot v3.4s, v1.16b, v0.4b[2]
-	WORD    $0x4fa0e843 // sdot v3.4s, v2.16b, v0.4b[3]
-	FMOVQ   144(R4), F1
-	FMOVQ   208(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e825 // sdot v5.4s, v1.16b, v0.4b[2]
-	WORD    $0x4fa0e845 // sdot v5.4s, v2.16b, v0.4b[3]
-	FMOVQ   160(R4), F1
-	FMOVQ   224(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e826 // sdot v6.4s, v1.16b, v0.4b[2]
-	WORD    $0x4fa0e846 // sdot v6.4s, v2.16b, v0.4b[3]
-	FMOVQ   176(R4), F1
-	FMOVQ   240(R4), F2
-	VEOR    V4.B16, V1.B16, V1.B16
-	VEOR    V4.B16, V2.B16, V2.B16
-	WORD    $0x4f80e827 // sdot v7.4s, v1.16b, v0.4b[2]
-	WORD    $0x4fa0e847 // sdot v7.4s, v2.16b, v0.4b[3]
-	FMOVQ   256(R4), F0
-	FMOVQ   320(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e003 // sdot v3.4s, v0.16b, v8.4b[0]
-	WORD    $0x4fa8e023 // sdot v3.4s, v1.16b, v8.4b[1]
-	FMOVQ   272(R4), F0
-	FMOVQ   336(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e005 // sdot v5.4s, v0.16b, v8.4b[0]
-	WORD    $0x4fa8e025 // sdot v5.4s, v1.16b, v8.4b[1]
-	FMOVQ   288(R4), F0
-	FMOVQ   352(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e006 // sdot v6.4s, v0.16b, v8.4b[0]
-	WORD    $0x4fa8e026 // sdot v6.4s, v1.16b, v8.4b[1]
-	FMOVQ   304(R4), F0
-	FMOVQ   368(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e007 // sdot v7.4s, v0.16b, v8.4b[0]
-	WORD    $0x4fa8e027 // sdot v7.4s, v1.16b, v8.4b[1]
-	FMOVQ   384(R4), F0
-	FMOVQ   448(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e803 // sdot v3.4s, v0.16b, v8.4b[2]
-	WORD    $0x4fa8e823 // sdot v3.4s, v1.16b, v8.4b[3]
-	FMOVQ   400(R4), F0
-	FMOVQ   464(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e805 // sdot v5.4s, v0.16b, v8.4b[2]
-	WORD    $0x4fa8e825 // sdot v5.4s, v1.16b, v8.4b[3]
-	FMOVQ   416(R4), F0
-	FMOVQ   480(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e806 // sdot v6.4s, v0.16b, v8.4b[2]
-	WORD    $0x4fa8e826 // sdot v6.4s, v1.16b, v8.4b[3]
-	FMOVQ   432(R4), F0
-	FMOVQ   496(R4), F1
-	VEOR    V4.B16, V0.B16, V0.B16
-	VEOR    V4.B16, V1.B16, V1.B16
-	WORD    $0x4f88e807 // sdot v7.4s, v0.16b, v8.4b[2]
-	WORD    $0x4fa8e827 // sdot v7.4s, v1.16b, v8.4b[3]
-	FMOVS   (R5), F0
-	FMOVD   (R3), F1
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ.P 16(R1), F11
+	FMOVQ.P 16(R1), F12
+	FMOVQ   32(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e001 // sdot v1.4s, v0.16b, v9.4b[0]
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	FMOVQ   96(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e001 // sdot v1.4s, v0.16b, v9.4b[1]
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	FMOVQ   48(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e002 // sdot v2.4s, v0.16b, v9.4b[0]
+	WORD    $0x4f8be006 // sdot v6.4s, v0.16b, v11.4b[0]
+	FMOVQ   112(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e002 // sdot v2.4s, v0.16b, v9.4b[1]
+	WORD    $0x4fabe006 // sdot v6.4s, v0.16b, v11.4b[1]
+	FMOVQ   64(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e003 // sdot v3.4s, v0.16b, v9.4b[0]
+	WORD    $0x4f8be007 // sdot v7.4s, v0.16b, v11.4b[0]
+	FMOVQ   128(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e003 // sdot v3.4s, v0.16b, v9.4b[1]
+	WORD    $0x4fabe007 // sdot v7.4s, v0.16b, v11.4b[1]
+	FMOVQ   80(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e004 // sdot v4.4s, v0.16b, v9.4b[0]
+	WORD    $0x4f8be008 // sdot v8.4s, v0.16b, v11.4b[0]
+	FMOVQ   144(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e004 // sdot v4.4s, v0.16b, v9.4b[1]
+	WORD    $0x4fabe008 // sdot v8.4s, v0.16b, v11.4b[1]
+	FMOVQ   160(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e801 // sdot v1.4s, v0.16b, v9.4b[2]
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	FMOVQ   224(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e801 // sdot v1.4s, v0.16b, v9.4b[3]
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	FMOVQ   176(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e802 // sdot v2.4s, v0.16b, v9.4b[2]
+	WORD    $0x4f8be806 // sdot v6.4s, v0.16b, v11.4b[2]
+	FMOVQ   240(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e802 // sdot v2.4s, v0.16b, v9.4b[3]
+	WORD    $0x4fabe806 // sdot v6.4s, v0.16b, v11.4b[3]
+	FMOVQ   192(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e803 // sdot v3.4s, v0.16b, v9.4b[2]
+	WORD    $0x4f8be807 // sdot v7.4s, v0.16b, v11.4b[2]
+	FMOVQ   256(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e803 // sdot v3.4s, v0.16b, v9.4b[3]
+	WORD    $0x4fabe807 // sdot v7.4s, v0.16b, v11.4b[3]
+	FMOVQ   208(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f89e804 // sdot v4.4s, v0.16b, v9.4b[2]
+	WORD    $0x4f8be808 // sdot v8.4s, v0.16b, v11.4b[2]
+	FMOVQ   272(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e804 // sdot v4.4s, v0.16b, v9.4b[3]
+	WORD    $0x4fabe808 // sdot v8.4s, v0.16b, v11.4b[3]
+	FMOVQ   288(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae001 // sdot v1.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8ce005 // sdot v5.4s, v0.16b, v12.4b[0]
+	FMOVQ   352(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae001 // sdot v1.4s, v0.16b, v10.4b[1]
+	WORD    $0x4face005 // sdot v5.4s, v0.16b, v12.4b[1]
+	FMOVQ   304(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae002 // sdot v2.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8ce006 // sdot v6.4s, v0.16b, v12.4b[0]
+	FMOVQ   368(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae002 // sdot v2.4s, v0.16b, v10.4b[1]
+	WORD    $0x4face006 // sdot v6.4s, v0.16b, v12.4b[1]
+	FMOVQ   320(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae003 // sdot v3.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8ce007 // sdot v7.4s, v0.16b, v12.4b[0]
+	FMOVQ   384(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae003 // sdot v3.4s, v0.16b, v10.4b[1]
+	WORD    $0x4face007 // sdot v7.4s, v0.16b, v12.4b[1]
+	FMOVQ   336(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae004 // sdot v4.4s, v0.16b, v10.4b[0]
+	WORD    $0x4f8ce008 // sdot v8.4s, v0.16b, v12.4b[0]
+	FMOVQ   400(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae004 // sdot v4.4s, v0.16b, v10.4b[1]
+	WORD    $0x4face008 // sdot v8.4s, v0.16b, v12.4b[1]
+	FMOVQ   416(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae801 // sdot v1.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8ce805 // sdot v5.4s, v0.16b, v12.4b[2]
+	FMOVQ   480(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae801 // sdot v1.4s, v0.16b, v10.4b[3]
+	WORD    $0x4face805 // sdot v5.4s, v0.16b, v12.4b[3]
+	FMOVQ   432(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae802 // sdot v2.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8ce806 // sdot v6.4s, v0.16b, v12.4b[2]
+	FMOVQ   496(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae802 // sdot v2.4s, v0.16b, v10.4b[3]
+	WORD    $0x4face806 // sdot v6.4s, v0.16b, v12.4b[3]
+	FMOVQ   448(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae803 // sdot v3.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8ce807 // sdot v7.4s, v0.16b, v12.4b[2]
+	FMOVQ   512(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae803 // sdot v3.4s, v0.16b, v10.4b[3]
+	WORD    $0x4face807 // sdot v7.4s, v0.16b, v12.4b[3]
+	FMOVQ   464(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f8ae804 // sdot v4.4s, v0.16b, v10.4b[2]
+	WORD    $0x4f8ce808 // sdot v8.4s, v0.16b, v12.4b[2]
+	FMOVQ   528(R2), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4faae804 // sdot v4.4s, v0.16b, v10.4b[3]
+	WORD    $0x4face808 // sdot v8.4s, v0.16b, v12.4b[3]
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F9
+	FMOVD   (R2), F10
+	WORD    $0x0e21794a // fcvtl v10.4s, v10.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD    $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
+	FMOVQ   (R6), F11
+	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
+	FMOVQ   F1, (R6)
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8990a5 // fmul v5.4s, v5.4s, v9.s[0]
+	WORD    $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   (R6), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R6)
+	FMOVD   8(R2), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
+	MOVD    R15, R6
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   16(R6), F5
+	WORD    $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
+	FMOVQ   F2, 16(R6)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8990c6 // fmul v6.4s, v6.4s, v9.s[0]
+	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   16(R6), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 16(R6)
+	FMOVD   16(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
 	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	FMOVQ   (R7), F1
-	WORD    $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	FMOVQ   F1, (R7)
-	ADD     R12, R7, R7
-	FMOVD   8(R3), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   16(R7), F1
-	WORD    $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	FMOVQ   F1, 16(R7)
-	ADD     R12, R7, R7
-	FMOVD   16(R3), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
-	FMOVQ   32(R7), F1
-	WORD    $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
-	FMOVQ   F1, 32(R7)
-	ADD     R12, R7, R7
-	FMOVD   24(R3), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
+	FMOVQ   32(R6), F2
+	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	FMOVQ   F3, 32(R6)
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x4f8990e7 // fmul v7.4s, v7.4s, v9.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   48(R7), F0
-	WORD    $0x4e27d400 // fadd v0.4s, v0.4s, v7.4s
-	FMOVQ   F0, 48(R7)
-	ADD     R12, R7, R7
-	ADD     R13, R5, R5
-	ADD     R13, R6, R6
-	ADD     $512, R4, R4
-	SUBS    $32, R2, R2
-	BNE     unit1_0
-	MOVD    R4, R3
-	CBNZ    R1, block1_0
-	ADD     R12, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R15, R15
-	B       tiles_0
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 32(R6)
+	FMOVD   24(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, 48(R6)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f899108 // fmul v8.4s, v8.4s, v9.s[0]
+	WORD    $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, 48(R6)
+	ADD     R14<<2, R4, R4
+	ADD     $544, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
 
-done_0:
-	ADD $64, R10, R10
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V1.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	FMOVQ.P 16(R0), F5
+	FMOVQ.P 16(R0), F6
+	FMOVQ   32(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e001 // sdot v1.4s, v0.16b, v5.4b[0]
+	FMOVQ   96(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e001 // sdot v1.4s, v0.16b, v5.4b[1]
+	FMOVQ   48(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e002 // sdot v2.4s, v0.16b, v5.4b[0]
+	FMOVQ   112(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e002 // sdot v2.4s, v0.16b, v5.4b[1]
+	FMOVQ   64(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e003 // sdot v3.4s, v0.16b, v5.4b[0]
+	FMOVQ   128(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e003 // sdot v3.4s, v0.16b, v5.4b[1]
+	FMOVQ   80(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e004 // sdot v4.4s, v0.16b, v5.4b[0]
+	FMOVQ   144(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e004 // sdot v4.4s, v0.16b, v5.4b[1]
+	FMOVQ   160(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e801 // sdot v1.4s, v0.16b, v5.4b[2]
+	FMOVQ   224(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e801 // sdot v1.4s, v0.16b, v5.4b[3]
+	FMOVQ   176(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e802 // sdot v2.4s, v0.16b, v5.4b[2]
+	FMOVQ   240(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e802 // sdot v2.4s, v0.16b, v5.4b[3]
+	FMOVQ   192(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e803 // sdot v3.4s, v0.16b, v5.4b[2]
+	FMOVQ   256(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e803 // sdot v3.4s, v0.16b, v5.4b[3]
+	FMOVQ   208(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f85e804 // sdot v4.4s, v0.16b, v5.4b[2]
+	FMOVQ   272(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa5e804 // sdot v4.4s, v0.16b, v5.4b[3]
+	FMOVQ   288(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e001 // sdot v1.4s, v0.16b, v6.4b[0]
+	FMOVQ   352(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e001 // sdot v1.4s, v0.16b, v6.4b[1]
+	FMOVQ   304(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e002 // sdot v2.4s, v0.16b, v6.4b[0]
+	FMOVQ   368(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e002 // sdot v2.4s, v0.16b, v6.4b[1]
+	FMOVQ   320(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e003 // sdot v3.4s, v0.16b, v6.4b[0]
+	FMOVQ   384(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e003 // sdot v3.4s, v0.16b, v6.4b[1]
+	FMOVQ   336(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e004 // sdot v4.4s, v0.16b, v6.4b[0]
+	FMOVQ   400(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e004 // sdot v4.4s, v0.16b, v6.4b[1]
+	FMOVQ   416(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e801 // sdot v1.4s, v0.16b, v6.4b[2]
+	FMOVQ   480(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e801 // sdot v1.4s, v0.16b, v6.4b[3]
+	FMOVQ   432(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e802 // sdot v2.4s, v0.16b, v6.4b[2]
+	FMOVQ   496(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e802 // sdot v2.4s, v0.16b, v6.4b[3]
+	FMOVQ   448(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e803 // sdot v3.4s, v0.16b, v6.4b[2]
+	FMOVQ   512(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e803 // sdot v3.4s, v0.16b, v6.4b[3]
+	FMOVQ   464(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4f86e804 // sdot v4.4s, v0.16b, v6.4b[2]
+	FMOVQ   528(R1), F0
+	VEOR    V24.B16, V0.B16, V0.B16
+	WORD    $0x4fa6e804 // sdot v4.4s, v0.16b, v6.4b[3]
+	FMOVS   (R3), F0
+	FMOVD   (R1), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD    $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	FMOVQ   (R5), F5
+	WORD    $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	FMOVQ   F1, (R5)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   16(R5), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, 16(R5)
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ   32(R5), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 32(R5)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   48(R5), F0
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, 48(R5)
+	ADD     R14<<2, R3, R3
+	ADD     $544, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
 	RET
 
 // func blocks8NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 TEXT ·blocks8NEON(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
-	LSL  $2, R11, R11
-	LSL  $2, R12, R12
-	MOVD add+144(FP), R13
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
+	VMOVI $128, V16.B16
+	MOVD  m+0(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  c_base+152(FP), R13
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
 
-tiles_0:
-	MOVD R14, R0
+tiles:
+	MOVD R7, R0
 	CMP  $4, R0
-	BGE  tile2_0
+	BGE  tile2
 	CMP  $2, R0
-	BLE  pick_0
+	BLE  pick
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick_0:
+pick:
 	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
+	BLT done
+	BEQ tile1
 
-tile2_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_0
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started2_0:
-	VMOVI $128, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC2:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
-block2_0:
-	// a block has some of the k elements
-	MOVD $32, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
-
-unit2_0:
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V5.B16
-	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F13
 	FMOVQ.P 16(R0), F14
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R1), F15
 	FMOVQ.P 16(R1), F17
-	FMOVQ   (R5), F0
-	FMOVQ   64(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
+	FMOVQ   32(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   96(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   16(R5), F0
-	FMOVQ   80(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   128(R5), F0
-	FMOVQ   192(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   144(R5), F0
-	FMOVQ   208(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   256(R5), F0
-	FMOVQ   320(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
 	VDUP    V15.S[0], V2.S4
 	VDUP    V15.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   48(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   112(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V15.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   160(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   224(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V15.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   176(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   240(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V15.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   288(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   352(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[0], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   304(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   368(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[0], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V17.S[0], V2.S4
 	VDUP    V17.S[1], V3.S4
@@ -1410,37 +1359,37 @@ unit2_0:
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
 	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   272(R5), F0
-	FMOVQ   336(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[1], V3.S4
+	FMOVQ   416(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   480(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[2], V2.S4
+	VDUP    V14.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V17.S[0], V2.S4
-	VDUP    V17.S[1], V3.S4
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   384(R5), F0
-	FMOVQ   448(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V15.S[2], V2.S4
-	VDUP    V15.S[3], V3.S4
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   432(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   496(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[2], V2.S4
+	VDUP    V14.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V17.S[2], V2.S4
 	VDUP    V17.S[3], V3.S4
@@ -1450,254 +1399,222 @@ unit2_0:
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
 	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   400(R5), F0
-	FMOVQ   464(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V15.S[2], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V17.S[2], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   4(R6), F1
-	FMOVD   (R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
-	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   (R8), F3
-	WORD    $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	FMOVQ   F3, (R8)
-	ADD     R11, R8, R8
+	VADDP   V7.S4, V6.S4, V6.S4
+	VADDP   V8.S4, V5.S4, V5.S4
+	VADDP   V10.S4, V9.S4, V9.S4
 	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 16(R6)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVQ   (R8), F2
-	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
-	FMOVQ   F2, (R8)
-	ADD     R11, R8, R8
-	FMOVD   8(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V13.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
-	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
-	ADD     $512, R5, R5
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $544, R2, R2
 	SUBS    $32, R3, R3
-	BNE     unit2_0
-	MOVD    R5, R4
-	CBNZ    R2, block2_0
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
-	B       tiles_0
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles
 
-tile1_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_0
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started1_0:
-	VMOVI $128, V6.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC1:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
 
-block1_0:
-	// a block has some of the k elements
-	MOVD $32, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
-
-unit1_0:
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F11
-	FMOVQ   (R4), F1
-	FMOVQ   64(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[0], V3.S4
-	VDUP    V0.S[1], V4.S4
-	WORD    $0x0e21c065 // smull v5.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228085 // smlal v5.8h, v4.8b, v2.8b
-	WORD    $0x4e228081 // smlal2 v1.8h, v4.16b, v2.16b
-	WORD    $0x4e6068a7 // sadalp v7.4s, v5.8h
-	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
-	FMOVQ   16(R4), F1
-	FMOVQ   80(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[0], V3.S4
-	VDUP    V0.S[1], V4.S4
-	WORD    $0x0e21c065 // smull v5.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228085 // smlal v5.8h, v4.8b, v2.8b
-	WORD    $0x4e228081 // smlal2 v1.8h, v4.16b, v2.16b
-	WORD    $0x4e6068a9 // sadalp v9.4s, v5.8h
-	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
-	FMOVQ   128(R4), F1
-	FMOVQ   192(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[2], V3.S4
-	VDUP    V0.S[3], V4.S4
-	WORD    $0x0e21c065 // smull v5.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228085 // smlal v5.8h, v4.8b, v2.8b
-	WORD    $0x4e228081 // smlal2 v1.8h, v4.16b, v2.16b
-	WORD    $0x4e6068a7 // sadalp v7.4s, v5.8h
-	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
-	FMOVQ   144(R4), F1
-	FMOVQ   208(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[2], V3.S4
-	VDUP    V0.S[3], V0.S4
-	WORD    $0x0e21c064 // smull v4.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228004 // smlal v4.8h, v0.8b, v2.8b
-	WORD    $0x4e228001 // smlal2 v1.8h, v0.16b, v2.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
-	FMOVQ   256(R4), F0
-	FMOVQ   320(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[1], V3.S4
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   32(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   96(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   48(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   112(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   272(R4), F0
-	FMOVQ   336(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[1], V3.S4
+	FMOVQ   160(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   224(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   384(R4), F0
-	FMOVQ   448(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[2], V2.S4
-	VDUP    V11.S[3], V3.S4
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   176(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   240(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   400(R4), F0
-	FMOVQ   464(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[2], V2.S4
-	VDUP    V11.S[3], V3.S4
+	FMOVQ   288(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   352(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[0], V2.S4
+	VDUP    V10.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVD   (R3), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   304(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   368(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[0], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   416(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   480(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[2], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   432(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   496(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[2], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	VADDP   V6.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   (R7), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, (R7)
-	ADD     R11, R7, R7
-	FMOVD   8(R3), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ   16(R7), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $512, R4, R4
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $544, R1, R1
 	SUBS    $32, R2, R2
-	BNE     unit1_0
-	MOVD    R4, R3
-	CBNZ    R1, block1_0
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
-	B       tiles_0
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles
 
-done_0:
-	ADD  $32, R9, R9
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
+done:
+	MOVD m+0(FP), R7
+	MOVD a_base+24(FP), R8
+	MOVD c_base+152(FP), R13
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
+	ADD  $32, R13, R13
 
 tiles_8:
-	MOVD R14, R0
+	MOVD R7, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -1712,142 +1629,152 @@ pick_8:
 	BEQ tile1_8
 
 tile2_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_8
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started2_8:
-	VMOVI $128, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC2_8:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
 block2_8:
-	// a block has some of the k elements
-	MOVD $32, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
-
-unit2_8:
+	ADD     R5, R4, R6
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V5.B16
-	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F13
 	FMOVQ.P 16(R0), F14
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R1), F15
 	FMOVQ.P 16(R1), F17
-	FMOVQ   32(R5), F0
-	FMOVQ   96(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
+	FMOVQ   64(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   128(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   48(R5), F0
-	FMOVQ   112(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V14.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   160(R5), F0
-	FMOVQ   224(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   176(R5), F0
-	FMOVQ   240(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V14.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   288(R5), F0
-	FMOVQ   352(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
 	VDUP    V15.S[0], V2.S4
 	VDUP    V15.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   80(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   144(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V13.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V15.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   192(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   256(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V15.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   208(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   272(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V15.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   320(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   384(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[0], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V17.S[0], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   336(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   400(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[0], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V17.S[0], V2.S4
 	VDUP    V17.S[1], V3.S4
@@ -1857,37 +1784,37 @@ unit2_8:
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
 	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   304(R5), F0
-	FMOVQ   368(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[1], V3.S4
+	FMOVQ   448(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   512(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[2], V2.S4
+	VDUP    V14.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V17.S[0], V2.S4
-	VDUP    V17.S[1], V3.S4
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V17.S[2], V2.S4
+	VDUP    V17.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   416(R5), F0
-	FMOVQ   480(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V15.S[2], V2.S4
-	VDUP    V15.S[3], V3.S4
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
+	FMOVQ   464(R2), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   528(R2), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V14.S[2], V2.S4
+	VDUP    V14.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
 	VDUP    V17.S[2], V2.S4
 	VDUP    V17.S[3], V3.S4
@@ -1897,1948 +1824,1829 @@ unit2_8:
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
 	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   432(R5), F0
-	FMOVQ   496(R5), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V15.S[2], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V17.S[2], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   4(R6), F1
-	FMOVD   16(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
-	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   (R8), F3
-	WORD    $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	FMOVQ   F3, (R8)
-	ADD     R11, R8, R8
+	VADDP   V7.S4, V6.S4, V6.S4
+	VADDP   V8.S4, V5.S4, V5.S4
+	VADDP   V10.S4, V9.S4, V9.S4
 	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 16(R6)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVQ   (R8), F2
-	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
-	FMOVQ   F2, (R8)
-	ADD     R11, R8, R8
-	FMOVD   24(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V13.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
-	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
-	ADD     $512, R5, R5
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $544, R2, R2
 	SUBS    $32, R3, R3
-	BNE     unit2_8
-	MOVD    R5, R4
-	CBNZ    R2, block2_8
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
+	BNE     block2_8
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
 	B       tiles_8
 
 tile1_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_8
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started1_8:
-	VMOVI $128, V6.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC1_8:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
 
 block1_8:
-	// a block has some of the k elements
-	MOVD $32, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
-
-unit1_8:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F11
-	FMOVQ   32(R4), F1
-	FMOVQ   96(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[0], V3.S4
-	VDUP    V0.S[1], V4.S4
-	WORD    $0x0e21c065 // smull v5.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228085 // smlal v5.8h, v4.8b, v2.8b
-	WORD    $0x4e228081 // smlal2 v1.8h, v4.16b, v2.16b
-	WORD    $0x4e6068a7 // sadalp v7.4s, v5.8h
-	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
-	FMOVQ   48(R4), F1
-	FMOVQ   112(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[0], V3.S4
-	VDUP    V0.S[1], V4.S4
-	WORD    $0x0e21c065 // smull v5.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228085 // smlal v5.8h, v4.8b, v2.8b
-	WORD    $0x4e228081 // smlal2 v1.8h, v4.16b, v2.16b
-	WORD    $0x4e6068a9 // sadalp v9.4s, v5.8h
-	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
-	FMOVQ   160(R4), F1
-	FMOVQ   224(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[2], V3.S4
-	VDUP    V0.S[3], V4.S4
-	WORD    $0x0e21c065 // smull v5.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228085 // smlal v5.8h, v4.8b, v2.8b
-	WORD    $0x4e228081 // smlal2 v1.8h, v4.16b, v2.16b
-	WORD    $0x4e6068a7 // sadalp v7.4s, v5.8h
-	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
-	FMOVQ   176(R4), F1
-	FMOVQ   240(R4), F2
-	VEOR    V6.B16, V1.B16, V1.B16
-	VEOR    V6.B16, V2.B16, V2.B16
-	VDUP    V0.S[2], V3.S4
-	VDUP    V0.S[3], V0.S4
-	WORD    $0x0e21c064 // smull v4.8h, v3.8b, v1.8b
-	WORD    $0x4e21c061 // smull2 v1.8h, v3.16b, v1.16b
-	WORD    $0x0e228004 // smlal v4.8h, v0.8b, v2.8b
-	WORD    $0x4e228001 // smlal2 v1.8h, v0.16b, v2.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
-	FMOVQ   288(R4), F0
-	FMOVQ   352(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[1], V3.S4
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   64(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   128(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   80(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   144(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V9.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   304(R4), F0
-	FMOVQ   368(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[1], V3.S4
+	FMOVQ   192(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   256(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   416(R4), F0
-	FMOVQ   480(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[2], V2.S4
-	VDUP    V11.S[3], V3.S4
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   208(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   272(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V9.S[3], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   432(R4), F0
-	FMOVQ   496(R4), F1
-	VEOR    V6.B16, V0.B16, V0.B16
-	VEOR    V6.B16, V1.B16, V1.B16
-	VDUP    V11.S[2], V2.S4
-	VDUP    V11.S[3], V3.S4
+	FMOVQ   320(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   384(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[0], V2.S4
+	VDUP    V10.S[1], V3.S4
 	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
 	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
 	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
 	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVD   16(R3), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   336(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   400(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[0], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	FMOVQ   448(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   512(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[2], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606806 // sadalp v6.4s, v0.8h
+	FMOVQ   464(R1), F0
+	VEOR    V16.B16, V0.B16, V0.B16
+	FMOVQ   528(R1), F1
+	VEOR    V16.B16, V1.B16, V1.B16
+	VDUP    V10.S[2], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
+	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
+	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
+	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
+	VADDP   V6.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   (R7), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, (R7)
-	ADD     R11, R7, R7
-	FMOVD   24(R3), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R19, R7
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ   16(R7), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $512, R4, R4
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $544, R1, R1
 	SUBS    $32, R2, R2
-	BNE     unit1_8
-	MOVD    R4, R3
-	CBNZ    R1, block1_8
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
+	BNE     block1_8
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
 	B       tiles_8
 
 done_8:
-	ADD $32, R9, R9
 	RET
 
 // func blocks4NEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 TEXT ·blocks4NEONDotProd(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R10
-	MOVD lda+48(FP), R11
-	MOVD ldc+176(FP), R12
-	MOVD ldscale+104(FP), R13
-	LSL  $2, R12, R12
-	LSL  $2, R13, R13
-	MOVD add+144(FP), R14
-	MOVD m+0(FP), R15
-	MOVD a_base+24(FP), R9
-	MOVD scale_base+56(FP), R20
-	MOVD R10, R19
+	VMOVI $15, V25.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
 
-tiles_0:
-	MOVD R15, R0
+tiles:
+	MOVD R9, R0
 	CMP  $8, R0
-	BGE  tile4_0
+	BGE  tile4
 	CMP  $4, R0
-	BLE  pick_0
+	BLE  pick
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick_0:
+pick:
 	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
+	BLT done
+	BEQ tile1
 	CMP $2, R0
-	BEQ tile2_0
+	BEQ tile2
 	CMP $3, R0
-	BEQ tile3_0
+	BEQ tile3
 
-tile4_0:
-	MOVD  R9, R6
-	ADD   R11, R9, R9
-	MOVD  R9, R7
-	ADD   R11, R9, R9
-	MOVD  R9, R8
-	ADD   R11, R9, R9
-	MOVD  R9, R21
-	ADD   R11, R9, R9
-	CBNZ  R14, started4_0
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
 	VMOVI $0, V0.B16
-	MOVD  R19, R0
+	MOVD  R15, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R13<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
 
-started4_0:
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R3
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R22
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R0
-	SUB   R0, R22, R22
-	ADD   R20, R22, R22
+fromC4:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD R2, R3
+	ADD  R12, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R11, R6
+	MOVD start_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
 
-block4_0:
-	// a block has some of the k elements
-	MOVD $32, R0
-	CMP  R0, R3
-	CSEL LT, R3, R0, R0
-	SUB  R0, R3, R3
-	ADD  $32, R4, R1
-
-unit4_0:
+block4:
+	ADD     R7, R6, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V4.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
-	VMOVI   $0, V5.B16
+	VMOVI   $0, V3.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V4.B16
+	VMOVI   $0, V2.B16
 	VMOVI   $0, V13.B16
 	VMOVI   $0, V14.B16
 	VMOVI   $0, V15.B16
-	VMOVI   $0, V3.B16
 	VMOVI   $0, V16.B16
 	VMOVI   $0, V17.B16
-	VMOVI   $0, V18.B16
-	VMOVI   $0, V2.B16
-	FMOVQ.P 16(R6), F19
-	FMOVQ.P 16(R6), F20
-	FMOVQ.P 16(R7), F21
-	FMOVQ.P 16(R7), F22
-	FMOVQ.P 16(R8), F23
-	FMOVQ.P 16(R8), F24
-	FMOVQ.P 16(R21), F25
-	FMOVQ.P 16(R21), F26
-	FMOVQ   (R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e027 // sdot v7.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f96e02a // sdot v10.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f98e02d // sdot v13.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e010 // sdot v16.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae030 // sdot v16.4s, v1.16b, v26.4b[0]
-	FMOVQ   16(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R0), F19
+	FMOVQ.P 16(R1), F20
+	FMOVQ.P 16(R1), F21
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R2), F23
+	FMOVQ.P 16(R3), F24
+	FMOVQ.P 16(R3), F26
+	FMOVQ   32(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
 	WORD    $0x4f94e028 // sdot v8.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e00b // sdot v11.4s, v0.16b, v21.4b[0]
 	WORD    $0x4f96e02b // sdot v11.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e00e // sdot v14.4s, v0.16b, v23.4b[0]
 	WORD    $0x4f98e02e // sdot v14.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e011 // sdot v17.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae031 // sdot v17.4s, v1.16b, v26.4b[0]
-	FMOVQ   32(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e00c // sdot v12.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e00f // sdot v15.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e012 // sdot v18.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae032 // sdot v18.4s, v1.16b, v26.4b[0]
-	FMOVQ   48(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e025 // sdot v5.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e004 // sdot v4.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f96e024 // sdot v4.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e003 // sdot v3.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f98e023 // sdot v3.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e002 // sdot v2.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae022 // sdot v2.4s, v1.16b, v26.4b[0]
-	FMOVQ   64(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e027 // sdot v7.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb6e02a // sdot v10.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb8e02d // sdot v13.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e010 // sdot v16.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae030 // sdot v16.4s, v1.16b, v26.4b[1]
-	FMOVQ   80(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4f95e008 // sdot v8.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae00e // sdot v14.4s, v0.16b, v26.4b[0]
+	FMOVQ   48(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e026 // sdot v6.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e009 // sdot v9.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae00f // sdot v15.4s, v0.16b, v26.4b[0]
+	FMOVQ   64(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e024 // sdot v4.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e023 // sdot v3.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e022 // sdot v2.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e004 // sdot v4.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e003 // sdot v3.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e002 // sdot v2.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae010 // sdot v16.4s, v0.16b, v26.4b[0]
+	FMOVQ   80(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e027 // sdot v7.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02a // sdot v10.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae011 // sdot v17.4s, v0.16b, v26.4b[0]
+	FMOVQ   96(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
 	WORD    $0x4fb4e028 // sdot v8.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e00b // sdot v11.4s, v0.16b, v21.4b[1]
 	WORD    $0x4fb6e02b // sdot v11.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e00e // sdot v14.4s, v0.16b, v23.4b[1]
 	WORD    $0x4fb8e02e // sdot v14.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e011 // sdot v17.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae031 // sdot v17.4s, v1.16b, v26.4b[1]
-	FMOVQ   96(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e00c // sdot v12.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e00f // sdot v15.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e012 // sdot v18.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae032 // sdot v18.4s, v1.16b, v26.4b[1]
-	FMOVQ   112(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e025 // sdot v5.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e004 // sdot v4.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb6e024 // sdot v4.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e003 // sdot v3.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb8e023 // sdot v3.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e002 // sdot v2.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae022 // sdot v2.4s, v1.16b, v26.4b[1]
-	FMOVQ   128(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e827 // sdot v7.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f96e82a // sdot v10.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f98e82d // sdot v13.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e810 // sdot v16.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae830 // sdot v16.4s, v1.16b, v26.4b[2]
-	FMOVQ   144(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4fb5e008 // sdot v8.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae00e // sdot v14.4s, v0.16b, v26.4b[1]
+	FMOVQ   112(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e026 // sdot v6.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e009 // sdot v9.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae00f // sdot v15.4s, v0.16b, v26.4b[1]
+	FMOVQ   128(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e024 // sdot v4.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e023 // sdot v3.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e022 // sdot v2.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e004 // sdot v4.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e003 // sdot v3.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e002 // sdot v2.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae010 // sdot v16.4s, v0.16b, v26.4b[1]
+	FMOVQ   144(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e027 // sdot v7.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02a // sdot v10.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae011 // sdot v17.4s, v0.16b, v26.4b[1]
+	FMOVQ   160(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
 	WORD    $0x4f94e828 // sdot v8.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
 	WORD    $0x4f96e82b // sdot v11.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e80e // sdot v14.4s, v0.16b, v23.4b[2]
 	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e811 // sdot v17.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae831 // sdot v17.4s, v1.16b, v26.4b[2]
-	FMOVQ   160(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e80f // sdot v15.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e812 // sdot v18.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae832 // sdot v18.4s, v1.16b, v26.4b[2]
-	FMOVQ   176(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e825 // sdot v5.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e804 // sdot v4.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f96e824 // sdot v4.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e803 // sdot v3.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f98e823 // sdot v3.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e802 // sdot v2.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae822 // sdot v2.4s, v1.16b, v26.4b[2]
-	FMOVQ   192(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e827 // sdot v7.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb6e82a // sdot v10.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb8e82d // sdot v13.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e810 // sdot v16.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae830 // sdot v16.4s, v1.16b, v26.4b[3]
-	FMOVQ   208(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4f95e808 // sdot v8.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80b // sdot v11.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae80e // sdot v14.4s, v0.16b, v26.4b[2]
+	FMOVQ   176(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e809 // sdot v9.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80c // sdot v12.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae80f // sdot v15.4s, v0.16b, v26.4b[2]
+	FMOVQ   192(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e824 // sdot v4.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e823 // sdot v3.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e822 // sdot v2.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e804 // sdot v4.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e803 // sdot v3.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e802 // sdot v2.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae810 // sdot v16.4s, v0.16b, v26.4b[2]
+	FMOVQ   208(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82a // sdot v10.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae811 // sdot v17.4s, v0.16b, v26.4b[2]
+	FMOVQ   224(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
 	WORD    $0x4fb4e828 // sdot v8.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
 	WORD    $0x4fb6e82b // sdot v11.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e80e // sdot v14.4s, v0.16b, v23.4b[3]
 	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e811 // sdot v17.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae831 // sdot v17.4s, v1.16b, v26.4b[3]
-	FMOVQ   224(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e80f // sdot v15.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e812 // sdot v18.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae832 // sdot v18.4s, v1.16b, v26.4b[3]
-	FMOVQ   240(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e825 // sdot v5.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e804 // sdot v4.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb6e824 // sdot v4.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e803 // sdot v3.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb8e823 // sdot v3.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e802 // sdot v2.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae822 // sdot v2.4s, v1.16b, v26.4b[3]
-	FMOVS   (R5), F19
-	FMOVS   (R22), F20
-	WORD    $0x4f3c0694 // sshr v20.4s, v20.4s, #4
-	VDUP    V20.S[0], V20.S4
-	FMOVS   4(R5), F21
-	FMOVS   4(R22), F22
-	WORD    $0x4f3c06d6 // sshr v22.4s, v22.4s, #4
-	VDUP    V22.S[0], V22.S4
-	FMOVS   8(R5), F23
-	FMOVS   8(R22), F24
-	WORD    $0x4f3c0718 // sshr v24.4s, v24.4s, #4
-	VDUP    V24.S[0], V24.S4
-	FMOVS   12(R5), F25
-	FMOVS   12(R22), F26
-	WORD    $0x4f3c075a // sshr v26.4s, v26.4s, #4
-	VDUP    V26.S[0], V26.S4
+	WORD    $0x4fb5e808 // sdot v8.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80b // sdot v11.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae80e // sdot v14.4s, v0.16b, v26.4b[3]
+	FMOVQ   240(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e809 // sdot v9.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80c // sdot v12.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae80f // sdot v15.4s, v0.16b, v26.4b[3]
+	FMOVQ   256(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e824 // sdot v4.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e823 // sdot v3.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e822 // sdot v2.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e804 // sdot v4.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e803 // sdot v3.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e802 // sdot v2.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae810 // sdot v16.4s, v0.16b, v26.4b[3]
+	FMOVQ   272(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82a // sdot v10.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae811 // sdot v17.4s, v0.16b, v26.4b[3]
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVS   8(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   12(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	VADD    V0.S4, V16.S4, V16.S4
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVS   (R6), F18
+	FMOVS   4(R6), F19
+	FMOVS   8(R6), F20
+	FMOVS   12(R6), F21
 	FMOVD   (R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
-	VADD    V20.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   (R2), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, (R2)
-	ADD     R12, R2, R2
-	VADD    V22.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f95914a // fmul v10.4s, v10.4s, v21.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   (R2), F1
-	WORD    $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	FMOVQ   F1, (R2)
-	ADD     R12, R2, R2
-	VADD    V24.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9791ad // fmul v13.4s, v13.4s, v23.s[0]
-	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ   (R2), F1
-	WORD    $0x4e2dd421 // fadd v1.4s, v1.4s, v13.4s
-	FMOVQ   F1, (R2)
-	ADD     R12, R2, R2
-	VADD    V26.S4, V16.S4, V16.S4
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f999210 // fmul v16.4s, v16.4s, v25.s[0]
-	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ   (R2), F0
-	WORD    $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	FMOVQ   F0, (R2)
-	ADD     R12, R2, R2
-	FMOVD   8(R4), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
-	VADD    V20.S4, V8.S4, V8.S4
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9290a5 // fmul v5.4s, v5.4s, v18.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R8)
 	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
 	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	VADD    V22.S4, V11.S4, V11.S4
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, (R8)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f95916b // fmul v11.4s, v11.4s, v21.s[0]
+	WORD    $0x4f94916b // fmul v11.4s, v11.4s, v20.s[0]
 	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	VADD    V24.S4, V14.S4, V14.S4
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, (R8)
 	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9791ce // fmul v14.4s, v14.4s, v23.s[0]
+	WORD    $0x4f9591ce // fmul v14.4s, v14.4s, v21.s[0]
 	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e2ed421 // fadd v1.4s, v1.4s, v14.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	VADD    V26.S4, V17.S4, V17.S4
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f999231 // fmul v17.4s, v17.4s, v25.s[0]
-	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ   16(R2), F0
-	WORD    $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	FMOVQ   F0, 16(R2)
-	ADD     R12, R2, R2
-	FMOVD   16(R4), F0
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, (R8)
+	FMOVD   8(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
-	VADD    V20.S4, V9.S4, V9.S4
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9290c6 // fmul v6.4s, v6.4s, v18.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 16(R8)
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
 	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   32(R2), F1
-	WORD    $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
-	FMOVQ   F1, 32(R2)
-	ADD     R12, R2, R2
-	VADD    V22.S4, V12.S4, V12.S4
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 16(R8)
 	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
+	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
 	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   32(R2), F1
-	WORD    $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
-	FMOVQ   F1, 32(R2)
-	ADD     R12, R2, R2
-	VADD    V24.S4, V15.S4, V15.S4
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 16(R8)
 	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9791ef // fmul v15.4s, v15.4s, v23.s[0]
+	WORD    $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
 	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ   32(R2), F1
-	WORD    $0x4e2fd421 // fadd v1.4s, v1.4s, v15.4s
-	FMOVQ   F1, 32(R2)
-	ADD     R12, R2, R2
-	VADD    V26.S4, V18.S4, V18.S4
-	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD    $0x4f999252 // fmul v18.4s, v18.4s, v25.s[0]
-	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ   32(R2), F0
-	WORD    $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	FMOVQ   F0, 32(R2)
-	ADD     R12, R2, R2
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 16(R8)
+	FMOVD   16(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f929084 // fmul v4.4s, v4.4s, v18.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R8)
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f939063 // fmul v3.4s, v3.4s, v19.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 32(R8)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f949042 // fmul v2.4s, v2.4s, v20.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, 32(R8)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f959210 // fmul v16.4s, v16.4s, v21.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 32(R8)
 	FMOVD   24(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	MOVD    R19, R2
-	VADD    V20.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f9390a5 // fmul v5.4s, v5.4s, v19.s[0]
-	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ   48(R2), F1
-	WORD    $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	FMOVQ   F1, 48(R2)
-	ADD     R12, R2, R2
-	VADD    V22.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f959084 // fmul v4.4s, v4.4s, v21.s[0]
-	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ   48(R2), F1
-	WORD    $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	FMOVQ   F1, 48(R2)
-	ADD     R12, R2, R2
-	VADD    V24.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f979063 // fmul v3.4s, v3.4s, v23.s[0]
-	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ   48(R2), F1
-	WORD    $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
-	FMOVQ   F1, 48(R2)
-	ADD     R12, R2, R2
-	VADD    V26.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f999042 // fmul v2.4s, v2.4s, v25.s[0]
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ   48(R2), F0
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ   F0, 48(R2)
-	ADD     R12, R2, R2
-	ADD     R13, R5, R5
-	ADD     R13, R22, R22
-	ADD     $256, R1, R1
-	SUBS    $32, R0, R0
-	BNE     unit4_0
-	MOVD    R1, R4
-	CBNZ    R3, block4_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $16, R20, R20
-	SUB     $4, R15, R15
-	B       tiles_0
-
-tile3_0:
-	MOVD  R9, R7
-	ADD   R11, R9, R9
-	MOVD  R9, R8
-	ADD   R11, R9, R9
-	MOVD  R9, R21
-	ADD   R11, R9, R9
-	CBNZ  R14, started3_0
-	VMOVI $0, V0.B16
-	MOVD  R19, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
-
-started3_0:
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R0
-	MOVD  b_base+112(FP), R2
-	MOVD  start_base+80(FP), R5
-	MOVD  R20, R4
-	MOVD  scale_base+56(FP), R1
-	SUB   R1, R5, R5
-	ADD   R20, R5, R5
-
-block3_0:
-	// a block has some of the k elements
-	MOVD $32, R1
-	CMP  R1, R0
-	CSEL LT, R0, R1, R1
-	SUB  R1, R0, R0
-	ADD  $32, R2, R3
-
-unit3_0:
-	VMOVI   $0, V6.B16
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V4.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	VMOVI   $0, V3.B16
-	VMOVI   $0, V11.B16
-	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V2.B16
-	VMOVI   $0, V14.B16
-	FMOVQ.P 16(R7), F15
-	FMOVQ.P 16(R7), F16
-	FMOVQ.P 16(R8), F17
-	FMOVQ.P 16(R8), F18
-	FMOVQ.P 16(R21), F19
-	FMOVQ.P 16(R21), F20
-	FMOVQ   (R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e026 // sdot v6.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e029 // sdot v9.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e02c // sdot v12.4s, v1.16b, v20.4b[0]
-	FMOVQ   16(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe007 // sdot v7.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e00a // sdot v10.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e02d // sdot v13.4s, v1.16b, v20.4b[0]
-	FMOVQ   32(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e024 // sdot v4.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e003 // sdot v3.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e023 // sdot v3.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e002 // sdot v2.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e022 // sdot v2.4s, v1.16b, v20.4b[0]
-	FMOVQ   48(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e00b // sdot v11.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e00e // sdot v14.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e02e // sdot v14.4s, v1.16b, v20.4b[0]
-	FMOVQ   64(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e026 // sdot v6.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e029 // sdot v9.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e02c // sdot v12.4s, v1.16b, v20.4b[1]
-	FMOVQ   80(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe007 // sdot v7.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e00a // sdot v10.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e02d // sdot v13.4s, v1.16b, v20.4b[1]
-	FMOVQ   96(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e024 // sdot v4.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e003 // sdot v3.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e023 // sdot v3.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e002 // sdot v2.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e022 // sdot v2.4s, v1.16b, v20.4b[1]
-	FMOVQ   112(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e00b // sdot v11.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e00e // sdot v14.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e02e // sdot v14.4s, v1.16b, v20.4b[1]
-	FMOVQ   128(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e826 // sdot v6.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e829 // sdot v9.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e82c // sdot v12.4s, v1.16b, v20.4b[2]
-	FMOVQ   144(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe807 // sdot v7.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e80a // sdot v10.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e82d // sdot v13.4s, v1.16b, v20.4b[2]
-	FMOVQ   160(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e824 // sdot v4.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e803 // sdot v3.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e823 // sdot v3.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e802 // sdot v2.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e822 // sdot v2.4s, v1.16b, v20.4b[2]
-	FMOVQ   176(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e80b // sdot v11.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e80e // sdot v14.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e82e // sdot v14.4s, v1.16b, v20.4b[2]
-	FMOVQ   192(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e826 // sdot v6.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e829 // sdot v9.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e82c // sdot v12.4s, v1.16b, v20.4b[3]
-	FMOVQ   208(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe807 // sdot v7.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e80a // sdot v10.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e82d // sdot v13.4s, v1.16b, v20.4b[3]
-	FMOVQ   224(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e824 // sdot v4.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e803 // sdot v3.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e823 // sdot v3.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e802 // sdot v2.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e822 // sdot v2.4s, v1.16b, v20.4b[3]
-	FMOVQ   240(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e80b // sdot v11.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e80e // sdot v14.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e82e // sdot v14.4s, v1.16b, v20.4b[3]
-	FMOVS   (R4), F0
-	FMOVS   (R5), F1
-	WORD    $0x4f3c0421 // sshr v1.4s, v1.4s, #4
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R4), F17
-	FMOVS   4(R5), F18
-	WORD    $0x4f3c0652 // sshr v18.4s, v18.4s, #4
-	VDUP    V18.S[0], V18.S4
-	FMOVS   8(R4), F19
-	FMOVS   8(R5), F20
-	WORD    $0x4f3c0694 // sshr v20.4s, v20.4s, #4
-	VDUP    V20.S[0], V20.S4
-	FMOVD   (R2), F15
-	WORD    $0x0e2179ef // fcvtl v15.4s, v15.4h
-	MOVD    R19, R6
-	VADD    V1.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e2fdcc6 // fmul v6.4s, v6.4s, v15.4s
-	FMOVQ   (R6), F16
-	WORD    $0x4e26d610 // fadd v16.4s, v16.4s, v6.4s
-	FMOVQ   F16, (R6)
-	ADD     R12, R6, R6
-	VADD    V18.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f919129 // fmul v9.4s, v9.4s, v17.s[0]
-	WORD    $0x6e2fdd29 // fmul v9.4s, v9.4s, v15.4s
-	FMOVQ   (R6), F6
-	WORD    $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
-	FMOVQ   F6, (R6)
-	ADD     R12, R6, R6
-	VADD    V20.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
-	WORD    $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	FMOVQ   (R6), F6
-	WORD    $0x4e2cd4c6 // fadd v6.4s, v6.4s, v12.4s
-	FMOVQ   F6, (R6)
-	ADD     R12, R6, R6
-	FMOVD   8(R2), F6
-	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	MOVD    R19, R6
-	VADD    V1.S4, V7.S4, V7.S4
+	MOVD    R15, R8
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e26dce7 // fmul v7.4s, v7.4s, v6.4s
-	FMOVQ   16(R6), F9
-	WORD    $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
-	FMOVQ   F9, 16(R6)
-	ADD     R12, R6, R6
-	VADD    V18.S4, V10.S4, V10.S4
+	WORD    $0x4f9290e7 // fmul v7.4s, v7.4s, v18.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 48(R8)
 	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f91914a // fmul v10.4s, v10.4s, v17.s[0]
-	WORD    $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
-	FMOVQ   16(R6), F7
-	WORD    $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ   F7, 16(R6)
-	ADD     R12, R6, R6
-	VADD    V20.S4, V13.S4, V13.S4
+	WORD    $0x4f93914a // fmul v10.4s, v10.4s, v19.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, 48(R8)
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
-	WORD    $0x6e26ddad // fmul v13.4s, v13.4s, v6.4s
-	FMOVQ   16(R6), F6
-	WORD    $0x4e2dd4c6 // fadd v6.4s, v6.4s, v13.4s
-	FMOVQ   F6, 16(R6)
-	ADD     R12, R6, R6
-	FMOVD   16(R2), F6
-	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	MOVD    R19, R6
-	VADD    V1.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD    $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
-	FMOVQ   32(R6), F7
-	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
-	FMOVQ   F7, 32(R6)
-	ADD     R12, R6, R6
-	VADD    V18.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f919063 // fmul v3.4s, v3.4s, v17.s[0]
-	WORD    $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
-	FMOVQ   32(R6), F4
-	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	FMOVQ   F4, 32(R6)
-	ADD     R12, R6, R6
-	VADD    V20.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f939042 // fmul v2.4s, v2.4s, v19.s[0]
-	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	FMOVQ   32(R6), F3
-	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	FMOVQ   F3, 32(R6)
-	ADD     R12, R6, R6
-	FMOVD   24(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R6
-	VADD    V1.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   48(R6), F0
-	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R12, R6, R6
-	VADD    V18.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f91916b // fmul v11.4s, v11.4s, v17.s[0]
-	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVQ   48(R6), F0
-	WORD    $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R12, R6, R6
-	VADD    V20.S4, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
-	WORD    $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	FMOVQ   48(R6), F0
-	WORD    $0x4e2ed400 // fadd v0.4s, v0.4s, v14.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R12, R6, R6
-	ADD     R13, R4, R4
-	ADD     R13, R5, R5
-	ADD     $256, R3, R3
-	SUBS    $32, R1, R1
-	BNE     unit3_0
-	MOVD    R3, R2
-	CBNZ    R0, block3_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $12, R20, R20
-	SUB     $3, R15, R15
-	B       tiles_0
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 48(R8)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f959231 // fmul v17.4s, v17.4s, v21.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R8)
+	ADD     R14<<2, R6, R6
+	ADD     $288, R4, R4
+	SUBS    $32, R5, R5
+	BNE     block4
+	// the next rows are 4 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $16, R11, R11
+	SUB     $4, R9, R9
+	B       tiles
 
-tile2_0:
-	MOVD  R9, R0
-	ADD   R11, R9, R9
-	MOVD  R9, R1
-	ADD   R11, R9, R9
-	CBNZ  R14, started2_0
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	FMOVQ F0, 32(R2)
-	FMOVQ F0, 48(R2)
-	ADD   R12, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	FMOVQ F0, 32(R2)
-	FMOVQ F0, 48(R2)
-	ADD   R12, R2, R2
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
 
-started2_0:
-	VMOVI $15, V4.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC3:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R11, R5
+	MOVD start_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
 
-block2_0:
-	// a block has some of the k elements
-	MOVD $32, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
-
-unit2_0:
-	VMOVI   $0, V5.B16
+block3:
+	ADD     R6, R5, R7
 	VMOVI   $0, V3.B16
-	VMOVI   $0, V6.B16
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V2.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F11
-	FMOVQ.P 16(R0), F12
-	FMOVQ.P 16(R1), F13
-	FMOVQ.P 16(R1), F14
-	FMOVQ   (R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce025 // sdot v5.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee028 // sdot v8.4s, v1.16b, v14.4b[0]
-	FMOVQ   16(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce023 // sdot v3.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de002 // sdot v2.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee022 // sdot v2.4s, v1.16b, v14.4b[0]
-	FMOVQ   32(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be006 // sdot v6.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce026 // sdot v6.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee029 // sdot v9.4s, v1.16b, v14.4b[0]
-	FMOVQ   48(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be007 // sdot v7.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de00a // sdot v10.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee02a // sdot v10.4s, v1.16b, v14.4b[0]
-	FMOVQ   64(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face025 // sdot v5.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee028 // sdot v8.4s, v1.16b, v14.4b[1]
-	FMOVQ   80(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face023 // sdot v3.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade002 // sdot v2.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee022 // sdot v2.4s, v1.16b, v14.4b[1]
-	FMOVQ   96(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe006 // sdot v6.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face026 // sdot v6.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee029 // sdot v9.4s, v1.16b, v14.4b[1]
-	FMOVQ   112(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe007 // sdot v7.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade00a // sdot v10.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee02a // sdot v10.4s, v1.16b, v14.4b[1]
-	FMOVQ   128(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce825 // sdot v5.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee828 // sdot v8.4s, v1.16b, v14.4b[2]
-	FMOVQ   144(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce823 // sdot v3.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de802 // sdot v2.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee822 // sdot v2.4s, v1.16b, v14.4b[2]
-	FMOVQ   160(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be806 // sdot v6.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce826 // sdot v6.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee829 // sdot v9.4s, v1.16b, v14.4b[2]
-	FMOVQ   176(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be807 // sdot v7.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de80a // sdot v10.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee82a // sdot v10.4s, v1.16b, v14.4b[2]
-	FMOVQ   192(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face825 // sdot v5.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee828 // sdot v8.4s, v1.16b, v14.4b[3]
-	FMOVQ   208(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face823 // sdot v3.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade802 // sdot v2.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee822 // sdot v2.4s, v1.16b, v14.4b[3]
-	FMOVQ   224(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe806 // sdot v6.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face826 // sdot v6.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee829 // sdot v9.4s, v1.16b, v14.4b[3]
-	FMOVQ   240(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe807 // sdot v7.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade80a // sdot v10.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee82a // sdot v10.4s, v1.16b, v14.4b[3]
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	WORD    $0x4f3c0421 // sshr v1.4s, v1.4s, #4
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R6), F11
-	FMOVS   4(R7), F12
-	WORD    $0x4f3c058c // sshr v12.4s, v12.4s, #4
-	VDUP    V12.S[0], V12.S4
-	FMOVD   (R4), F13
-	WORD    $0x0e2179ad // fcvtl v13.4s, v13.4h
-	MOVD    R19, R8
-	VADD    V1.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD    $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
-	FMOVQ   (R8), F14
-	WORD    $0x4e25d5ce // fadd v14.4s, v14.4s, v5.4s
-	FMOVQ   F14, (R8)
-	ADD     R12, R8, R8
-	VADD    V12.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f8b9108 // fmul v8.4s, v8.4s, v11.s[0]
-	WORD    $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	FMOVQ   (R8), F5
-	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
-	FMOVQ   F5, (R8)
-	ADD     R12, R8, R8
-	FMOVD   8(R4), F5
-	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	MOVD    R19, R8
-	VADD    V1.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD    $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	FMOVQ   16(R8), F8
-	WORD    $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ   F8, 16(R8)
-	ADD     R12, R8, R8
-	VADD    V12.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f8b9042 // fmul v2.4s, v2.4s, v11.s[0]
-	WORD    $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	FMOVQ   16(R8), F3
-	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	FMOVQ   F3, 16(R8)
-	ADD     R12, R8, R8
-	FMOVD   16(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
-	VADD    V1.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   32(R8), F3
-	WORD    $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
-	FMOVQ   F3, 32(R8)
-	ADD     R12, R8, R8
-	VADD    V12.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f8b9129 // fmul v9.4s, v9.4s, v11.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   32(R8), F2
-	WORD    $0x4e29d442 // fadd v2.4s, v2.4s, v9.4s
-	FMOVQ   F2, 32(R8)
-	ADD     R12, R8, R8
-	FMOVD   24(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R8
-	VADD    V1.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   48(R8), F0
-	WORD    $0x4e27d400 // fadd v0.4s, v0.4s, v7.4s
-	FMOVQ   F0, 48(R8)
-	ADD     R12, R8, R8
-	VADD    V12.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f8b914a // fmul v10.4s, v10.4s, v11.s[0]
-	WORD    $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVQ   48(R8), F0
-	WORD    $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
-	FMOVQ   F0, 48(R8)
-	ADD     R12, R8, R8
-	ADD     R13, R6, R6
-	ADD     R13, R7, R7
-	ADD     $256, R5, R5
-	SUBS    $32, R3, R3
-	BNE     unit2_0
-	MOVD    R5, R4
-	CBNZ    R2, block2_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R15, R15
-	B       tiles_0
-
-tile1_0:
-	MOVD  R9, R0
-	ADD   R11, R9, R9
-	CBNZ  R14, started1_0
-	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	FMOVQ F0, 32(R1)
-	FMOVQ F0, 48(R1)
-	ADD   R12, R1, R1
-
-started1_0:
-	VMOVI $15, V3.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
-
-block1_0:
-	// a block has some of the k elements
-	MOVD $32, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
-
-unit1_0:
-	VMOVI   $0, V2.B16
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
-	FMOVQ.P 16(R0), F7
-	FMOVQ.P 16(R0), F8
-	FMOVQ   (R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e022 // sdot v2.4s, v1.16b, v8.4b[0]
-	FMOVQ   16(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e024 // sdot v4.4s, v1.16b, v8.4b[0]
-	FMOVQ   32(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e025 // sdot v5.4s, v1.16b, v8.4b[0]
-	FMOVQ   48(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e006 // sdot v6.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e026 // sdot v6.4s, v1.16b, v8.4b[0]
-	FMOVQ   64(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e022 // sdot v2.4s, v1.16b, v8.4b[1]
-	FMOVQ   80(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e024 // sdot v4.4s, v1.16b, v8.4b[1]
-	FMOVQ   96(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e025 // sdot v5.4s, v1.16b, v8.4b[1]
-	FMOVQ   112(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e006 // sdot v6.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e026 // sdot v6.4s, v1.16b, v8.4b[1]
-	FMOVQ   128(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e822 // sdot v2.4s, v1.16b, v8.4b[2]
-	FMOVQ   144(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e824 // sdot v4.4s, v1.16b, v8.4b[2]
-	FMOVQ   160(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e825 // sdot v5.4s, v1.16b, v8.4b[2]
-	FMOVQ   176(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e806 // sdot v6.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e826 // sdot v6.4s, v1.16b, v8.4b[2]
-	FMOVQ   192(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e822 // sdot v2.4s, v1.16b, v8.4b[3]
-	FMOVQ   208(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e824 // sdot v4.4s, v1.16b, v8.4b[3]
-	FMOVQ   224(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e825 // sdot v5.4s, v1.16b, v8.4b[3]
-	FMOVQ   240(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e806 // sdot v6.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e826 // sdot v6.4s, v1.16b, v8.4b[3]
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3c0421 // sshr v1.4s, v1.4s, #4
-	VDUP    V1.S[0], V1.S4
-	FMOVD   (R3), F7
-	WORD    $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	MOVD    R19, R7
-	VADD    V1.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	WORD    $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
-	FMOVQ   (R7), F7
-	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
-	FMOVQ   F7, (R7)
-	ADD     R12, R7, R7
-	FMOVD   8(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R7
-	VADD    V1.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   16(R7), F2
-	WORD    $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	FMOVQ   F2, 16(R7)
-	ADD     R12, R7, R7
-	FMOVD   16(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R7
-	VADD    V1.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   32(R7), F2
-	WORD    $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
-	FMOVQ   F2, 32(R7)
-	ADD     R12, R7, R7
-	FMOVD   24(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R7
-	VADD    V1.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   48(R7), F0
-	WORD    $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
-	FMOVQ   F0, 48(R7)
-	ADD     R12, R7, R7
-	ADD     R13, R5, R5
-	ADD     R13, R6, R6
-	ADD     $256, R4, R4
-	SUBS    $32, R2, R2
-	BNE     unit1_0
-	MOVD    R4, R3
-	CBNZ    R1, block1_0
-	ADD     R12, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R15, R15
-	B       tiles_0
-
-done_0:
-	ADD $64, R10, R10
-	RET
-
-// func blocks4NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
-TEXT ·blocks4NEON(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
-	LSL  $2, R11, R11
-	LSL  $2, R12, R12
-	MOVD add+144(FP), R13
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
-
-tiles_0:
-	MOVD R14, R0
-	CMP  $4, R0
-	BGE  tile2_0
-	CMP  $2, R0
-	BLE  pick_0
-	// between one tile and two: halve, rounding up
-	ADD  $1, R0, R0
-	LSR  $1, R0, R0
-
-pick_0:
-	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
-
-tile2_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_0
-	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-
-started2_0:
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
-
-block2_0:
-	// a block has some of the k elements
-	MOVD $32, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
-
-unit2_0:
+	VMOVI   $0, V2.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V5.B16
 	VMOVI   $0, V13.B16
 	FMOVQ.P 16(R0), F14
 	FMOVQ.P 16(R0), F15
 	FMOVQ.P 16(R1), F16
 	FMOVQ.P 16(R1), F17
-	FMOVQ   (R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   16(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   64(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   80(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   128(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   144(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   192(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   208(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	WORD    $0x4f3c0421 // sshr v1.4s, v1.4s, #4
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	WORD    $0x4f3c0463 // sshr v3.4s, v3.4s, #4
-	VDUP    V3.S[0], V3.S4
-	FMOVD   (R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	MOVD    R19, R8
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R2), F19
+	FMOVQ   32(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee023 // sdot v3.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e022 // sdot v2.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe003 // sdot v3.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e002 // sdot v2.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	FMOVQ   48(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	FMOVQ   64(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02c // sdot v12.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
+	FMOVQ   80(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee026 // sdot v6.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02d // sdot v13.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
+	FMOVQ   96(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee023 // sdot v3.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e022 // sdot v2.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe003 // sdot v3.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e002 // sdot v2.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	FMOVQ   112(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	FMOVQ   128(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02c // sdot v12.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
+	FMOVQ   144(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee026 // sdot v6.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02d // sdot v13.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
+	FMOVQ   160(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee823 // sdot v3.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e822 // sdot v2.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe803 // sdot v3.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e802 // sdot v2.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	FMOVQ   176(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	FMOVQ   192(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82c // sdot v12.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
+	FMOVQ   208(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82d // sdot v13.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
+	FMOVQ   224(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee823 // sdot v3.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e822 // sdot v2.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe803 // sdot v3.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e802 // sdot v2.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	FMOVQ   240(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	FMOVQ   256(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82c // sdot v12.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
+	FMOVQ   272(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82d // sdot v13.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	FMOVS   4(R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   8(R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	FMOVS   8(R5), F14
+	FMOVD   (R3), F15
+	WORD    $0x0e2179ef // fcvtl v15.4s, v15.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ   (R7), F16
+	WORD    $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ   F3, (R7)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f819042 // fmul v2.4s, v2.4s, v1.s[0]
+	WORD    $0x6e2fdc42 // fmul v2.4s, v2.4s, v15.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F3
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, (R7)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f8e914a // fmul v10.4s, v10.4s, v14.s[0]
+	WORD    $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F2
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ   F10, (R7)
+	FMOVD   8(R3), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   16(R7), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 16(R7)
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADD    V3.S4, V11.S4, V11.S4
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F3
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	FMOVQ   F7, 16(R7)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   8(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V13.S4, V5.S4, V5.S4
-	VADD    V3.S4, V5.S4, V5.S4
+	WORD    $0x4f8e916b // fmul v11.4s, v11.4s, v14.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F2
+	WORD    $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ   F11, 16(R7)
+	FMOVD   16(R3), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8290a5 // fmul v5.4s, v5.4s, v2.s[0]
-	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
-	ADD     $256, R5, R5
-	SUBS    $32, R3, R3
-	BNE     unit2_0
-	MOVD    R5, R4
-	CBNZ    R2, block2_0
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
-	B       tiles_0
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   32(R7), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, 32(R7)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F3
+	WORD    $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ   F8, 32(R7)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f8e918c // fmul v12.4s, v12.4s, v14.s[0]
+	WORD    $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ   F12, 32(R7)
+	FMOVD   24(R3), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 48(R7)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R7)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f8e91ad // fmul v13.4s, v13.4s, v14.s[0]
+	WORD    $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R7)
+	ADD     R14<<2, R5, R5
+	ADD     $288, R3, R3
+	SUBS    $32, R4, R4
+	BNE     block3
+	// the next rows are 3 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $12, R11, R11
+	SUB     $3, R9, R9
+	B       tiles
 
-tile1_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_0
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
 
-started1_0:
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
-block1_0:
-	// a block has some of the k elements
-	MOVD $32, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
-
-unit1_0:
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	FMOVQ.P 16(R0), F10
 	FMOVQ.P 16(R0), F11
-	FMOVQ   (R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   16(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   64(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   80(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   128(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   144(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   192(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   208(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3c0421 // sshr v1.4s, v1.4s, #4
-	VDUP    V1.S[0], V1.S4
-	FMOVD   (R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R7
-	VADDP   V7.S4, V6.S4, V6.S4
-	VADD    V1.S4, V6.S4, V6.S4
+	FMOVQ.P 16(R1), F12
+	FMOVQ.P 16(R1), F13
+	FMOVQ   32(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae023 // sdot v3.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce026 // sdot v6.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	FMOVQ   48(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	FMOVQ   64(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae022 // sdot v2.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce028 // sdot v8.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be002 // sdot v2.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
+	FMOVQ   80(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce029 // sdot v9.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
+	FMOVQ   96(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae023 // sdot v3.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face026 // sdot v6.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	FMOVQ   112(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	FMOVQ   128(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae022 // sdot v2.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face028 // sdot v8.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe002 // sdot v2.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
+	FMOVQ   144(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face029 // sdot v9.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
+	FMOVQ   160(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae823 // sdot v3.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce826 // sdot v6.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	FMOVQ   176(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	FMOVQ   192(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae822 // sdot v2.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce828 // sdot v8.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be802 // sdot v2.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   208(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce829 // sdot v9.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   224(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae823 // sdot v3.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face826 // sdot v6.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	FMOVQ   240(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	FMOVQ   256(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae822 // sdot v2.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face828 // sdot v8.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe802 // sdot v2.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   272(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face829 // sdot v9.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F10
+	WORD    $0x0e21794a // fcvtl v10.4s, v10.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
+	FMOVQ   (R6), F11
+	WORD    $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	FMOVQ   F3, (R6)
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   (R7), F2
-	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   8(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R7
-	VADDP   V9.S4, V8.S4, V8.S4
-	VADD    V1.S4, V8.S4, V8.S4
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R6)
+	FMOVD   8(R2), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ   16(R6), F6
+	WORD    $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	FMOVQ   F4, 16(R6)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   16(R6), F3
+	WORD    $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	FMOVQ   F7, 16(R6)
+	FMOVD   16(R2), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ   32(R6), F4
+	WORD    $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ   F2, 32(R6)
 	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   16(R7), F0
-	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $256, R4, R4
-	SUBS    $32, R2, R2
-	BNE     unit1_0
-	MOVD    R4, R3
-	CBNZ    R1, block1_0
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
-	B       tiles_0
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 32(R6)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R6)
+	ADD     R14<<2, R4, R4
+	ADD     $288, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
 
-done_0:
-	ADD  $32, R9, R9
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ.P 16(R0), F7
+	FMOVQ   32(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e022 // sdot v2.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
+	FMOVQ   48(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e023 // sdot v3.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e003 // sdot v3.4s, v0.16b, v7.4b[0]
+	FMOVQ   64(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e024 // sdot v4.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
+	FMOVQ   80(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e025 // sdot v5.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
+	FMOVQ   96(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e022 // sdot v2.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
+	FMOVQ   112(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e023 // sdot v3.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e003 // sdot v3.4s, v0.16b, v7.4b[1]
+	FMOVQ   128(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e024 // sdot v4.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
+	FMOVQ   144(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e025 // sdot v5.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
+	FMOVQ   160(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e822 // sdot v2.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
+	FMOVQ   176(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e823 // sdot v3.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e803 // sdot v3.4s, v0.16b, v7.4b[2]
+	FMOVQ   192(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e824 // sdot v4.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
+	FMOVQ   208(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e825 // sdot v5.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
+	FMOVQ   224(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e822 // sdot v2.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
+	FMOVQ   240(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e823 // sdot v3.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e803 // sdot v3.4s, v0.16b, v7.4b[3]
+	FMOVQ   256(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e824 // sdot v4.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
+	FMOVQ   272(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e825 // sdot v5.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R5)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ   16(R5), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R5)
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   32(R5), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R5)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   48(R5), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R5)
+	ADD     R14<<2, R3, R3
+	ADD     $288, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	RET
+
+// func blocks4NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4NEON(SB), NOSPLIT, $0-184
+	VMOVI $15, V16.B16
+	MOVD  m+0(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  c_base+152(FP), R13
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
+
+tiles:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F17
+	FMOVQ   32(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   48(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   96(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   160(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   176(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   224(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $288, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   32(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   48(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   96(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   112(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   160(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   176(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   224(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   240(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $288, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles
+
+done:
+	MOVD m+0(FP), R7
+	MOVD a_base+24(FP), R8
+	MOVD c_base+152(FP), R13
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
+	ADD  $32, R13, R13
 
 tiles_8:
-	MOVD R14, R0
+	MOVD R7, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -3853,2512 +3661,2393 @@ pick_8:
 	BEQ tile1_8
 
 tile2_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_8
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started2_8:
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC2_8:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
 block2_8:
-	// a block has some of the k elements
-	MOVD $32, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
-
-unit2_8:
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	VMOVI   $0, V11.B16
-	VMOVI   $0, V12.B16
+	ADD     R5, R4, R6
 	VMOVI   $0, V5.B16
-	VMOVI   $0, V13.B16
-	FMOVQ.P 16(R0), F14
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
-	FMOVQ.P 16(R1), F17
-	FMOVQ   32(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   48(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   96(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   112(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   160(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   176(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   224(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   240(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	WORD    $0x4f3c0421 // sshr v1.4s, v1.4s, #4
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	WORD    $0x4f3c0463 // sshr v3.4s, v3.4s, #4
-	VDUP    V3.S[0], V3.S4
-	FMOVD   16(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	MOVD    R19, R8
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADD    V3.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   24(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V13.S4, V5.S4, V5.S4
-	VADD    V3.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8290a5 // fmul v5.4s, v5.4s, v2.s[0]
-	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
-	ADD     $256, R5, R5
-	SUBS    $32, R3, R3
-	BNE     unit2_8
-	MOVD    R5, R4
-	CBNZ    R2, block2_8
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
-	B       tiles_8
-
-tile1_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_8
-	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
-
-started1_8:
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
-
-block1_8:
-	// a block has some of the k elements
-	MOVD $32, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
-
-unit1_8:
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F17
+	FMOVQ   64(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   192(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   208(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   256(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $288, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2_8
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1_8:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
 	FMOVQ.P 16(R0), F10
-	FMOVQ.P 16(R0), F11
-	FMOVQ   32(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   48(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   96(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   112(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   160(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   176(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   224(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   240(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
+	FMOVQ   64(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   192(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   208(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   256(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
 	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3c0421 // sshr v1.4s, v1.4s, #4
-	VDUP    V1.S[0], V1.S4
-	FMOVD   16(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R7
-	VADDP   V7.S4, V6.S4, V6.S4
-	VADD    V1.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   (R7), F2
-	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   24(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	MOVD    R19, R7
-	VADDP   V9.S4, V8.S4, V8.S4
-	VADD    V1.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   16(R7), F0
-	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $256, R4, R4
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3c0400 // sshr v0.4s, v0.4s, #4
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
-	BNE     unit1_8
-	MOVD    R4, R3
-	CBNZ    R1, block1_8
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
+	BNE     block1_8
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
 	B       tiles_8
 
 done_8:
-	ADD $32, R9, R9
 	RET
 
 // func blocks4KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 TEXT ·blocks4KNEONDotProd(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R10
-	MOVD lda+48(FP), R11
-	MOVD ldc+176(FP), R12
-	MOVD ldscale+104(FP), R13
-	LSL  $2, R12, R12
-	LSL  $2, R13, R13
-	MOVD add+144(FP), R14
-	MOVD m+0(FP), R15
-	MOVD a_base+24(FP), R9
-	MOVD scale_base+56(FP), R20
-	MOVD R10, R19
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F26
+	VMOVI $15, V25.B16
+	MOVD  m+0(FP), R11
+	MOVD  a_base+24(FP), R12
+	MOVD  c_base+152(FP), R20
+	MOVD  scale_base+56(FP), R13
+	MOVD  lda+48(FP), R14
+	MOVD  ldc+176(FP), R15
+	MOVD  ldscale+104(FP), R19
 
-tiles_0:
-	MOVD R15, R0
+tiles:
+	MOVD R11, R0
 	CMP  $8, R0
-	BGE  tile4_0
+	BGE  tile4
 	CMP  $4, R0
-	BLE  pick_0
+	BLE  pick
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick_0:
+pick:
 	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
+	BLT done
+	BEQ tile1
 	CMP $2, R0
-	BEQ tile2_0
+	BEQ tile2
 	CMP $3, R0
-	BEQ tile3_0
+	BEQ tile3
 
-tile4_0:
-	MOVD  R9, R6
-	ADD   R11, R9, R9
-	MOVD  R9, R7
-	ADD   R11, R9, R9
-	MOVD  R9, R8
-	ADD   R11, R9, R9
-	MOVD  R9, R21
-	ADD   R11, R9, R9
-	CBNZ  R14, started4_0
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
 	VMOVI $0, V0.B16
-	MOVD  R19, R0
+	MOVD  R20, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R15<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R15<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
+	ADD   R15<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
 
-started4_0:
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R3
-	MOVD  b_base+112(FP), R4
-	MOVD  offset_base+80(FP), R22
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R0
-	SUB   R0, R22, R22
-	ADD   R20, R22, R22
+fromC4:
+	MOVD R12, R0
+	MOVD R0, R1
+	ADD  R14, R1, R1
+	MOVD R1, R2
+	ADD  R14, R2, R2
+	MOVD R2, R3
+	ADD  R14, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R13, R6
+	MOVD offset_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
 
-block4_0:
+block4:
 	// a block has some of the k elements
-	MOVD $256, R0
-	CMP  R0, R3
-	CSEL LT, R3, R0, R0
-	SUB  R0, R3, R3
-	ADD  $64, R4, R1
+	MOVD R4, R8
+	ADD  $64, R8, R8
+	MOVD $256, R9
+	CMP  R9, R5
+	CSEL LT, R5, R9, R9
+	SUB  R9, R5, R5
 
-unit4_0:
+unit4:
+	ADD     R7, R6, R10
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
-	VMOVI   $0, V5.B16
 	VMOVI   $0, V10.B16
+	VMOVI   $0, V4.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V4.B16
 	VMOVI   $0, V13.B16
+	VMOVI   $0, V3.B16
 	VMOVI   $0, V14.B16
 	VMOVI   $0, V15.B16
-	VMOVI   $0, V3.B16
 	VMOVI   $0, V16.B16
-	VMOVI   $0, V17.B16
-	VMOVI   $0, V18.B16
 	VMOVI   $0, V2.B16
-	FMOVQ.P 16(R6), F19
-	FMOVQ.P 16(R6), F20
-	FMOVQ.P 16(R7), F21
-	FMOVQ.P 16(R7), F22
-	FMOVQ.P 16(R8), F23
-	FMOVQ.P 16(R8), F24
-	FMOVQ.P 16(R21), F25
-	FMOVQ.P 16(R21), F26
-	FMOVQ   32(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e027 // sdot v7.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f96e02a // sdot v10.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f98e02d // sdot v13.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e010 // sdot v16.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae030 // sdot v16.4s, v1.16b, v26.4b[0]
-	FMOVQ   48(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e028 // sdot v8.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e00b // sdot v11.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f96e02b // sdot v11.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e00e // sdot v14.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f98e02e // sdot v14.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e011 // sdot v17.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae031 // sdot v17.4s, v1.16b, v26.4b[0]
-	FMOVQ   64(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
+	VMOVI   $0, V17.B16
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R0), F19
+	FMOVQ.P 16(R1), F20
+	FMOVQ.P 16(R1), F21
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R2), F23
+	FMOVQ.P 16(R3), F24
+	FMOVQ.P 16(R3), F27
+	FMOVQ   32(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e026 // sdot v6.4s, v1.16b, v18.4b[0]
 	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
-	WORD    $0x4f95e00c // sdot v12.4s, v0.16b, v21.4b[0]
 	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
-	WORD    $0x4f97e00f // sdot v15.4s, v0.16b, v23.4b[0]
 	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e012 // sdot v18.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae032 // sdot v18.4s, v1.16b, v26.4b[0]
-	FMOVQ   80(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e009 // sdot v9.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9be00f // sdot v15.4s, v0.16b, v27.4b[0]
+	FMOVQ   48(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e027 // sdot v7.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02a // sdot v10.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9be010 // sdot v16.4s, v0.16b, v27.4b[0]
+	FMOVQ   64(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e024 // sdot v4.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e023 // sdot v3.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e022 // sdot v2.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e025 // sdot v5.4s, v1.16b, v20.4b[0]
 	WORD    $0x4f95e004 // sdot v4.4s, v0.16b, v21.4b[0]
-	WORD    $0x4f96e024 // sdot v4.4s, v1.16b, v22.4b[0]
 	WORD    $0x4f97e003 // sdot v3.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f98e023 // sdot v3.4s, v1.16b, v24.4b[0]
-	WORD    $0x4f99e002 // sdot v2.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f9ae022 // sdot v2.4s, v1.16b, v26.4b[0]
-	FMOVQ   96(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e027 // sdot v7.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb6e02a // sdot v10.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb8e02d // sdot v13.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e010 // sdot v16.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae030 // sdot v16.4s, v1.16b, v26.4b[1]
-	FMOVQ   112(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e028 // sdot v8.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e00b // sdot v11.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb6e02b // sdot v11.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e00e // sdot v14.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb8e02e // sdot v14.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e011 // sdot v17.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae031 // sdot v17.4s, v1.16b, v26.4b[1]
-	FMOVQ   128(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
+	WORD    $0x4f9be002 // sdot v2.4s, v0.16b, v27.4b[0]
+	FMOVQ   80(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e028 // sdot v8.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02b // sdot v11.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02e // sdot v14.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00b // sdot v11.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00e // sdot v14.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9be011 // sdot v17.4s, v0.16b, v27.4b[0]
+	FMOVQ   96(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e026 // sdot v6.4s, v1.16b, v18.4b[1]
 	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
-	WORD    $0x4fb5e00c // sdot v12.4s, v0.16b, v21.4b[1]
 	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
-	WORD    $0x4fb7e00f // sdot v15.4s, v0.16b, v23.4b[1]
 	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e012 // sdot v18.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae032 // sdot v18.4s, v1.16b, v26.4b[1]
-	FMOVQ   144(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e009 // sdot v9.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbbe00f // sdot v15.4s, v0.16b, v27.4b[1]
+	FMOVQ   112(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e027 // sdot v7.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02a // sdot v10.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbbe010 // sdot v16.4s, v0.16b, v27.4b[1]
+	FMOVQ   128(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e024 // sdot v4.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e023 // sdot v3.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e022 // sdot v2.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e025 // sdot v5.4s, v1.16b, v20.4b[1]
 	WORD    $0x4fb5e004 // sdot v4.4s, v0.16b, v21.4b[1]
-	WORD    $0x4fb6e024 // sdot v4.4s, v1.16b, v22.4b[1]
 	WORD    $0x4fb7e003 // sdot v3.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb8e023 // sdot v3.4s, v1.16b, v24.4b[1]
-	WORD    $0x4fb9e002 // sdot v2.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fbae022 // sdot v2.4s, v1.16b, v26.4b[1]
-	FMOVQ   160(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e827 // sdot v7.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f96e82a // sdot v10.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f98e82d // sdot v13.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e810 // sdot v16.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae830 // sdot v16.4s, v1.16b, v26.4b[2]
-	FMOVQ   176(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e828 // sdot v8.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f96e82b // sdot v11.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e80e // sdot v14.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e811 // sdot v17.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae831 // sdot v17.4s, v1.16b, v26.4b[2]
-	FMOVQ   192(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
+	WORD    $0x4fbbe002 // sdot v2.4s, v0.16b, v27.4b[1]
+	FMOVQ   144(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e028 // sdot v8.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02b // sdot v11.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02e // sdot v14.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00b // sdot v11.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00e // sdot v14.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbbe011 // sdot v17.4s, v0.16b, v27.4b[1]
+	FMOVQ   160(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
 	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
-	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
 	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e80f // sdot v15.4s, v0.16b, v23.4b[2]
 	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e812 // sdot v18.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae832 // sdot v18.4s, v1.16b, v26.4b[2]
-	FMOVQ   208(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e809 // sdot v9.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80c // sdot v12.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9be80f // sdot v15.4s, v0.16b, v27.4b[2]
+	FMOVQ   176(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82a // sdot v10.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9be810 // sdot v16.4s, v0.16b, v27.4b[2]
+	FMOVQ   192(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e824 // sdot v4.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e823 // sdot v3.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e822 // sdot v2.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e825 // sdot v5.4s, v1.16b, v20.4b[2]
 	WORD    $0x4f95e804 // sdot v4.4s, v0.16b, v21.4b[2]
-	WORD    $0x4f96e824 // sdot v4.4s, v1.16b, v22.4b[2]
 	WORD    $0x4f97e803 // sdot v3.4s, v0.16b, v23.4b[2]
-	WORD    $0x4f98e823 // sdot v3.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e802 // sdot v2.4s, v0.16b, v25.4b[2]
-	WORD    $0x4f9ae822 // sdot v2.4s, v1.16b, v26.4b[2]
-	FMOVQ   224(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e827 // sdot v7.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb6e82a // sdot v10.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb8e82d // sdot v13.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e810 // sdot v16.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae830 // sdot v16.4s, v1.16b, v26.4b[3]
-	FMOVQ   240(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e828 // sdot v8.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb6e82b // sdot v11.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e80e // sdot v14.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e811 // sdot v17.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae831 // sdot v17.4s, v1.16b, v26.4b[3]
-	FMOVQ   256(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
+	WORD    $0x4f9be802 // sdot v2.4s, v0.16b, v27.4b[2]
+	FMOVQ   208(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e828 // sdot v8.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82b // sdot v11.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82e // sdot v14.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80e // sdot v14.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9be811 // sdot v17.4s, v0.16b, v27.4b[2]
+	FMOVQ   224(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
 	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
-	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
 	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e80f // sdot v15.4s, v0.16b, v23.4b[3]
 	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e812 // sdot v18.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae832 // sdot v18.4s, v1.16b, v26.4b[3]
-	FMOVQ   272(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e809 // sdot v9.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80c // sdot v12.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbbe80f // sdot v15.4s, v0.16b, v27.4b[3]
+	FMOVQ   240(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82a // sdot v10.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbbe810 // sdot v16.4s, v0.16b, v27.4b[3]
+	FMOVQ   256(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e824 // sdot v4.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e823 // sdot v3.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e822 // sdot v2.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
 	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e825 // sdot v5.4s, v1.16b, v20.4b[3]
 	WORD    $0x4fb5e804 // sdot v4.4s, v0.16b, v21.4b[3]
-	WORD    $0x4fb6e824 // sdot v4.4s, v1.16b, v22.4b[3]
 	WORD    $0x4fb7e803 // sdot v3.4s, v0.16b, v23.4b[3]
-	WORD    $0x4fb8e823 // sdot v3.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e802 // sdot v2.4s, v0.16b, v25.4b[3]
-	WORD    $0x4fbae822 // sdot v2.4s, v1.16b, v26.4b[3]
-	FMOVS   (R5), F19
-	FMOVS   (R22), F20
-	FMOVS   4(R5), F21
-	FMOVS   4(R22), F22
-	FMOVS   8(R5), F23
-	FMOVS   8(R22), F24
-	FMOVS   12(R5), F25
-	FMOVS   12(R22), F26
+	WORD    $0x4fbbe802 // sdot v2.4s, v0.16b, v27.4b[3]
+	FMOVQ   272(R8), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e828 // sdot v8.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82b // sdot v11.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82e // sdot v14.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80e // sdot v14.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbbe811 // sdot v17.4s, v0.16b, v27.4b[3]
+	FMOVS   (R6), F1
+	FMOVS   4(R6), F18
+	FMOVS   8(R6), F19
+	FMOVS   12(R6), F20
+	FMOVS   (R10), F21
+	FMOVS   4(R10), F22
+	FMOVS   8(R10), F23
+	FMOVS   12(R10), F24
 	FMOVD   (R4), F27
 	WORD    $0x0e217b7b // fcvtl v27.4s, v27.4h
-	FMOVS   (R1), F0
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V1.B16
-	VZIP1   V0.B16, V1.B16, V0.B16
-	VZIP1   V0.H8, V1.H8, V0.H8
+	FMOVS   (R8), F0
+	VZIP1   V0.B16, V26.B16, V0.B16
+	VZIP1   V0.H8, V26.H8, V0.H8
 	VUSHR   $24, V0.S4, V0.S4
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x6e20df7b // fmul v27.4s, v27.4s, v0.4s
 	FMOVD   32(R4), F28
 	WORD    $0x0e217b9c // fcvtl v28.4s, v28.4h
-	FMOVS   16(R1), F0
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V1.B16
-	VZIP1   V0.B16, V1.B16, V0.B16
-	VZIP1   V0.H8, V1.H8, V0.H8
+	FMOVS   16(R8), F0
+	VZIP1   V0.B16, V26.B16, V0.B16
+	VZIP1   V0.H8, V26.H8, V0.H8
 	VUSHR   $24, V0.S4, V0.S4
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x6e20df9c // fmul v28.4s, v28.4s, v0.4s
-	MOVD    R19, R2
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
-	WORD    $0x6e3bdce7 // fmul v7.4s, v7.4s, v27.4s
-	FMOVQ   (R2), F0
-	WORD    $0x4e27d400 // fadd v0.4s, v0.4s, v7.4s
-	WORD    $0x4f949381 // fmul v1.4s, v28.4s, v20.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f95914a // fmul v10.4s, v10.4s, v21.s[0]
-	WORD    $0x6e3bdd4a // fmul v10.4s, v10.4s, v27.4s
-	FMOVQ   (R2), F0
-	WORD    $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
-	WORD    $0x4f969381 // fmul v1.4s, v28.4s, v22.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9791ad // fmul v13.4s, v13.4s, v23.s[0]
-	WORD    $0x6e3bddad // fmul v13.4s, v13.4s, v27.4s
-	FMOVQ   (R2), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	WORD    $0x4f989381 // fmul v1.4s, v28.4s, v24.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f999210 // fmul v16.4s, v16.4s, v25.s[0]
-	WORD    $0x6e3bde10 // fmul v16.4s, v16.4s, v27.4s
-	FMOVQ   (R2), F0
-	WORD    $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	WORD    $0x4f9a9381 // fmul v1.4s, v28.4s, v26.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R2)
-	ADD     R12, R2, R2
-	FMOVD   8(R4), F10
-	WORD    $0x0e21794a // fcvtl v10.4s, v10.4h
-	FMOVS   4(R1), F0
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V1.B16
-	VZIP1   V0.B16, V1.B16, V0.B16
-	VZIP1   V0.H8, V1.H8, V0.H8
-	VUSHR   $24, V0.S4, V0.S4
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVD   40(R4), F0
+	MOVD    R20, R10
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e3bdcc6 // fmul v6.4s, v6.4s, v27.4s
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD    $0x4f959380 // fmul v0.4s, v28.4s, v21.s[0]
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, (R10)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f929129 // fmul v9.4s, v9.4s, v18.s[0]
+	WORD    $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD    $0x4f969380 // fmul v0.4s, v28.4s, v22.s[0]
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, (R10)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
+	WORD    $0x6e3bdd8c // fmul v12.4s, v12.4s, v27.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD    $0x4f979380 // fmul v0.4s, v28.4s, v23.s[0]
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, (R10)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9491ef // fmul v15.4s, v15.4s, v20.s[0]
+	WORD    $0x6e3bddef // fmul v15.4s, v15.4s, v27.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD    $0x4f989380 // fmul v0.4s, v28.4s, v24.s[0]
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, (R10)
+	FMOVD   8(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   20(R1), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V7.B16
-	VZIP1   V1.B16, V7.B16, V1.B16
-	VZIP1   V1.H8, V7.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R19, R2
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
-	WORD    $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	WORD    $0x4f949007 // fmul v7.4s, v0.4s, v20.s[0]
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f95916b // fmul v11.4s, v11.4s, v21.s[0]
-	WORD    $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
-	WORD    $0x4f969007 // fmul v7.4s, v0.4s, v22.s[0]
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9791ce // fmul v14.4s, v14.4s, v23.s[0]
-	WORD    $0x6e2addce // fmul v14.4s, v14.4s, v10.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e2ed421 // fadd v1.4s, v1.4s, v14.4s
-	WORD    $0x4f989007 // fmul v7.4s, v0.4s, v24.s[0]
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f999231 // fmul v17.4s, v17.4s, v25.s[0]
-	WORD    $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	FMOVQ   16(R2), F1
-	WORD    $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD    $0x4f9a9000 // fmul v0.4s, v0.4s, v26.s[0]
-	WORD    $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	FMOVQ   F1, 16(R2)
-	ADD     R12, R2, R2
+	FMOVS   4(R8), F6
+	VZIP1   V6.B16, V26.B16, V6.B16
+	VZIP1   V6.H8, V26.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD   40(R4), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVS   20(R8), F9
+	VZIP1   V9.B16, V26.B16, V9.B16
+	VZIP1   V9.H8, V26.H8, V9.H8
+	VUSHR   $24, V9.S4, V9.S4
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   16(R10), F9
+	WORD    $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD    $0x4f9590c9 // fmul v9.4s, v6.4s, v21.s[0]
+	WORD    $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	FMOVQ   F7, 16(R10)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f92914a // fmul v10.4s, v10.4s, v18.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F7
+	WORD    $0x4e27d54a // fadd v10.4s, v10.4s, v7.4s
+	WORD    $0x4f9690c7 // fmul v7.4s, v6.4s, v22.s[0]
+	WORD    $0x4e27d54a // fadd v10.4s, v10.4s, v7.4s
+	FMOVQ   F10, 16(R10)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F7
+	WORD    $0x4e27d5ad // fadd v13.4s, v13.4s, v7.4s
+	WORD    $0x4f9790c7 // fmul v7.4s, v6.4s, v23.s[0]
+	WORD    $0x4e27d5ad // fadd v13.4s, v13.4s, v7.4s
+	FMOVQ   F13, 16(R10)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f949210 // fmul v16.4s, v16.4s, v20.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD    $0x4f9890c0 // fmul v0.4s, v6.4s, v24.s[0]
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 16(R10)
 	FMOVD   16(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   8(R1), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V7.B16
-	VZIP1   V1.B16, V7.B16, V1.B16
-	VZIP1   V1.H8, V7.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   48(R4), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   24(R1), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
+	FMOVS   8(R8), F6
+	VZIP1   V6.B16, V26.B16, V6.B16
+	VZIP1   V6.H8, V26.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	FMOVD   48(R4), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVS   24(R8), F7
+	VZIP1   V7.B16, V26.B16, V7.B16
+	VZIP1   V7.H8, V26.H8, V7.H8
 	VUSHR   $24, V7.S4, V7.S4
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
-	MOVD    R19, R2
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   32(R2), F7
-	WORD    $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
-	WORD    $0x4f949028 // fmul v8.4s, v1.4s, v20.s[0]
-	WORD    $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
-	FMOVQ   F7, 32(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   32(R2), F7
-	WORD    $0x4e2cd4e7 // fadd v7.4s, v7.4s, v12.4s
-	WORD    $0x4f969028 // fmul v8.4s, v1.4s, v22.s[0]
-	WORD    $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
-	FMOVQ   F7, 32(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9791ef // fmul v15.4s, v15.4s, v23.s[0]
-	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ   32(R2), F7
-	WORD    $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
-	WORD    $0x4f989028 // fmul v8.4s, v1.4s, v24.s[0]
-	WORD    $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
-	FMOVQ   F7, 32(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD    $0x4f999252 // fmul v18.4s, v18.4s, v25.s[0]
-	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ   32(R2), F0
-	WORD    $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	WORD    $0x4f9a9021 // fmul v1.4s, v1.4s, v26.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R2)
-	ADD     R12, R2, R2
-	FMOVD   24(R4), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   12(R1), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V7.B16
-	VZIP1   V1.B16, V7.B16, V1.B16
-	VZIP1   V1.H8, V7.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   56(R4), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   28(R1), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	VUSHR   $24, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
-	MOVD    R19, R2
+	WORD    $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	MOVD    R20, R10
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f9390a5 // fmul v5.4s, v5.4s, v19.s[0]
+	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
 	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ   48(R2), F7
-	WORD    $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
-	WORD    $0x4f949025 // fmul v5.4s, v1.4s, v20.s[0]
-	WORD    $0x4e25d4e7 // fadd v7.4s, v7.4s, v5.4s
-	FMOVQ   F7, 48(R2)
-	ADD     R12, R2, R2
+	FMOVQ   32(R10), F7
+	WORD    $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	WORD    $0x4f9590c7 // fmul v7.4s, v6.4s, v21.s[0]
+	WORD    $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	FMOVQ   F5, 32(R10)
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f959084 // fmul v4.4s, v4.4s, v21.s[0]
+	WORD    $0x4f929084 // fmul v4.4s, v4.4s, v18.s[0]
 	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ   48(R2), F5
-	WORD    $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
-	WORD    $0x4f969024 // fmul v4.4s, v1.4s, v22.s[0]
-	WORD    $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
-	FMOVQ   F5, 48(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f979063 // fmul v3.4s, v3.4s, v23.s[0]
-	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ   48(R2), F4
-	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	WORD    $0x4f989023 // fmul v3.4s, v1.4s, v24.s[0]
-	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	FMOVQ   F4, 48(R2)
-	ADD     R12, R2, R2
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f999042 // fmul v2.4s, v2.4s, v25.s[0]
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ   48(R2), F0
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD    $0x4f9a9021 // fmul v1.4s, v1.4s, v26.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R2)
-	ADD     R12, R2, R2
-	ADD     R13, R5, R5
-	ADD     R13, R22, R22
-	ADD     $288, R1, R1
-	SUBS    $32, R0, R0
-	BNE     unit4_0
-	MOVD    R1, R4
-	CBNZ    R3, block4_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $16, R20, R20
-	SUB     $4, R15, R15
-	B       tiles_0
-
-tile3_0:
-	MOVD  R9, R7
-	ADD   R11, R9, R9
-	MOVD  R9, R8
-	ADD   R11, R9, R9
-	MOVD  R9, R21
-	ADD   R11, R9, R9
-	CBNZ  R14, started3_0
-	VMOVI $0, V0.B16
-	MOVD  R19, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R12, R0, R0
-
-started3_0:
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R0
-	MOVD  b_base+112(FP), R2
-	MOVD  offset_base+80(FP), R5
-	MOVD  R20, R4
-	MOVD  scale_base+56(FP), R1
-	SUB   R1, R5, R5
-	ADD   R20, R5, R5
-
-block3_0:
-	// a block has some of the k elements
-	MOVD $256, R1
-	CMP  R1, R0
-	CSEL LT, R0, R1, R1
-	SUB  R1, R0, R0
-	ADD  $64, R2, R3
-
-unit3_0:
-	VMOVI   $0, V6.B16
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V4.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	VMOVI   $0, V3.B16
-	VMOVI   $0, V11.B16
-	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V2.B16
-	VMOVI   $0, V14.B16
-	FMOVQ.P 16(R7), F15
-	FMOVQ.P 16(R7), F16
-	FMOVQ.P 16(R8), F17
-	FMOVQ.P 16(R8), F18
-	FMOVQ.P 16(R21), F19
-	FMOVQ.P 16(R21), F20
-	FMOVQ   32(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e026 // sdot v6.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e029 // sdot v9.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e02c // sdot v12.4s, v1.16b, v20.4b[0]
-	FMOVQ   48(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe007 // sdot v7.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e00a // sdot v10.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e02d // sdot v13.4s, v1.16b, v20.4b[0]
-	FMOVQ   64(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e024 // sdot v4.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e003 // sdot v3.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e023 // sdot v3.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e002 // sdot v2.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e022 // sdot v2.4s, v1.16b, v20.4b[0]
-	FMOVQ   80(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
-	WORD    $0x4f91e00b // sdot v11.4s, v0.16b, v17.4b[0]
-	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
-	WORD    $0x4f93e00e // sdot v14.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f94e02e // sdot v14.4s, v1.16b, v20.4b[0]
-	FMOVQ   96(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e026 // sdot v6.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e029 // sdot v9.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e02c // sdot v12.4s, v1.16b, v20.4b[1]
-	FMOVQ   112(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe007 // sdot v7.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e00a // sdot v10.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e02d // sdot v13.4s, v1.16b, v20.4b[1]
-	FMOVQ   128(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e024 // sdot v4.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e003 // sdot v3.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e023 // sdot v3.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e002 // sdot v2.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e022 // sdot v2.4s, v1.16b, v20.4b[1]
-	FMOVQ   144(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
-	WORD    $0x4fb1e00b // sdot v11.4s, v0.16b, v17.4b[1]
-	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
-	WORD    $0x4fb3e00e // sdot v14.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb4e02e // sdot v14.4s, v1.16b, v20.4b[1]
-	FMOVQ   160(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e826 // sdot v6.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e829 // sdot v9.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e82c // sdot v12.4s, v1.16b, v20.4b[2]
-	FMOVQ   176(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe807 // sdot v7.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e80a // sdot v10.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e82d // sdot v13.4s, v1.16b, v20.4b[2]
-	FMOVQ   192(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e824 // sdot v4.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e803 // sdot v3.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e823 // sdot v3.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e802 // sdot v2.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e822 // sdot v2.4s, v1.16b, v20.4b[2]
-	FMOVQ   208(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
-	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
-	WORD    $0x4f91e80b // sdot v11.4s, v0.16b, v17.4b[2]
-	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e80e // sdot v14.4s, v0.16b, v19.4b[2]
-	WORD    $0x4f94e82e // sdot v14.4s, v1.16b, v20.4b[2]
-	FMOVQ   224(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e826 // sdot v6.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e829 // sdot v9.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e82c // sdot v12.4s, v1.16b, v20.4b[3]
-	FMOVQ   240(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe807 // sdot v7.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e80a // sdot v10.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e82d // sdot v13.4s, v1.16b, v20.4b[3]
-	FMOVQ   256(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e824 // sdot v4.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e803 // sdot v3.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e823 // sdot v3.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e802 // sdot v2.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e822 // sdot v2.4s, v1.16b, v20.4b[3]
-	FMOVQ   272(R3), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
-	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
-	WORD    $0x4fb1e80b // sdot v11.4s, v0.16b, v17.4b[3]
-	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e80e // sdot v14.4s, v0.16b, v19.4b[3]
-	WORD    $0x4fb4e82e // sdot v14.4s, v1.16b, v20.4b[3]
-	FMOVS   (R4), F17
-	FMOVS   (R5), F18
-	FMOVS   4(R4), F19
-	FMOVS   4(R5), F20
-	FMOVS   8(R4), F21
-	FMOVS   8(R5), F22
-	FMOVD   (R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   (R3), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V15.B16
-	VZIP1   V1.B16, V15.B16, V1.B16
-	VZIP1   V1.H8, V15.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   32(R2), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   16(R3), F15
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V16.B16
-	VZIP1   V15.B16, V16.B16, V15.B16
-	VZIP1   V15.H8, V16.H8, V15.H8
-	VUSHR   $24, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x6e2fdc21 // fmul v1.4s, v1.4s, v15.4s
-	MOVD    R19, R6
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f9190c6 // fmul v6.4s, v6.4s, v17.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ   (R6), F15
-	WORD    $0x4e26d5ef // fadd v15.4s, v15.4s, v6.4s
-	WORD    $0x4f929026 // fmul v6.4s, v1.4s, v18.s[0]
-	WORD    $0x4e26d5ef // fadd v15.4s, v15.4s, v6.4s
-	FMOVQ   F15, (R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   (R6), F6
-	WORD    $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
-	WORD    $0x4f949029 // fmul v9.4s, v1.4s, v20.s[0]
-	WORD    $0x4e29d4c6 // fadd v6.4s, v6.4s, v9.4s
-	FMOVQ   F6, (R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   (R6), F0
-	WORD    $0x4e2cd400 // fadd v0.4s, v0.4s, v12.4s
-	WORD    $0x4f969021 // fmul v1.4s, v1.4s, v22.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R6)
-	ADD     R12, R6, R6
-	FMOVD   8(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   4(R3), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V1.B16, V6.B16, V1.B16
-	VZIP1   V1.H8, V6.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   40(R2), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   20(R3), F6
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V9.B16
-	VZIP1   V6.B16, V9.B16, V6.B16
-	VZIP1   V6.H8, V9.H8, V6.H8
-	VUSHR   $24, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
-	MOVD    R19, R6
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f9190e7 // fmul v7.4s, v7.4s, v17.s[0]
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   16(R6), F6
-	WORD    $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD    $0x4f929027 // fmul v7.4s, v1.4s, v18.s[0]
-	WORD    $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	FMOVQ   F6, 16(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f93914a // fmul v10.4s, v10.4s, v19.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   16(R6), F6
-	WORD    $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
-	WORD    $0x4f949027 // fmul v7.4s, v1.4s, v20.s[0]
-	WORD    $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	FMOVQ   F6, 16(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9591ad // fmul v13.4s, v13.4s, v21.s[0]
-	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ   16(R6), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	WORD    $0x4f969021 // fmul v1.4s, v1.4s, v22.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R6)
-	ADD     R12, R6, R6
-	FMOVD   16(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   8(R3), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V1.B16, V6.B16, V1.B16
-	VZIP1   V1.H8, V6.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   48(R2), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   24(R3), F6
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V7.B16
-	VZIP1   V6.B16, V7.B16, V6.B16
-	VZIP1   V6.H8, V7.H8, V6.H8
-	VUSHR   $24, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
-	MOVD    R19, R6
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f919084 // fmul v4.4s, v4.4s, v17.s[0]
-	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ   32(R6), F6
-	WORD    $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	WORD    $0x4f929024 // fmul v4.4s, v1.4s, v18.s[0]
-	WORD    $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	FMOVQ   F6, 32(R6)
-	ADD     R12, R6, R6
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F5
+	WORD    $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	WORD    $0x4f9690c5 // fmul v5.4s, v6.4s, v22.s[0]
+	WORD    $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	FMOVQ   F4, 32(R10)
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f939063 // fmul v3.4s, v3.4s, v19.s[0]
 	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ   32(R6), F4
-	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	WORD    $0x4f949023 // fmul v3.4s, v1.4s, v20.s[0]
-	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	FMOVQ   F4, 32(R6)
-	ADD     R12, R6, R6
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F4
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD    $0x4f9790c4 // fmul v4.4s, v6.4s, v23.s[0]
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ   F3, 32(R10)
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f959042 // fmul v2.4s, v2.4s, v21.s[0]
+	WORD    $0x4f949042 // fmul v2.4s, v2.4s, v20.s[0]
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ   32(R6), F0
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD    $0x4f969021 // fmul v1.4s, v1.4s, v22.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R6)
-	ADD     R12, R6, R6
-	FMOVD   24(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   12(R3), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   56(R2), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   28(R3), F2
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V3.B16
-	VZIP1   V2.B16, V3.B16, V2.B16
-	VZIP1   V2.H8, V3.H8, V2.H8
-	VUSHR   $24, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R19, R6
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f919108 // fmul v8.4s, v8.4s, v17.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   48(R6), F2
-	WORD    $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
-	WORD    $0x4f929023 // fmul v3.4s, v1.4s, v18.s[0]
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, 48(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f93916b // fmul v11.4s, v11.4s, v19.s[0]
-	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ   48(R6), F2
-	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
-	WORD    $0x4f949023 // fmul v3.4s, v1.4s, v20.s[0]
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, 48(R6)
-	ADD     R12, R6, R6
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9591ce // fmul v14.4s, v14.4s, v21.s[0]
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ   48(R6), F0
-	WORD    $0x4e2ed400 // fadd v0.4s, v0.4s, v14.4s
-	WORD    $0x4f969021 // fmul v1.4s, v1.4s, v22.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R12, R6, R6
-	ADD     R13, R4, R4
-	ADD     R13, R5, R5
-	ADD     $288, R3, R3
-	SUBS    $32, R1, R1
-	BNE     unit3_0
-	MOVD    R3, R2
-	CBNZ    R0, block3_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $12, R20, R20
-	SUB     $3, R15, R15
-	B       tiles_0
-
-tile2_0:
-	MOVD  R9, R0
-	ADD   R11, R9, R9
-	MOVD  R9, R1
-	ADD   R11, R9, R9
-	CBNZ  R14, started2_0
-	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	FMOVQ F0, 32(R2)
-	FMOVQ F0, 48(R2)
-	ADD   R12, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	FMOVQ F0, 32(R2)
-	FMOVQ F0, 48(R2)
-	ADD   R12, R2, R2
-
-started2_0:
-	VMOVI $15, V4.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  offset_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
-
-block2_0:
-	// a block has some of the k elements
-	MOVD $256, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $64, R4, R5
-
-unit2_0:
-	VMOVI   $0, V5.B16
-	VMOVI   $0, V3.B16
-	VMOVI   $0, V6.B16
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V2.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F11
-	FMOVQ.P 16(R0), F12
-	FMOVQ.P 16(R1), F13
-	FMOVQ.P 16(R1), F14
-	FMOVQ   32(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce025 // sdot v5.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee028 // sdot v8.4s, v1.16b, v14.4b[0]
-	FMOVQ   48(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce023 // sdot v3.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de002 // sdot v2.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee022 // sdot v2.4s, v1.16b, v14.4b[0]
-	FMOVQ   64(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be006 // sdot v6.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce026 // sdot v6.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee029 // sdot v9.4s, v1.16b, v14.4b[0]
-	FMOVQ   80(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be007 // sdot v7.4s, v0.16b, v11.4b[0]
-	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
-	WORD    $0x4f8de00a // sdot v10.4s, v0.16b, v13.4b[0]
-	WORD    $0x4f8ee02a // sdot v10.4s, v1.16b, v14.4b[0]
-	FMOVQ   96(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face025 // sdot v5.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee028 // sdot v8.4s, v1.16b, v14.4b[1]
-	FMOVQ   112(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face023 // sdot v3.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade002 // sdot v2.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee022 // sdot v2.4s, v1.16b, v14.4b[1]
-	FMOVQ   128(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe006 // sdot v6.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face026 // sdot v6.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee029 // sdot v9.4s, v1.16b, v14.4b[1]
-	FMOVQ   144(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe007 // sdot v7.4s, v0.16b, v11.4b[1]
-	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
-	WORD    $0x4fade00a // sdot v10.4s, v0.16b, v13.4b[1]
-	WORD    $0x4faee02a // sdot v10.4s, v1.16b, v14.4b[1]
-	FMOVQ   160(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce825 // sdot v5.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee828 // sdot v8.4s, v1.16b, v14.4b[2]
-	FMOVQ   176(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce823 // sdot v3.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de802 // sdot v2.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee822 // sdot v2.4s, v1.16b, v14.4b[2]
-	FMOVQ   192(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be806 // sdot v6.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce826 // sdot v6.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee829 // sdot v9.4s, v1.16b, v14.4b[2]
-	FMOVQ   208(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4f8be807 // sdot v7.4s, v0.16b, v11.4b[2]
-	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
-	WORD    $0x4f8de80a // sdot v10.4s, v0.16b, v13.4b[2]
-	WORD    $0x4f8ee82a // sdot v10.4s, v1.16b, v14.4b[2]
-	FMOVQ   224(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face825 // sdot v5.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee828 // sdot v8.4s, v1.16b, v14.4b[3]
-	FMOVQ   240(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face823 // sdot v3.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade802 // sdot v2.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee822 // sdot v2.4s, v1.16b, v14.4b[3]
-	FMOVQ   256(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe806 // sdot v6.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face826 // sdot v6.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee829 // sdot v9.4s, v1.16b, v14.4b[3]
-	FMOVQ   272(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V4.B16, V0.B16, V0.B16
-	WORD    $0x4fabe807 // sdot v7.4s, v0.16b, v11.4b[3]
-	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
-	WORD    $0x4fade80a // sdot v10.4s, v0.16b, v13.4b[3]
-	WORD    $0x4faee82a // sdot v10.4s, v1.16b, v14.4b[3]
-	FMOVS   (R6), F13
-	FMOVS   (R7), F14
-	FMOVS   4(R6), F15
-	FMOVS   4(R7), F16
-	FMOVD   (R4), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   (R5), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V11.B16
-	VZIP1   V1.B16, V11.B16, V1.B16
-	VZIP1   V1.H8, V11.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   32(R4), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   16(R5), F11
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V12.B16
-	VZIP1   V11.B16, V12.B16, V11.B16
-	VZIP1   V11.H8, V12.H8, V11.H8
-	VUSHR   $24, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x6e2bdc21 // fmul v1.4s, v1.4s, v11.4s
-	MOVD    R19, R8
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8d90a5 // fmul v5.4s, v5.4s, v13.s[0]
-	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ   (R8), F11
-	WORD    $0x4e25d56b // fadd v11.4s, v11.4s, v5.4s
-	WORD    $0x4f8e9025 // fmul v5.4s, v1.4s, v14.s[0]
-	WORD    $0x4e25d56b // fadd v11.4s, v11.4s, v5.4s
-	FMOVQ   F11, (R8)
-	ADD     R12, R8, R8
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f8f9108 // fmul v8.4s, v8.4s, v15.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   (R8), F0
-	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
-	WORD    $0x4f909021 // fmul v1.4s, v1.4s, v16.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R8)
-	ADD     R12, R8, R8
-	FMOVD   8(R4), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   4(R5), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V5.B16
-	VZIP1   V1.B16, V5.B16, V1.B16
-	VZIP1   V1.H8, V5.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   40(R4), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   20(R5), F5
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V5.B16, V8.B16, V5.B16
-	VZIP1   V5.H8, V8.H8, V5.H8
-	VUSHR   $24, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	MOVD    R19, R8
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f8d9063 // fmul v3.4s, v3.4s, v13.s[0]
-	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	FMOVQ   16(R8), F5
-	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD    $0x4f8e9023 // fmul v3.4s, v1.4s, v14.s[0]
-	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	FMOVQ   F5, 16(R8)
-	ADD     R12, R8, R8
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f8f9042 // fmul v2.4s, v2.4s, v15.s[0]
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD    $0x4f909021 // fmul v1.4s, v1.4s, v16.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R12, R8, R8
-	FMOVD   16(R4), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   8(R5), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   48(R4), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   24(R5), F2
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V3.B16
-	VZIP1   V2.B16, V3.B16, V2.B16
-	VZIP1   V2.H8, V3.H8, V2.H8
-	VUSHR   $24, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R19, R8
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8d90c6 // fmul v6.4s, v6.4s, v13.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ   32(R8), F2
-	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD    $0x4f8e9023 // fmul v3.4s, v1.4s, v14.s[0]
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, 32(R8)
-	ADD     R12, R8, R8
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f8f9129 // fmul v9.4s, v9.4s, v15.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   32(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	WORD    $0x4f909021 // fmul v1.4s, v1.4s, v16.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R8)
-	ADD     R12, R8, R8
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F0
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD    $0x4f9890c0 // fmul v0.4s, v6.4s, v24.s[0]
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, 32(R10)
 	FMOVD   24(R4), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   12(R5), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	VUSHR   $24, V1.S4, V1.S4
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	FMOVD   56(R4), F1
-	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   28(R5), F2
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V3.B16
-	VZIP1   V2.B16, V3.B16, V2.B16
-	VZIP1   V2.H8, V3.H8, V2.H8
+	FMOVS   12(R8), F2
+	VZIP1   V2.B16, V26.B16, V2.B16
+	VZIP1   V2.H8, V26.H8, V2.H8
 	VUSHR   $24, V2.S4, V2.S4
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R19, R8
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8d90e7 // fmul v7.4s, v7.4s, v13.s[0]
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   48(R8), F2
-	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
-	WORD    $0x4f8e9023 // fmul v3.4s, v1.4s, v14.s[0]
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, 48(R8)
-	ADD     R12, R8, R8
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f8f914a // fmul v10.4s, v10.4s, v15.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   48(R8), F0
-	WORD    $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
-	WORD    $0x4f909021 // fmul v1.4s, v1.4s, v16.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R8)
-	ADD     R12, R8, R8
-	ADD     R13, R6, R6
-	ADD     R13, R7, R7
-	ADD     $288, R5, R5
-	SUBS    $32, R3, R3
-	BNE     unit2_0
-	MOVD    R5, R4
-	CBNZ    R2, block2_0
-	ADD     R12, R19, R19
-	ADD     R12, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R15, R15
-	B       tiles_0
+	WORD    $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	FMOVD   56(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   28(R8), F3
+	VZIP1   V3.B16, V26.B16, V3.B16
+	VZIP1   V3.H8, V26.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD    $0x4f959041 // fmul v1.4s, v2.4s, v21.s[0]
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 48(R10)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f92916b // fmul v11.4s, v11.4s, v18.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD    $0x4f969041 // fmul v1.4s, v2.4s, v22.s[0]
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 48(R10)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD    $0x4f979041 // fmul v1.4s, v2.4s, v23.s[0]
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ   F14, 48(R10)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f949231 // fmul v17.4s, v17.4s, v20.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD    $0x4f989040 // fmul v0.4s, v2.4s, v24.s[0]
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R10)
+	ADD     R19<<2, R6, R6
+	ADD     $288, R8, R8
+	SUBS    $32, R9, R9
+	BNE     unit4
+	MOVD    R8, R4
+	CBNZ    R5, block4
+	// the next rows are 4 further
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $16, R13, R13
+	SUB     $4, R11, R11
+	B       tiles
 
-tile1_0:
-	MOVD  R9, R0
-	ADD   R11, R9, R9
-	CBNZ  R14, started1_0
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	FMOVQ F0, 32(R1)
-	FMOVQ F0, 48(R1)
-	ADD   R12, R1, R1
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
 
-started1_0:
-	VMOVI $15, V3.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  offset_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC3:
+	MOVD R12, R0
+	MOVD R0, R1
+	ADD  R14, R1, R1
+	MOVD R1, R2
+	ADD  R14, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R13, R5
+	MOVD offset_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
 
-block1_0:
+block3:
 	// a block has some of the k elements
-	MOVD $256, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $64, R3, R4
+	MOVD R3, R7
+	ADD  $64, R7, R7
+	MOVD $256, R8
+	CMP  R8, R4
+	CSEL LT, R4, R8, R8
+	SUB  R8, R4, R4
 
-unit1_0:
-	VMOVI   $0, V2.B16
+unit3:
+	ADD     R6, R5, R9
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
-	FMOVQ.P 16(R0), F7
-	FMOVQ.P 16(R0), F8
-	FMOVQ   32(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e022 // sdot v2.4s, v1.16b, v8.4b[0]
-	FMOVQ   48(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e024 // sdot v4.4s, v1.16b, v8.4b[0]
-	FMOVQ   64(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e025 // sdot v5.4s, v1.16b, v8.4b[0]
-	FMOVQ   80(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e006 // sdot v6.4s, v0.16b, v7.4b[0]
-	WORD    $0x4f88e026 // sdot v6.4s, v1.16b, v8.4b[0]
-	FMOVQ   96(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e022 // sdot v2.4s, v1.16b, v8.4b[1]
-	FMOVQ   112(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e024 // sdot v4.4s, v1.16b, v8.4b[1]
-	FMOVQ   128(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e025 // sdot v5.4s, v1.16b, v8.4b[1]
-	FMOVQ   144(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e006 // sdot v6.4s, v0.16b, v7.4b[1]
-	WORD    $0x4fa8e026 // sdot v6.4s, v1.16b, v8.4b[1]
-	FMOVQ   160(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e822 // sdot v2.4s, v1.16b, v8.4b[2]
-	FMOVQ   176(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e824 // sdot v4.4s, v1.16b, v8.4b[2]
-	FMOVQ   192(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e825 // sdot v5.4s, v1.16b, v8.4b[2]
-	FMOVQ   208(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4f87e806 // sdot v6.4s, v0.16b, v7.4b[2]
-	WORD    $0x4f88e826 // sdot v6.4s, v1.16b, v8.4b[2]
-	FMOVQ   224(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e822 // sdot v2.4s, v1.16b, v8.4b[3]
-	FMOVQ   240(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e824 // sdot v4.4s, v1.16b, v8.4b[3]
-	FMOVQ   256(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e825 // sdot v5.4s, v1.16b, v8.4b[3]
-	FMOVQ   272(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V3.B16, V0.B16, V0.B16
-	WORD    $0x4fa7e806 // sdot v6.4s, v0.16b, v7.4b[3]
-	WORD    $0x4fa8e826 // sdot v6.4s, v1.16b, v8.4b[3]
-	FMOVS   (R5), F9
-	FMOVS   (R6), F10
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R0), F15
+	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R1), F17
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R2), F19
+	FMOVQ   32(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e023 // sdot v3.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e022 // sdot v2.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e003 // sdot v3.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e002 // sdot v2.4s, v0.16b, v19.4b[0]
+	FMOVQ   48(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	FMOVQ   64(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee026 // sdot v6.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02c // sdot v12.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
+	FMOVQ   80(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee027 // sdot v7.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e02a // sdot v10.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02d // sdot v13.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe007 // sdot v7.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e00a // sdot v10.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
+	FMOVQ   96(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e023 // sdot v3.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e022 // sdot v2.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e003 // sdot v3.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e002 // sdot v2.4s, v0.16b, v19.4b[1]
+	FMOVQ   112(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	FMOVQ   128(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee026 // sdot v6.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02c // sdot v12.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
+	FMOVQ   144(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee027 // sdot v7.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e02a // sdot v10.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02d // sdot v13.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe007 // sdot v7.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e00a // sdot v10.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
+	FMOVQ   160(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e823 // sdot v3.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e822 // sdot v2.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e803 // sdot v3.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e802 // sdot v2.4s, v0.16b, v19.4b[2]
+	FMOVQ   176(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	FMOVQ   192(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82c // sdot v12.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
+	FMOVQ   208(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee827 // sdot v7.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e82a // sdot v10.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82d // sdot v13.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe807 // sdot v7.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e80a // sdot v10.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
+	FMOVQ   224(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e823 // sdot v3.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e822 // sdot v2.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e803 // sdot v3.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e802 // sdot v2.4s, v0.16b, v19.4b[3]
+	FMOVQ   240(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	FMOVQ   256(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82c // sdot v12.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
+	FMOVQ   272(R7), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee827 // sdot v7.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e82a // sdot v10.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82d // sdot v13.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe807 // sdot v7.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e80a // sdot v10.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
+	FMOVS   (R5), F15
+	FMOVS   4(R5), F16
+	FMOVS   8(R5), F17
+	FMOVS   (R9), F18
+	FMOVS   4(R9), F19
+	FMOVS   8(R9), F20
 	FMOVD   (R3), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   (R4), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V7.B16
-	VZIP1   V1.B16, V7.B16, V1.B16
-	VZIP1   V1.H8, V7.H8, V1.H8
+	FMOVS   (R7), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
 	VUSHR   $24, V1.S4, V1.S4
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVD   32(R3), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   16(R4), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	VUSHR   $24, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
-	MOVD    R19, R7
+	FMOVS   16(R7), F14
+	VZIP1   V14.B16, V26.B16, V14.B16
+	VZIP1   V14.H8, V26.H8, V14.H8
+	VUSHR   $24, V14.S4, V14.S4
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8f9084 // fmul v4.4s, v4.4s, v15.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R9), F14
+	WORD    $0x4e2ed484 // fadd v4.4s, v4.4s, v14.4s
+	WORD    $0x4f92902e // fmul v14.4s, v1.4s, v18.s[0]
+	WORD    $0x4e2ed484 // fadd v4.4s, v4.4s, v14.4s
+	FMOVQ   F4, (R9)
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f909063 // fmul v3.4s, v3.4s, v16.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   (R9), F4
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD    $0x4f939024 // fmul v4.4s, v1.4s, v19.s[0]
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ   F3, (R9)
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f899042 // fmul v2.4s, v2.4s, v9.s[0]
+	WORD    $0x4f919042 // fmul v2.4s, v2.4s, v17.s[0]
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	FMOVQ   (R7), F0
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD    $0x4f8a9021 // fmul v1.4s, v1.4s, v10.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R7)
-	ADD     R12, R7, R7
+	ADD     R15<<2, R9, R9
+	FMOVQ   (R9), F0
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, (R9)
 	FMOVD   8(R3), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   4(R4), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
+	FMOVS   4(R7), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
 	VUSHR   $24, V1.S4, V1.S4
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVD   40(R3), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   20(R4), F2
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V7.B16
-	VZIP1   V2.B16, V7.B16, V2.B16
-	VZIP1   V2.H8, V7.H8, V2.H8
+	FMOVS   20(R7), F2
+	VZIP1   V2.B16, V26.B16, V2.B16
+	VZIP1   V2.H8, V26.H8, V2.H8
 	VUSHR   $24, V2.S4, V2.S4
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R19, R7
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f899084 // fmul v4.4s, v4.4s, v9.s[0]
-	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	FMOVQ   16(R7), F0
-	WORD    $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD    $0x4f8a9021 // fmul v1.4s, v1.4s, v10.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R12, R7, R7
+	MOVD    R20, R9
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8f90a5 // fmul v5.4s, v5.4s, v15.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R9), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 16(R9)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f909108 // fmul v8.4s, v8.4s, v16.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   16(R9), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 16(R9)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f91916b // fmul v11.4s, v11.4s, v17.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   16(R9), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R9)
 	FMOVD   16(R3), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   8(R4), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
+	FMOVS   8(R7), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
 	VUSHR   $24, V1.S4, V1.S4
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVD   48(R3), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   24(R4), F2
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V2.B16, V4.B16, V2.B16
-	VZIP1   V2.H8, V4.H8, V2.H8
+	FMOVS   24(R7), F2
+	VZIP1   V2.B16, V26.B16, V2.B16
+	VZIP1   V2.H8, V26.H8, V2.H8
 	VUSHR   $24, V2.S4, V2.S4
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R19, R7
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8990a5 // fmul v5.4s, v5.4s, v9.s[0]
-	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
-	FMOVQ   32(R7), F0
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	WORD    $0x4f8a9021 // fmul v1.4s, v1.4s, v10.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R7)
-	ADD     R12, R7, R7
+	MOVD    R20, R9
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8f90c6 // fmul v6.4s, v6.4s, v15.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R9), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 32(R9)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f909129 // fmul v9.4s, v9.4s, v16.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   32(R9), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, 32(R9)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f91918c // fmul v12.4s, v12.4s, v17.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   32(R9), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 32(R9)
 	FMOVD   24(R3), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   12(R4), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
+	FMOVS   12(R7), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
 	VUSHR   $24, V1.S4, V1.S4
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVD   56(R3), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   28(R4), F2
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V2.B16, V4.B16, V2.B16
-	VZIP1   V2.H8, V4.H8, V2.H8
+	FMOVS   28(R7), F2
+	VZIP1   V2.B16, V26.B16, V2.B16
+	VZIP1   V2.H8, V26.H8, V2.H8
 	VUSHR   $24, V2.S4, V2.S4
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R19, R7
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8990c6 // fmul v6.4s, v6.4s, v9.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ   48(R7), F0
-	WORD    $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
-	WORD    $0x4f8a9021 // fmul v1.4s, v1.4s, v10.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R7)
-	ADD     R12, R7, R7
-	ADD     R13, R5, R5
-	ADD     R13, R6, R6
-	ADD     $288, R4, R4
-	SUBS    $32, R2, R2
-	BNE     unit1_0
-	MOVD    R4, R3
-	CBNZ    R1, block1_0
-	ADD     R12, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R15, R15
-	B       tiles_0
+	MOVD    R20, R9
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8f90e7 // fmul v7.4s, v7.4s, v15.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R9), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 48(R9)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f90914a // fmul v10.4s, v10.4s, v16.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   48(R9), F2
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ   F10, 48(R9)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9191ad // fmul v13.4s, v13.4s, v17.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   48(R9), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R9)
+	ADD     R19<<2, R5, R5
+	ADD     $288, R7, R7
+	SUBS    $32, R8, R8
+	BNE     unit3
+	MOVD    R7, R3
+	CBNZ    R4, block3
+	// the next rows are 3 further
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $12, R13, R13
+	SUB     $3, R11, R11
+	B       tiles
 
-done_0:
-	ADD $64, R10, R10
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R12, R0
+	MOVD R0, R1
+	ADD  R14, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R13, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $64, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+unit2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R0), F10
+	FMOVQ.P 16(R0), F11
+	FMOVQ.P 16(R1), F12
+	FMOVQ.P 16(R1), F13
+	FMOVQ   32(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	FMOVQ   48(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce028 // sdot v8.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
+	FMOVQ   64(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae023 // sdot v3.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce022 // sdot v2.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de002 // sdot v2.4s, v0.16b, v13.4b[0]
+	FMOVQ   80(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae026 // sdot v6.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce029 // sdot v9.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be006 // sdot v6.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
+	FMOVQ   96(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	FMOVQ   112(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face028 // sdot v8.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
+	FMOVQ   128(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae023 // sdot v3.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face022 // sdot v2.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade002 // sdot v2.4s, v0.16b, v13.4b[1]
+	FMOVQ   144(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae026 // sdot v6.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face029 // sdot v9.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe006 // sdot v6.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
+	FMOVQ   160(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	FMOVQ   176(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce828 // sdot v8.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   192(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae823 // sdot v3.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce822 // sdot v2.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de802 // sdot v2.4s, v0.16b, v13.4b[2]
+	FMOVQ   208(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae826 // sdot v6.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce829 // sdot v9.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be806 // sdot v6.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   224(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	FMOVQ   240(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face828 // sdot v8.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   256(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae823 // sdot v3.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face822 // sdot v2.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade802 // sdot v2.4s, v0.16b, v13.4b[3]
+	FMOVQ   272(R6), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae826 // sdot v6.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face829 // sdot v9.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe806 // sdot v6.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVS   (R4), F11
+	FMOVS   4(R4), F12
+	FMOVS   (R8), F13
+	FMOVS   4(R8), F14
+	FMOVD   (R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R6), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   32(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   16(R6), F10
+	VZIP1   V10.B16, V26.B16, V10.B16
+	VZIP1   V10.H8, V26.H8, V10.H8
+	VUSHR   $24, V10.S4, V10.S4
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8b9084 // fmul v4.4s, v4.4s, v11.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R8), F10
+	WORD    $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	WORD    $0x4f8d902a // fmul v10.4s, v1.4s, v13.s[0]
+	WORD    $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ   F4, (R8)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8c90e7 // fmul v7.4s, v7.4s, v12.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, (R8)
+	FMOVD   8(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R6), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   40(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   20(R6), F4
+	VZIP1   V4.B16, V26.B16, V4.B16
+	VZIP1   V4.H8, V26.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8b90a5 // fmul v5.4s, v5.4s, v11.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R8), F4
+	WORD    $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	WORD    $0x4f8d9024 // fmul v4.4s, v1.4s, v13.s[0]
+	WORD    $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
+	FMOVQ   F5, 16(R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f8c9108 // fmul v8.4s, v8.4s, v12.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, 16(R8)
+	FMOVD   16(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R6), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   48(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   24(R6), F4
+	VZIP1   V4.B16, V26.B16, V4.B16
+	VZIP1   V4.H8, V26.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8b9063 // fmul v3.4s, v3.4s, v11.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   32(R8), F4
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD    $0x4f8d9024 // fmul v4.4s, v1.4s, v13.s[0]
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ   F3, 32(R8)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f8c9042 // fmul v2.4s, v2.4s, v12.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ   F2, 32(R8)
+	FMOVD   24(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R6), F1
+	VZIP1   V1.B16, V26.B16, V1.B16
+	VZIP1   V1.H8, V26.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   56(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   28(R6), F2
+	VZIP1   V2.B16, V26.B16, V2.B16
+	VZIP1   V2.H8, V26.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8b90c6 // fmul v6.4s, v6.4s, v11.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   48(R8), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 48(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f8c9129 // fmul v9.4s, v9.4s, v12.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R8)
+	ADD     R19<<2, R4, R4
+	ADD     $288, R6, R6
+	SUBS    $32, R7, R7
+	BNE     unit2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $8, R13, R13
+	SUB     $2, R11, R11
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R12, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R13, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $64, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+unit1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ.P 16(R0), F7
+	FMOVQ   32(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e022 // sdot v2.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
+	FMOVQ   48(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e023 // sdot v3.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e003 // sdot v3.4s, v0.16b, v7.4b[0]
+	FMOVQ   64(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e024 // sdot v4.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
+	FMOVQ   80(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e025 // sdot v5.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
+	FMOVQ   96(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e022 // sdot v2.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
+	FMOVQ   112(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e023 // sdot v3.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e003 // sdot v3.4s, v0.16b, v7.4b[1]
+	FMOVQ   128(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e024 // sdot v4.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
+	FMOVQ   144(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e025 // sdot v5.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
+	FMOVQ   160(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e822 // sdot v2.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
+	FMOVQ   176(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e823 // sdot v3.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e803 // sdot v3.4s, v0.16b, v7.4b[2]
+	FMOVQ   192(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e824 // sdot v4.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
+	FMOVQ   208(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e825 // sdot v5.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
+	FMOVQ   224(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e822 // sdot v2.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
+	FMOVQ   240(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e823 // sdot v3.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e803 // sdot v3.4s, v0.16b, v7.4b[3]
+	FMOVQ   256(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e824 // sdot v4.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
+	FMOVQ   272(R5), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e825 // sdot v5.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
+	FMOVS   (R3), F0
+	FMOVS   (R7), F1
+	FMOVD   (R1), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVS   (R5), F7
+	VZIP1   V7.B16, V26.B16, V7.B16
+	VZIP1   V7.H8, V26.H8, V7.H8
+	VUSHR   $24, V7.S4, V7.S4
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	FMOVD   32(R1), F7
+	WORD    $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	FMOVS   16(R5), F8
+	VZIP1   V8.B16, V26.B16, V8.B16
+	VZIP1   V8.H8, V26.H8, V8.H8
+	VUSHR   $24, V8.S4, V8.S4
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	FMOVQ   (R7), F6
+	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD    $0x4f8190e6 // fmul v6.4s, v7.4s, v1.s[0]
+	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	FMOVQ   F2, (R7)
+	FMOVD   8(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R5), F6
+	VZIP1   V6.B16, V26.B16, V6.B16
+	VZIP1   V6.H8, V26.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	FMOVD   40(R1), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVS   20(R5), F7
+	VZIP1   V7.B16, V26.B16, V7.B16
+	VZIP1   V7.H8, V26.H8, V7.H8
+	VUSHR   $24, V7.S4, V7.S4
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ   16(R7), F2
+	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD    $0x4f8190c2 // fmul v2.4s, v6.4s, v1.s[0]
+	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	FMOVQ   F3, 16(R7)
+	FMOVD   16(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R5), F3
+	VZIP1   V3.B16, V26.B16, V3.B16
+	VZIP1   V3.H8, V26.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   48(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   24(R5), F6
+	VZIP1   V6.B16, V26.B16, V6.B16
+	VZIP1   V6.H8, V26.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R7)
+	FMOVD   24(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R5), F3
+	VZIP1   V3.B16, V26.B16, V3.B16
+	VZIP1   V3.H8, V26.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   56(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   28(R5), F4
+	VZIP1   V4.B16, V26.B16, V4.B16
+	VZIP1   V4.H8, V26.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R7)
+	ADD     R19<<2, R3, R3
+	ADD     $288, R5, R5
+	SUBS    $32, R6, R6
+	BNE     unit1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     $4, R13, R13
+	SUB     $1, R11, R11
+	B       tiles
+
+done:
 	RET
 
 // func blocks4KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 TEXT ·blocks4KNEON(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
-	LSL  $2, R11, R11
-	LSL  $2, R12, R12
-	MOVD add+144(FP), R13
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F17
+	VMOVI $15, V16.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
 
-tiles_0:
-	MOVD R14, R0
+tiles:
+	MOVD R9, R0
 	CMP  $4, R0
-	BGE  tile2_0
+	BGE  tile2
 	CMP  $2, R0
-	BLE  pick_0
+	BLE  pick
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick_0:
+pick:
 	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
+	BLT done
+	BEQ tile1
 
-tile2_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_0
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started2_0:
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  offset_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
-block2_0:
+block2:
 	// a block has some of the k elements
-	MOVD $256, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $64, R4, R5
+	MOVD R2, R6
+	ADD  $64, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
 
-unit2_0:
+unit2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V5.B16
-	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F13
 	FMOVQ.P 16(R0), F14
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
-	FMOVQ.P 16(R1), F17
-	FMOVQ   32(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   32(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   48(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   48(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   96(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   96(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   112(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   160(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   160(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   176(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   176(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   224(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   224(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   240(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	FMOVD   (R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   (R5), F14
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V15.B16
-	VZIP1   V14.B16, V15.B16, V14.B16
-	VZIP1   V14.H8, V15.H8, V14.H8
-	VUSHR   $24, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
-	FMOVD   32(R4), F14
-	WORD    $0x0e2179ce // fcvtl v14.4s, v14.4h
-	FMOVS   16(R5), F15
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V16.B16
-	VZIP1   V15.B16, V16.B16, V15.B16
-	VZIP1   V15.H8, V16.H8, V15.H8
-	VUSHR   $24, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
-	MOVD    R19, R8
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R8), F2
+	FMOVS   4(R8), F3
+	FMOVD   (R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   (R6), F6
+	VZIP1   V6.B16, V17.B16, V6.B16
+	VZIP1   V6.H8, V17.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	FMOVD   32(R2), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVS   16(R6), F8
+	VZIP1   V8.B16, V17.B16, V8.B16
+	VZIP1   V8.H8, V17.H8, V8.H8
+	VUSHR   $24, V8.S4, V8.S4
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	FMOVQ   (R8), F8
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD    $0x4f8290c8 // fmul v8.4s, v6.4s, v2.s[0]
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R8)
+	FMOVD   8(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   4(R6), F5
+	VZIP1   V5.B16, V17.B16, V5.B16
+	VZIP1   V5.H8, V17.H8, V5.H8
+	VUSHR   $24, V5.S4, V5.S4
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVD   40(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS   20(R6), F6
+	VZIP1   V6.B16, V17.B16, V6.B16
+	VZIP1   V6.H8, V17.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	MOVD    R15, R8
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD    $0x4f8191c7 // fmul v7.4s, v14.4s, v1.s[0]
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	WORD    $0x4f8391c7 // fmul v7.4s, v14.4s, v3.s[0]
-	WORD    $0x4e27d484 // fadd v4.4s, v4.4s, v7.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   8(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   4(R5), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	VUSHR   $24, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVD   40(R4), F7
-	WORD    $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	FMOVS   20(R5), F8
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V11.B16
-	VZIP1   V8.B16, V11.B16, V8.B16
-	VZIP1   V8.H8, V11.H8, V8.H8
-	VUSHR   $24, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R13<<2, R8, R8
 	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	WORD    $0x4f8190e1 // fmul v1.4s, v7.4s, v1.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V13.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8290a5 // fmul v5.4s, v5.4s, v2.s[0]
-	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	WORD    $0x4f8390e1 // fmul v1.4s, v7.4s, v3.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
-	ADD     $288, R5, R5
-	SUBS    $32, R3, R3
-	BNE     unit2_0
-	MOVD    R5, R4
-	CBNZ    R2, block2_0
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
-	B       tiles_0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $288, R6, R6
+	SUBS    $32, R7, R7
+	BNE     unit2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
 
-tile1_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_0
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started1_0:
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  offset_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
 
-block1_0:
+block1:
 	// a block has some of the k elements
-	MOVD $256, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $64, R3, R4
+	MOVD R1, R5
+	ADD  $64, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
 
-unit1_0:
+unit1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R0), F9
 	FMOVQ.P 16(R0), F10
-	FMOVQ.P 16(R0), F11
-	FMOVQ   32(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   48(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   96(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   112(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   160(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   176(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   224(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   240(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	FMOVD   (R3), F2
+	FMOVQ   32(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   48(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   96(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   112(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   160(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   176(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   224(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   240(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R7), F1
+	FMOVD   (R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   (R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
+	FMOVS   (R5), F3
+	VZIP1   V3.B16, V17.B16, V3.B16
+	VZIP1   V3.H8, V17.H8, V3.H8
 	VUSHR   $24, V3.S4, V3.S4
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVD   32(R3), F3
+	FMOVD   32(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	FMOVS   16(R4), F4
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V10.B16
-	VZIP1   V4.B16, V10.B16, V4.B16
-	VZIP1   V4.H8, V10.H8, V4.H8
+	FMOVS   16(R5), F4
+	VZIP1   V4.B16, V17.B16, V4.B16
+	VZIP1   V4.H8, V17.H8, V4.H8
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R19, R7
-	VADDP   V7.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
 	FMOVQ   (R7), F2
-	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD    $0x4f819063 // fmul v3.4s, v3.4s, v1.s[0]
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   8(R3), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R7)
+	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   4(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
+	FMOVS   4(R5), F3
+	VZIP1   V3.B16, V17.B16, V3.B16
+	VZIP1   V3.H8, V17.H8, V3.H8
 	VUSHR   $24, V3.S4, V3.S4
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVD   40(R3), F3
+	FMOVD   40(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	FMOVS   20(R4), F4
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V4.B16, V6.B16, V4.B16
-	VZIP1   V4.H8, V6.H8, V4.H8
+	FMOVS   20(R5), F4
+	VZIP1   V4.B16, V17.B16, V4.B16
+	VZIP1   V4.H8, V17.H8, V4.H8
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R19, R7
-	VADDP   V9.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
 	FMOVQ   16(R7), F0
-	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
-	WORD    $0x4f819061 // fmul v1.4s, v3.4s, v1.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $288, R4, R4
-	SUBS    $32, R2, R2
-	BNE     unit1_0
-	MOVD    R4, R3
-	CBNZ    R1, block1_0
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
-	B       tiles_0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
+	ADD     $288, R5, R5
+	SUBS    $32, R6, R6
+	BNE     unit1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
 
-done_0:
-	ADD  $32, R9, R9
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
+done:
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R10
+	MOVD c_base+152(FP), R15
+	MOVD scale_base+56(FP), R11
+	MOVD lda+48(FP), R12
+	MOVD ldc+176(FP), R13
+	MOVD ldscale+104(FP), R14
+	ADD  $32, R15, R15
 
 tiles_8:
-	MOVD R14, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -6373,3600 +6062,3463 @@ pick_8:
 	BEQ tile1_8
 
 tile2_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_8
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started2_8:
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  offset_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC2_8:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
 block2_8:
 	// a block has some of the k elements
-	MOVD $256, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $64, R4, R5
+	MOVD R2, R6
+	ADD  $64, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
 
 unit2_8:
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V5.B16
-	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F13
 	FMOVQ.P 16(R0), F14
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
-	FMOVQ.P 16(R1), F17
-	FMOVQ   64(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   64(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[0], V2.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   80(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[0], V2.S4
-	VDUP    V15.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V17.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   128(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[1], V2.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   144(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[1], V2.S4
-	VDUP    V15.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V17.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   192(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   192(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   208(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[2], V2.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   208(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[2], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[2], V2.S4
-	VDUP    V17.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   256(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVQ   256(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R6), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
 	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	VDUP    V15.S[3], V2.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   272(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	VDUP    V14.S[3], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[3], V2.S4
-	VDUP    V17.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD    $0x4e60680d // sadalp v13.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	FMOVD   16(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   8(R5), F14
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V15.B16
-	VZIP1   V14.B16, V15.B16, V14.B16
-	VZIP1   V14.H8, V15.H8, V14.H8
-	VUSHR   $24, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
-	FMOVD   48(R4), F14
-	WORD    $0x0e2179ce // fcvtl v14.4s, v14.4h
-	FMOVS   24(R5), F15
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V16.B16
-	VZIP1   V15.B16, V16.B16, V15.B16
-	VZIP1   V15.H8, V16.H8, V15.H8
-	VUSHR   $24, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
-	MOVD    R19, R8
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R8), F2
+	FMOVS   4(R8), F3
+	FMOVD   16(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   8(R6), F6
+	VZIP1   V6.B16, V17.B16, V6.B16
+	VZIP1   V6.H8, V17.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dc84 // fmul v4.4s, v4.4s, v6.4s
+	FMOVD   48(R2), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVS   24(R6), F8
+	VZIP1   V8.B16, V17.B16, V8.B16
+	VZIP1   V8.H8, V17.H8, V8.H8
+	VUSHR   $24, V8.S4, V8.S4
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	FMOVQ   (R8), F8
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD    $0x4f8290c8 // fmul v8.4s, v6.4s, v2.s[0]
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R8)
+	FMOVD   24(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   12(R6), F5
+	VZIP1   V5.B16, V17.B16, V5.B16
+	VZIP1   V5.H8, V17.H8, V5.H8
+	VUSHR   $24, V5.S4, V5.S4
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVD   56(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS   28(R6), F6
+	VZIP1   V6.B16, V17.B16, V6.B16
+	VZIP1   V6.H8, V17.H8, V6.H8
+	VUSHR   $24, V6.S4, V6.S4
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	MOVD    R15, R8
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD    $0x4f8191c7 // fmul v7.4s, v14.4s, v1.s[0]
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	WORD    $0x4f8391c7 // fmul v7.4s, v14.4s, v3.s[0]
-	WORD    $0x4e27d484 // fadd v4.4s, v4.4s, v7.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   24(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   12(R5), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	VUSHR   $24, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVD   56(R4), F7
-	WORD    $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	FMOVS   28(R5), F8
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V11.B16
-	VZIP1   V8.B16, V11.B16, V8.B16
-	VZIP1   V8.H8, V11.H8, V8.H8
-	VUSHR   $24, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R13<<2, R8, R8
 	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	WORD    $0x4f8190e1 // fmul v1.4s, v7.4s, v1.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V13.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8290a5 // fmul v5.4s, v5.4s, v2.s[0]
-	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	WORD    $0x4f8390e1 // fmul v1.4s, v7.4s, v3.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
-	ADD     $288, R5, R5
-	SUBS    $32, R3, R3
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $288, R6, R6
+	SUBS    $32, R7, R7
 	BNE     unit2_8
-	MOVD    R5, R4
-	CBNZ    R2, block2_8
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
+	MOVD    R6, R2
+	CBNZ    R3, block2_8
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
 	B       tiles_8
 
 tile1_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_8
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started1_8:
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  offset_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC1_8:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
 
 block1_8:
 	// a block has some of the k elements
-	MOVD $256, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $64, R3, R4
+	MOVD R1, R5
+	ADD  $64, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
 
 unit1_8:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R0), F9
 	FMOVQ.P 16(R0), F10
-	FMOVQ.P 16(R0), F11
-	FMOVQ   64(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   80(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[0], V2.S4
-	VDUP    V11.S[0], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   128(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   144(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[1], V2.S4
-	VDUP    V11.S[1], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   192(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   208(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[2], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVQ   256(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
-	WORD    $0x4e606807 // sadalp v7.4s, v0.8h
-	FMOVQ   272(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	VDUP    V10.S[3], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606888 // sadalp v8.4s, v4.8h
-	WORD    $0x4e606809 // sadalp v9.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	FMOVD   16(R3), F2
+	FMOVQ   64(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   192(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   208(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   256(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R5), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R7), F1
+	FMOVD   16(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   8(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
+	FMOVS   8(R5), F3
+	VZIP1   V3.B16, V17.B16, V3.B16
+	VZIP1   V3.H8, V17.H8, V3.H8
 	VUSHR   $24, V3.S4, V3.S4
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVD   48(R3), F3
+	FMOVD   48(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	FMOVS   24(R4), F4
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V10.B16
-	VZIP1   V4.B16, V10.B16, V4.B16
-	VZIP1   V4.H8, V10.H8, V4.H8
+	FMOVS   24(R5), F4
+	VZIP1   V4.B16, V17.B16, V4.B16
+	VZIP1   V4.H8, V17.H8, V4.H8
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R19, R7
-	VADDP   V7.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
 	FMOVQ   (R7), F2
-	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD    $0x4f819063 // fmul v3.4s, v3.4s, v1.s[0]
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   24(R3), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R7)
+	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   12(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
+	FMOVS   12(R5), F3
+	VZIP1   V3.B16, V17.B16, V3.B16
+	VZIP1   V3.H8, V17.H8, V3.H8
 	VUSHR   $24, V3.S4, V3.S4
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVD   56(R3), F3
+	FMOVD   56(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	FMOVS   28(R4), F4
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V4.B16, V6.B16, V4.B16
-	VZIP1   V4.H8, V6.H8, V4.H8
+	FMOVS   28(R5), F4
+	VZIP1   V4.B16, V17.B16, V4.B16
+	VZIP1   V4.H8, V17.H8, V4.H8
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R19, R7
-	VADDP   V9.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
 	FMOVQ   16(R7), F0
-	WORD    $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
-	WORD    $0x4f819061 // fmul v1.4s, v3.4s, v1.s[0]
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $288, R4, R4
-	SUBS    $32, R2, R2
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
+	ADD     $288, R5, R5
+	SUBS    $32, R6, R6
 	BNE     unit1_8
-	MOVD    R4, R3
-	CBNZ    R1, block1_8
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
+	MOVD    R5, R1
+	CBNZ    R2, block1_8
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
 	B       tiles_8
 
 done_8:
-	ADD $32, R9, R9
 	RET
 
 // func blocks6KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 TEXT ·blocks6KNEONDotProd(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R8
-	MOVD lda+48(FP), R9
-	MOVD ldc+176(FP), R10
-	MOVD ldscale+104(FP), R11
-	LSL  $2, R10, R10
-	LSL  $2, R11, R11
-	MOVD add+144(FP), R12
-	MOVD m+0(FP), R13
-	MOVD a_base+24(FP), R7
-	MOVD scale_base+56(FP), R15
-	MOVD R8, R14
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F25
+	VMOVI $15, V23.B16
+	VMOVI $48, V24.B16
+	MOVD  m+0(FP), R6
+	MOVD  a_base+24(FP), R7
+	MOVD  c_base+152(FP), R12
+	MOVD  scale_base+56(FP), R8
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
 
-tiles_0:
-	MOVD R13, R0
+tiles:
+	MOVD R6, R0
 	CMP  $8, R0
-	BGE  tile4_0
+	BGE  tile4
 	CMP  $4, R0
-	BLE  pick_0
+	BLE  pick
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick_0:
+pick:
 	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
+	BLT done
+	BEQ tile1
 	CMP $2, R0
-	BEQ tile2_0
+	BEQ tile2
 	CMP $3, R0
-	BEQ tile3_0
+	BEQ tile3
 
-tile4_0:
-	MOVD  R7, R4
-	ADD   R9, R7, R7
-	MOVD  R7, R5
-	ADD   R9, R7, R7
-	MOVD  R7, R6
-	ADD   R9, R7, R7
-	MOVD  R7, R19
-	ADD   R9, R7, R7
-	CBNZ  R12, started4_0
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
 	VMOVI $0, V0.B16
-	MOVD  R14, R0
+	MOVD  R12, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
 
-started4_0:
-	VMOVI $48, V4.B16
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R2
-	MOVD  start_base+80(FP), R20
-	MOVD  R15, R3
-	MOVD  scale_base+56(FP), R0
-	SUB   R0, R20, R20
-	ADD   R15, R20, R20
+fromC4:
+	MOVD R7, R2
+	MOVD R2, R3
+	ADD  R9, R3, R3
+	MOVD R3, R4
+	ADD  R9, R4, R4
+	MOVD R4, R5
+	ADD  R9, R5, R5
+	MOVD b_base+112(FP), R13
+	MOVD k+8(FP), R1
+	MOVD R8, R14
+	MOVD start_base+80(FP), R15
+	MOVD scale_base+56(FP), R0
+	SUB  R0, R15, R15
 
-block4_0:
+block4:
 	// a block has some of the k elements
-	MOVD $256, R0
-	CMP  R0, R1
-	CSEL LT, R1, R0, R21
-	SUB  R21, R1, R1
-	ADD  $32, R2, R22
-
-unit4_0:
-	VMOVI   $0, V6.B16
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	VMOVI   $0, V11.B16
-	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V14.B16
-	VMOVI   $0, V15.B16
-	VMOVI   $0, V16.B16
-	VMOVI   $0, V17.B16
-	VMOVI   $0, V18.B16
-	VMOVI   $0, V19.B16
-	VMOVI   $0, V20.B16
-	VMOVI   $0, V21.B16
-	FMOVQ.P 16(R4), F22
-	FMOVQ.P 16(R5), F23
-	FMOVQ.P 16(R6), F24
-	FMOVQ.P 16(R19), F25
-	FMOVQ   32(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   160(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e006 // sdot v6.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e826 // sdot v6.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00a // sdot v10.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82a // sdot v10.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e00e // sdot v14.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e012 // sdot v18.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e832 // sdot v18.4s, v1.16b, v25.4b[2]
-	FMOVQ   48(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   176(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e007 // sdot v7.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e827 // sdot v7.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82b // sdot v11.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e00f // sdot v15.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e013 // sdot v19.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e833 // sdot v19.4s, v1.16b, v25.4b[2]
-	FMOVQ   64(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   192(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e008 // sdot v8.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e828 // sdot v8.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82c // sdot v12.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e010 // sdot v16.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e014 // sdot v20.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e834 // sdot v20.4s, v1.16b, v25.4b[2]
-	FMOVQ   80(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   208(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e009 // sdot v9.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e829 // sdot v9.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82d // sdot v13.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e011 // sdot v17.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e015 // sdot v21.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e835 // sdot v21.4s, v1.16b, v25.4b[2]
-	FMOVQ   96(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   160(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e006 // sdot v6.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e826 // sdot v6.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00a // sdot v10.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82a // sdot v10.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e00e // sdot v14.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e012 // sdot v18.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e832 // sdot v18.4s, v1.16b, v25.4b[3]
-	FMOVQ   112(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   176(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e007 // sdot v7.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e827 // sdot v7.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82b // sdot v11.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e00f // sdot v15.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e013 // sdot v19.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e833 // sdot v19.4s, v1.16b, v25.4b[3]
-	FMOVQ   128(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   192(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e008 // sdot v8.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e828 // sdot v8.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82c // sdot v12.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e010 // sdot v16.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e014 // sdot v20.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e834 // sdot v20.4s, v1.16b, v25.4b[3]
-	FMOVQ   144(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   208(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e009 // sdot v9.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e829 // sdot v9.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82d // sdot v13.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e011 // sdot v17.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e015 // sdot v21.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e835 // sdot v21.4s, v1.16b, v25.4b[3]
-	FMOVS   (R3), F3
-	FMOVS   (R20), F22
-	WORD    $0x4f3e06d6 // sshr v22.4s, v22.4s, #2
-	VDUP    V22.S[0], V22.S4
-	FMOVS   4(R3), F23
-	FMOVS   4(R20), F24
-	WORD    $0x4f3e0718 // sshr v24.4s, v24.4s, #2
-	VDUP    V24.S[0], V24.S4
-	FMOVS   8(R3), F25
-	FMOVS   8(R20), F26
-	WORD    $0x4f3e075a // sshr v26.4s, v26.4s, #2
-	VDUP    V26.S[0], V26.S4
-	FMOVS   12(R3), F27
-	FMOVS   12(R20), F28
-	WORD    $0x4f3e079c // sshr v28.4s, v28.4s, #2
-	VDUP    V28.S[0], V28.S4
-	FMOVD   (R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   (R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f97914a // fmul v10.4s, v10.4s, v23.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9991ce // fmul v14.4s, v14.4s, v25.s[0]
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e2ed421 // fadd v1.4s, v1.4s, v14.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V18.S4, V18.S4
-	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD    $0x4f9b9252 // fmul v18.4s, v18.4s, v27.s[0]
-	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ   (R0), F0
-	WORD    $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	FMOVQ   F0, (R0)
-	ADD     R10, R0, R0
-	FMOVD   8(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   4(R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f97916b // fmul v11.4s, v11.4s, v23.s[0]
-	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9991ef // fmul v15.4s, v15.4s, v25.s[0]
-	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e2fd421 // fadd v1.4s, v1.4s, v15.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V19.S4, V19.S4
-	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD    $0x4f9b9273 // fmul v19.4s, v19.4s, v27.s[0]
-	WORD    $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	FMOVQ   F0, 16(R0)
-	ADD     R10, R0, R0
-	FMOVD   16(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   8(R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f839108 // fmul v8.4s, v8.4s, v3.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f97918c // fmul v12.4s, v12.4s, v23.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V16.S4, V16.S4
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f999210 // fmul v16.4s, v16.4s, v25.s[0]
-	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V20.S4, V20.S4
-	WORD    $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD    $0x4f9b9294 // fmul v20.4s, v20.4s, v27.s[0]
-	WORD    $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	FMOVQ   32(R0), F0
-	WORD    $0x4e34d400 // fadd v0.4s, v0.4s, v20.4s
-	FMOVQ   F0, 32(R0)
-	ADD     R10, R0, R0
-	FMOVD   24(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   12(R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9791ad // fmul v13.4s, v13.4s, v23.s[0]
-	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e2dd421 // fadd v1.4s, v1.4s, v13.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V17.S4, V17.S4
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f999231 // fmul v17.4s, v17.4s, v25.s[0]
-	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V21.S4, V21.S4
-	WORD    $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD    $0x4f9b92b5 // fmul v21.4s, v21.4s, v27.s[0]
-	WORD    $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	FMOVQ   48(R0), F0
-	WORD    $0x4e35d400 // fadd v0.4s, v0.4s, v21.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	ADD     R11, R3, R3
-	ADD     R11, R20, R20
-	VMOVI   $0, V6.B16
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	VMOVI   $0, V11.B16
-	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V14.B16
-	VMOVI   $0, V15.B16
-	VMOVI   $0, V16.B16
-	VMOVI   $0, V17.B16
-	VMOVI   $0, V18.B16
-	VMOVI   $0, V19.B16
-	VMOVI   $0, V20.B16
-	VMOVI   $0, V21.B16
-	FMOVQ.P 16(R4), F22
-	FMOVQ.P 16(R5), F23
-	FMOVQ.P 16(R6), F24
-	FMOVQ.P 16(R19), F25
-	FMOVQ   224(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   352(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e006 // sdot v6.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e826 // sdot v6.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00a // sdot v10.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82a // sdot v10.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e00e // sdot v14.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e012 // sdot v18.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e832 // sdot v18.4s, v1.16b, v25.4b[2]
-	FMOVQ   240(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   368(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e007 // sdot v7.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e827 // sdot v7.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82b // sdot v11.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e00f // sdot v15.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e013 // sdot v19.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e833 // sdot v19.4s, v1.16b, v25.4b[2]
-	FMOVQ   256(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   384(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e008 // sdot v8.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e828 // sdot v8.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82c // sdot v12.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e010 // sdot v16.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e014 // sdot v20.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e834 // sdot v20.4s, v1.16b, v25.4b[2]
-	FMOVQ   272(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   400(R22), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f96e009 // sdot v9.4s, v0.16b, v22.4b[0]
-	WORD    $0x4f96e829 // sdot v9.4s, v1.16b, v22.4b[2]
-	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
-	WORD    $0x4f97e82d // sdot v13.4s, v1.16b, v23.4b[2]
-	WORD    $0x4f98e011 // sdot v17.4s, v0.16b, v24.4b[0]
-	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
-	WORD    $0x4f99e015 // sdot v21.4s, v0.16b, v25.4b[0]
-	WORD    $0x4f99e835 // sdot v21.4s, v1.16b, v25.4b[2]
-	FMOVQ   288(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   352(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e006 // sdot v6.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e826 // sdot v6.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00a // sdot v10.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82a // sdot v10.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e00e // sdot v14.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e012 // sdot v18.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e832 // sdot v18.4s, v1.16b, v25.4b[3]
-	FMOVQ   304(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   368(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e007 // sdot v7.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e827 // sdot v7.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82b // sdot v11.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e00f // sdot v15.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e013 // sdot v19.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e833 // sdot v19.4s, v1.16b, v25.4b[3]
-	FMOVQ   320(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   384(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e008 // sdot v8.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e828 // sdot v8.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82c // sdot v12.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e010 // sdot v16.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e014 // sdot v20.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e834 // sdot v20.4s, v1.16b, v25.4b[3]
-	FMOVQ   336(R22), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   400(R22), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb6e009 // sdot v9.4s, v0.16b, v22.4b[1]
-	WORD    $0x4fb6e829 // sdot v9.4s, v1.16b, v22.4b[3]
-	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
-	WORD    $0x4fb7e82d // sdot v13.4s, v1.16b, v23.4b[3]
-	WORD    $0x4fb8e011 // sdot v17.4s, v0.16b, v24.4b[1]
-	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
-	WORD    $0x4fb9e015 // sdot v21.4s, v0.16b, v25.4b[1]
-	WORD    $0x4fb9e835 // sdot v21.4s, v1.16b, v25.4b[3]
-	FMOVS   (R3), F3
-	FMOVS   (R20), F22
-	WORD    $0x4f3e06d6 // sshr v22.4s, v22.4s, #2
-	VDUP    V22.S[0], V22.S4
-	FMOVS   4(R3), F23
-	FMOVS   4(R20), F24
-	WORD    $0x4f3e0718 // sshr v24.4s, v24.4s, #2
-	VDUP    V24.S[0], V24.S4
-	FMOVS   8(R3), F25
-	FMOVS   8(R20), F26
-	WORD    $0x4f3e075a // sshr v26.4s, v26.4s, #2
-	VDUP    V26.S[0], V26.S4
-	FMOVS   12(R3), F27
-	FMOVS   12(R20), F28
-	WORD    $0x4f3e079c // sshr v28.4s, v28.4s, #2
-	VDUP    V28.S[0], V28.S4
-	FMOVD   (R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   16(R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f97914a // fmul v10.4s, v10.4s, v23.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9991ce // fmul v14.4s, v14.4s, v25.s[0]
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e2ed421 // fadd v1.4s, v1.4s, v14.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V18.S4, V18.S4
-	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD    $0x4f9b9252 // fmul v18.4s, v18.4s, v27.s[0]
-	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ   (R0), F0
-	WORD    $0x4e32d400 // fadd v0.4s, v0.4s, v18.4s
-	FMOVQ   F0, (R0)
-	ADD     R10, R0, R0
-	FMOVD   8(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   20(R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
-	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f97916b // fmul v11.4s, v11.4s, v23.s[0]
-	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9991ef // fmul v15.4s, v15.4s, v25.s[0]
-	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e2fd421 // fadd v1.4s, v1.4s, v15.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V19.S4, V19.S4
-	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD    $0x4f9b9273 // fmul v19.4s, v19.4s, v27.s[0]
-	WORD    $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e33d400 // fadd v0.4s, v0.4s, v19.4s
-	FMOVQ   F0, 16(R0)
-	ADD     R10, R0, R0
-	FMOVD   16(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   24(R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f839108 // fmul v8.4s, v8.4s, v3.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f97918c // fmul v12.4s, v12.4s, v23.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V16.S4, V16.S4
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f999210 // fmul v16.4s, v16.4s, v25.s[0]
-	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e30d421 // fadd v1.4s, v1.4s, v16.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V20.S4, V20.S4
-	WORD    $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD    $0x4f9b9294 // fmul v20.4s, v20.4s, v27.s[0]
-	WORD    $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	FMOVQ   32(R0), F0
-	WORD    $0x4e34d400 // fadd v0.4s, v0.4s, v20.4s
-	FMOVQ   F0, 32(R0)
-	ADD     R10, R0, R0
-	FMOVD   24(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   28(R22), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V22.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V24.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9791ad // fmul v13.4s, v13.4s, v23.s[0]
-	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e2dd421 // fadd v1.4s, v1.4s, v13.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V26.S4, V17.S4, V17.S4
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f999231 // fmul v17.4s, v17.4s, v25.s[0]
-	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V28.S4, V21.S4, V21.S4
-	WORD    $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD    $0x4f9b92b5 // fmul v21.4s, v21.4s, v27.s[0]
-	WORD    $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
-	FMOVQ   48(R0), F0
-	WORD    $0x4e35d400 // fadd v0.4s, v0.4s, v21.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	ADD     R11, R3, R3
-	ADD     R11, R20, R20
-	ADD     $416, R22, R22
-	SUBS    $32, R21, R21
-	BNE     unit4_0
-	MOVD    R22, R2
-	CBNZ    R1, block4_0
-	ADD     R10, R14, R14
-	ADD     R10, R14, R14
-	ADD     R10, R14, R14
-	ADD     R10, R14, R14
-	ADD     $16, R15, R15
-	SUB     $4, R13, R13
-	B       tiles_0
-
-tile3_0:
-	MOVD  R7, R4
-	ADD   R9, R7, R7
-	MOVD  R7, R5
-	ADD   R9, R7, R7
-	MOVD  R7, R6
-	ADD   R9, R7, R7
-	CBNZ  R12, started3_0
-	VMOVI $0, V0.B16
-	MOVD  R14, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
-
-started3_0:
-	VMOVI $48, V4.B16
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R2
-	MOVD  start_base+80(FP), R19
-	MOVD  R15, R3
-	MOVD  scale_base+56(FP), R0
-	SUB   R0, R19, R19
-	ADD   R15, R19, R19
-
-block3_0:
-	// a block has some of the k elements
+	MOVD R13, R19
+	ADD  $32, R19, R19
 	MOVD $256, R0
 	CMP  R0, R1
 	CSEL LT, R1, R0, R20
 	SUB  R20, R1, R1
-	ADD  $32, R2, R21
 
-unit3_0:
-	VMOVI   $0, V6.B16
+unit4:
+	ADD     R15, R14, R0
 	VMOVI   $0, V7.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
 	VMOVI   $0, V13.B16
+	VMOVI   $0, V4.B16
 	VMOVI   $0, V14.B16
 	VMOVI   $0, V15.B16
 	VMOVI   $0, V16.B16
 	VMOVI   $0, V17.B16
-	FMOVQ.P 16(R4), F18
-	FMOVQ.P 16(R5), F19
-	FMOVQ.P 16(R6), F20
-	FMOVQ   32(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   160(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e006 // sdot v6.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82a // sdot v10.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e00e // sdot v14.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e82e // sdot v14.4s, v1.16b, v20.4b[2]
-	FMOVQ   48(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   176(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e007 // sdot v7.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82b // sdot v11.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e00f // sdot v15.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e82f // sdot v15.4s, v1.16b, v20.4b[2]
-	FMOVQ   64(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   192(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e008 // sdot v8.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e828 // sdot v8.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82c // sdot v12.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e010 // sdot v16.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e830 // sdot v16.4s, v1.16b, v20.4b[2]
-	FMOVQ   80(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   208(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e009 // sdot v9.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e829 // sdot v9.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82d // sdot v13.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e011 // sdot v17.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e831 // sdot v17.4s, v1.16b, v20.4b[2]
-	FMOVQ   96(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   160(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e006 // sdot v6.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82a // sdot v10.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e00e // sdot v14.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e82e // sdot v14.4s, v1.16b, v20.4b[3]
-	FMOVQ   112(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   176(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e007 // sdot v7.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82b // sdot v11.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e00f // sdot v15.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e82f // sdot v15.4s, v1.16b, v20.4b[3]
-	FMOVQ   128(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   192(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e008 // sdot v8.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e828 // sdot v8.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82c // sdot v12.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e010 // sdot v16.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e830 // sdot v16.4s, v1.16b, v20.4b[3]
-	FMOVQ   144(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   208(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e009 // sdot v9.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e829 // sdot v9.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82d // sdot v13.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e011 // sdot v17.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e831 // sdot v17.4s, v1.16b, v20.4b[3]
-	FMOVS   (R3), F3
-	FMOVS   (R19), F18
-	WORD    $0x4f3e0652 // sshr v18.4s, v18.4s, #2
-	VDUP    V18.S[0], V18.S4
-	FMOVS   4(R3), F19
-	FMOVS   4(R19), F20
-	WORD    $0x4f3e0694 // sshr v20.4s, v20.4s, #2
-	VDUP    V20.S[0], V20.S4
-	FMOVS   8(R3), F21
-	FMOVS   8(R19), F22
-	WORD    $0x4f3e06d6 // sshr v22.4s, v22.4s, #2
-	VDUP    V22.S[0], V22.S4
-	FMOVD   (R2), F0
+	VMOVI   $0, V18.B16
+	VMOVI   $0, V19.B16
+	FMOVQ.P 16(R2), F20
+	FMOVQ.P 16(R3), F21
+	FMOVQ.P 16(R4), F22
+	FMOVQ.P 16(R5), F26
+	FMOVQ   32(R19), F0
+	FMOVQ   160(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e047 // sdot v7.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e04a // sdot v10.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e04d // sdot v13.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae050 // sdot v16.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e807 // sdot v7.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e80d // sdot v13.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae810 // sdot v16.4s, v0.16b, v26.4b[2]
+	FMOVQ   48(R19), F0
+	FMOVQ   176(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e046 // sdot v6.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e045 // sdot v5.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e044 // sdot v4.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae051 // sdot v17.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e806 // sdot v6.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e805 // sdot v5.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e804 // sdot v4.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae811 // sdot v17.4s, v0.16b, v26.4b[2]
+	FMOVQ   64(R19), F0
+	FMOVQ   192(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e048 // sdot v8.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e04b // sdot v11.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e04e // sdot v14.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae052 // sdot v18.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e808 // sdot v8.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e80e // sdot v14.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae812 // sdot v18.4s, v0.16b, v26.4b[2]
+	FMOVQ   80(R19), F0
+	FMOVQ   208(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e049 // sdot v9.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e04c // sdot v12.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e04f // sdot v15.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae053 // sdot v19.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e809 // sdot v9.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e80f // sdot v15.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae813 // sdot v19.4s, v0.16b, v26.4b[2]
+	FMOVQ   96(R19), F0
+	FMOVQ   160(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e047 // sdot v7.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e04a // sdot v10.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e04d // sdot v13.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae050 // sdot v16.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e807 // sdot v7.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e80d // sdot v13.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae810 // sdot v16.4s, v0.16b, v26.4b[3]
+	FMOVQ   112(R19), F0
+	FMOVQ   176(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e046 // sdot v6.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e045 // sdot v5.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e044 // sdot v4.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae051 // sdot v17.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e806 // sdot v6.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e805 // sdot v5.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e804 // sdot v4.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae811 // sdot v17.4s, v0.16b, v26.4b[3]
+	FMOVQ   128(R19), F0
+	FMOVQ   192(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e048 // sdot v8.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e04b // sdot v11.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e04e // sdot v14.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae052 // sdot v18.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e808 // sdot v8.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e80e // sdot v14.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae812 // sdot v18.4s, v0.16b, v26.4b[3]
+	FMOVQ   144(R19), F0
+	FMOVQ   208(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e049 // sdot v9.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e04c // sdot v12.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e04f // sdot v15.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae053 // sdot v19.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e809 // sdot v9.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e80f // sdot v15.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae813 // sdot v19.4s, v0.16b, v26.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V13.S4, V13.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVS   12(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V16.S4, V16.S4
+	VADD    V0.S4, V17.S4, V17.S4
+	VADD    V0.S4, V18.S4, V18.S4
+	VADD    V0.S4, V19.S4, V19.S4
+	FMOVS   (R14), F2
+	FMOVS   4(R14), F3
+	FMOVS   8(R14), F20
+	FMOVS   12(R14), F21
+	FMOVD   (R13), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   (R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
+	FMOVS   (R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
 	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f93914a // fmul v10.4s, v10.4s, v19.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9591ce // fmul v14.4s, v14.4s, v21.s[0]
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ   (R0), F0
-	WORD    $0x4e2ed400 // fadd v0.4s, v0.4s, v14.4s
-	FMOVQ   F0, (R0)
-	ADD     R10, R0, R0
-	FMOVD   8(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   4(R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V7.S4, V7.S4
+	MOVD    R12, R0
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8290e7 // fmul v7.4s, v7.4s, v2.s[0]
 	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f93916b // fmul v11.4s, v11.4s, v19.s[0]
-	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
-	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
-	FMOVQ   F0, 16(R0)
-	ADD     R10, R0, R0
-	FMOVD   16(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   8(R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f839108 // fmul v8.4s, v8.4s, v3.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V16.S4, V16.S4
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f83914a // fmul v10.4s, v10.4s, v3.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, (R0)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, (R0)
 	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD    $0x4f959210 // fmul v16.4s, v16.4s, v21.s[0]
 	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ   32(R0), F0
-	WORD    $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	FMOVQ   F0, 32(R0)
-	ADD     R10, R0, R0
-	FMOVD   24(R2), F0
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, (R0)
+	FMOVD   8(R13), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   12(R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
+	FMOVS   4(R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
 	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
-	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e2dd421 // fadd v1.4s, v1.4s, v13.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V17.S4, V17.S4
+	MOVD    R12, R0
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8290c6 // fmul v6.4s, v6.4s, v2.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 16(R0)
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R0)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f949084 // fmul v4.4s, v4.4s, v20.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
 	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD    $0x4f959231 // fmul v17.4s, v17.4s, v21.s[0]
 	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 16(R0)
+	FMOVD   16(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f83916b // fmul v11.4s, v11.4s, v3.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 32(R0)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9491ce // fmul v14.4s, v14.4s, v20.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ   F14, 32(R0)
+	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD    $0x4f959252 // fmul v18.4s, v18.4s, v21.s[0]
+	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ   F18, 32(R0)
+	FMOVD   24(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f83918c // fmul v12.4s, v12.4s, v3.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 48(R0)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9491ef // fmul v15.4s, v15.4s, v20.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	FMOVQ   F15, 48(R0)
+	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD    $0x4f959273 // fmul v19.4s, v19.4s, v21.s[0]
+	WORD    $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	ADD     R10<<2, R0, R0
 	FMOVQ   48(R0), F0
-	WORD    $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	ADD     R11, R3, R3
-	ADD     R11, R19, R19
-	VMOVI   $0, V6.B16
+	WORD    $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ   F19, 48(R0)
+	ADD     R11<<2, R14, R14
+	ADD     R15, R14, R0
 	VMOVI   $0, V7.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
 	VMOVI   $0, V13.B16
+	VMOVI   $0, V4.B16
 	VMOVI   $0, V14.B16
 	VMOVI   $0, V15.B16
 	VMOVI   $0, V16.B16
 	VMOVI   $0, V17.B16
-	FMOVQ.P 16(R4), F18
-	FMOVQ.P 16(R5), F19
-	FMOVQ.P 16(R6), F20
-	FMOVQ   224(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   352(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e006 // sdot v6.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82a // sdot v10.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e00e // sdot v14.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e82e // sdot v14.4s, v1.16b, v20.4b[2]
-	FMOVQ   240(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   368(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e007 // sdot v7.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82b // sdot v11.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e00f // sdot v15.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e82f // sdot v15.4s, v1.16b, v20.4b[2]
-	FMOVQ   256(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   384(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e008 // sdot v8.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e828 // sdot v8.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82c // sdot v12.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e010 // sdot v16.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e830 // sdot v16.4s, v1.16b, v20.4b[2]
-	FMOVQ   272(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   400(R21), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f92e009 // sdot v9.4s, v0.16b, v18.4b[0]
-	WORD    $0x4f92e829 // sdot v9.4s, v1.16b, v18.4b[2]
-	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
-	WORD    $0x4f93e82d // sdot v13.4s, v1.16b, v19.4b[2]
-	WORD    $0x4f94e011 // sdot v17.4s, v0.16b, v20.4b[0]
-	WORD    $0x4f94e831 // sdot v17.4s, v1.16b, v20.4b[2]
-	FMOVQ   288(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   352(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e006 // sdot v6.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82a // sdot v10.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e00e // sdot v14.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e82e // sdot v14.4s, v1.16b, v20.4b[3]
-	FMOVQ   304(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   368(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e007 // sdot v7.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82b // sdot v11.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e00f // sdot v15.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e82f // sdot v15.4s, v1.16b, v20.4b[3]
-	FMOVQ   320(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   384(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e008 // sdot v8.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e828 // sdot v8.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82c // sdot v12.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e010 // sdot v16.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e830 // sdot v16.4s, v1.16b, v20.4b[3]
-	FMOVQ   336(R21), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   400(R21), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4fb2e009 // sdot v9.4s, v0.16b, v18.4b[1]
-	WORD    $0x4fb2e829 // sdot v9.4s, v1.16b, v18.4b[3]
-	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
-	WORD    $0x4fb3e82d // sdot v13.4s, v1.16b, v19.4b[3]
-	WORD    $0x4fb4e011 // sdot v17.4s, v0.16b, v20.4b[1]
-	WORD    $0x4fb4e831 // sdot v17.4s, v1.16b, v20.4b[3]
-	FMOVS   (R3), F3
-	FMOVS   (R19), F18
-	WORD    $0x4f3e0652 // sshr v18.4s, v18.4s, #2
-	VDUP    V18.S[0], V18.S4
-	FMOVS   4(R3), F19
-	FMOVS   4(R19), F20
-	WORD    $0x4f3e0694 // sshr v20.4s, v20.4s, #2
-	VDUP    V20.S[0], V20.S4
-	FMOVS   8(R3), F21
-	FMOVS   8(R19), F22
-	WORD    $0x4f3e06d6 // sshr v22.4s, v22.4s, #2
-	VDUP    V22.S[0], V22.S4
-	FMOVD   (R2), F0
+	VMOVI   $0, V18.B16
+	VMOVI   $0, V19.B16
+	FMOVQ.P 16(R2), F20
+	FMOVQ.P 16(R3), F21
+	FMOVQ.P 16(R4), F22
+	FMOVQ.P 16(R5), F26
+	FMOVQ   224(R19), F0
+	FMOVQ   352(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e047 // sdot v7.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e04a // sdot v10.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e04d // sdot v13.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae050 // sdot v16.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e807 // sdot v7.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e80d // sdot v13.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae810 // sdot v16.4s, v0.16b, v26.4b[2]
+	FMOVQ   240(R19), F0
+	FMOVQ   368(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e046 // sdot v6.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e045 // sdot v5.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e044 // sdot v4.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae051 // sdot v17.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e806 // sdot v6.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e805 // sdot v5.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e804 // sdot v4.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae811 // sdot v17.4s, v0.16b, v26.4b[2]
+	FMOVQ   256(R19), F0
+	FMOVQ   384(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e048 // sdot v8.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e04b // sdot v11.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e04e // sdot v14.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae052 // sdot v18.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e808 // sdot v8.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e80b // sdot v11.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e80e // sdot v14.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae812 // sdot v18.4s, v0.16b, v26.4b[2]
+	FMOVQ   272(R19), F0
+	FMOVQ   400(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e049 // sdot v9.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f95e04c // sdot v12.4s, v2.16b, v21.4b[0]
+	WORD    $0x4f96e04f // sdot v15.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f9ae053 // sdot v19.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e809 // sdot v9.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f96e80f // sdot v15.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f9ae813 // sdot v19.4s, v0.16b, v26.4b[2]
+	FMOVQ   288(R19), F0
+	FMOVQ   352(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e047 // sdot v7.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e04a // sdot v10.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e04d // sdot v13.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae050 // sdot v16.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e807 // sdot v7.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e80d // sdot v13.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae810 // sdot v16.4s, v0.16b, v26.4b[3]
+	FMOVQ   304(R19), F0
+	FMOVQ   368(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e046 // sdot v6.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e045 // sdot v5.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e044 // sdot v4.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae051 // sdot v17.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e806 // sdot v6.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e805 // sdot v5.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e804 // sdot v4.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae811 // sdot v17.4s, v0.16b, v26.4b[3]
+	FMOVQ   320(R19), F0
+	FMOVQ   384(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e048 // sdot v8.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e04b // sdot v11.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e04e // sdot v14.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae052 // sdot v18.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e808 // sdot v8.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e80b // sdot v11.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e80e // sdot v14.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae812 // sdot v18.4s, v0.16b, v26.4b[3]
+	FMOVQ   336(R19), F0
+	FMOVQ   400(R19), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e049 // sdot v9.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb5e04c // sdot v12.4s, v2.16b, v21.4b[1]
+	WORD    $0x4fb6e04f // sdot v15.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fbae053 // sdot v19.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e809 // sdot v9.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb6e80f // sdot v15.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fbae813 // sdot v19.4s, v0.16b, v26.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V13.S4, V13.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVS   12(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V16.S4, V16.S4
+	VADD    V0.S4, V17.S4, V17.S4
+	VADD    V0.S4, V18.S4, V18.S4
+	VADD    V0.S4, V19.S4, V19.S4
+	FMOVS   (R14), F2
+	FMOVS   4(R14), F3
+	FMOVS   8(R14), F20
+	FMOVS   12(R14), F21
+	FMOVD   (R13), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   16(R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
+	FMOVS   16(R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
 	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
-	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f93914a // fmul v10.4s, v10.4s, v19.s[0]
-	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ   (R0), F1
-	WORD    $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
-	FMOVQ   F1, (R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V14.S4, V14.S4
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9591ce // fmul v14.4s, v14.4s, v21.s[0]
-	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ   (R0), F0
-	WORD    $0x4e2ed400 // fadd v0.4s, v0.4s, v14.4s
-	FMOVQ   F0, (R0)
-	ADD     R10, R0, R0
-	FMOVD   8(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   20(R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V7.S4, V7.S4
+	MOVD    R12, R0
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
+	WORD    $0x4f8290e7 // fmul v7.4s, v7.4s, v2.s[0]
 	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f93916b // fmul v11.4s, v11.4s, v19.s[0]
-	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ   16(R0), F1
-	WORD    $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
-	FMOVQ   F1, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
-	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	FMOVQ   16(R0), F0
-	WORD    $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
-	FMOVQ   F0, 16(R0)
-	ADD     R10, R0, R0
-	FMOVD   16(R2), F0
-	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   24(R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
-	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f839108 // fmul v8.4s, v8.4s, v3.s[0]
-	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
-	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ   32(R0), F1
-	WORD    $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
-	FMOVQ   F1, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V16.S4, V16.S4
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f83914a // fmul v10.4s, v10.4s, v3.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, (R0)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, (R0)
 	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD    $0x4f959210 // fmul v16.4s, v16.4s, v21.s[0]
 	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ   32(R0), F0
-	WORD    $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
-	FMOVQ   F0, 32(R0)
-	ADD     R10, R0, R0
-	FMOVD   24(R2), F0
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, (R0)
+	FMOVD   8(R13), F0
 	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVS   28(R21), F1
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V2.B16
-	VZIP1   V1.B16, V2.B16, V1.B16
-	VZIP1   V1.H8, V2.H8, V1.H8
+	FMOVS   20(R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
 	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	MOVD    R14, R0
-	VADD    V18.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
-	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V20.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
-	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	FMOVQ   48(R0), F1
-	WORD    $0x4e2dd421 // fadd v1.4s, v1.4s, v13.4s
-	FMOVQ   F1, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V22.S4, V17.S4, V17.S4
+	MOVD    R12, R0
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8290c6 // fmul v6.4s, v6.4s, v2.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 16(R0)
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R0)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f949084 // fmul v4.4s, v4.4s, v20.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R0)
 	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD    $0x4f959231 // fmul v17.4s, v17.4s, v21.s[0]
 	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 16(R0)
+	FMOVD   16(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   24(R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 32(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f83916b // fmul v11.4s, v11.4s, v3.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 32(R0)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9491ce // fmul v14.4s, v14.4s, v20.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ   F14, 32(R0)
+	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD    $0x4f959252 // fmul v18.4s, v18.4s, v21.s[0]
+	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ   F18, 32(R0)
+	FMOVD   24(R13), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   28(R19), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f83918c // fmul v12.4s, v12.4s, v3.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 48(R0)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9491ef // fmul v15.4s, v15.4s, v20.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	FMOVQ   F15, 48(R0)
+	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD    $0x4f959273 // fmul v19.4s, v19.4s, v21.s[0]
+	WORD    $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	ADD     R10<<2, R0, R0
 	FMOVQ   48(R0), F0
-	WORD    $0x4e31d400 // fadd v0.4s, v0.4s, v17.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	ADD     R11, R3, R3
-	ADD     R11, R19, R19
-	ADD     $416, R21, R21
+	WORD    $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ   F19, 48(R0)
+	ADD     R11<<2, R14, R14
+	ADD     $416, R19, R19
 	SUBS    $32, R20, R20
-	BNE     unit3_0
-	MOVD    R21, R2
-	CBNZ    R1, block3_0
-	ADD     R10, R14, R14
-	ADD     R10, R14, R14
-	ADD     R10, R14, R14
-	ADD     $12, R15, R15
-	SUB     $3, R13, R13
-	B       tiles_0
+	BNE     unit4
+	MOVD    R19, R13
+	CBNZ    R1, block4
+	// the next rows are 4 further
+	ADD     R9, R7, R7
+	ADD     R9, R7, R7
+	ADD     R9, R7, R7
+	ADD     R9, R7, R7
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     $16, R8, R8
+	SUB     $4, R6, R6
+	B       tiles
 
-tile2_0:
-	MOVD  R7, R4
-	ADD   R9, R7, R7
-	MOVD  R7, R5
-	ADD   R9, R7, R7
-	CBNZ  R12, started2_0
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
 	VMOVI $0, V0.B16
-	MOVD  R14, R0
+	MOVD  R12, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
 
-started2_0:
-	VMOVI $48, V4.B16
-	VMOVI $15, V5.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R2
-	MOVD  start_base+80(FP), R6
-	MOVD  R15, R3
-	MOVD  scale_base+56(FP), R0
-	SUB   R0, R6, R6
-	ADD   R15, R6, R6
+fromC3:
+	MOVD R7, R2
+	MOVD R2, R3
+	ADD  R9, R3, R3
+	MOVD R3, R4
+	ADD  R9, R4, R4
+	MOVD b_base+112(FP), R5
+	MOVD k+8(FP), R1
+	MOVD R8, R13
+	MOVD start_base+80(FP), R14
+	MOVD scale_base+56(FP), R0
+	SUB  R0, R14, R14
 
-block2_0:
+block3:
 	// a block has some of the k elements
+	MOVD R5, R15
+	ADD  $32, R15, R15
 	MOVD $256, R0
 	CMP  R0, R1
 	CSEL LT, R1, R0, R19
 	SUB  R19, R1, R1
-	ADD  $32, R2, R20
 
-unit2_0:
-	VMOVI   $0, V6.B16
+unit3:
+	ADD     R14, R13, R0
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V12.B16
 	VMOVI   $0, V13.B16
-	FMOVQ.P 16(R4), F14
-	FMOVQ.P 16(R5), F15
-	FMOVQ   32(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   160(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee006 // sdot v6.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00a // sdot v10.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82a // sdot v10.4s, v1.16b, v15.4b[2]
-	FMOVQ   48(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   176(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee007 // sdot v7.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee827 // sdot v7.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00b // sdot v11.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82b // sdot v11.4s, v1.16b, v15.4b[2]
-	FMOVQ   64(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   192(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee008 // sdot v8.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee828 // sdot v8.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00c // sdot v12.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82c // sdot v12.4s, v1.16b, v15.4b[2]
-	FMOVQ   80(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   208(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee009 // sdot v9.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee829 // sdot v9.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00d // sdot v13.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82d // sdot v13.4s, v1.16b, v15.4b[2]
-	FMOVQ   96(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   160(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee006 // sdot v6.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00a // sdot v10.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82a // sdot v10.4s, v1.16b, v15.4b[3]
-	FMOVQ   112(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   176(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee007 // sdot v7.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee827 // sdot v7.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00b // sdot v11.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82b // sdot v11.4s, v1.16b, v15.4b[3]
-	FMOVQ   128(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   192(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee008 // sdot v8.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee828 // sdot v8.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00c // sdot v12.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82c // sdot v12.4s, v1.16b, v15.4b[3]
-	FMOVQ   144(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   208(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee009 // sdot v9.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee829 // sdot v9.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00d // sdot v13.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82d // sdot v13.4s, v1.16b, v15.4b[3]
-	FMOVS   (R3), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R3), F15
-	FMOVS   4(R6), F16
-	WORD    $0x4f3e0610 // sshr v16.4s, v16.4s, #2
-	VDUP    V16.S[0], V16.S4
-	FMOVD   (R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   (R20), F3
-	// the bytes, as the highest of 32 bits each
 	VMOVI   $0, V14.B16
-	VZIP1   V3.B16, V14.B16, V3.B16
-	VZIP1   V3.H8, V14.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   (R0), F3
-	WORD    $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
-	FMOVQ   F3, (R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f8f914a // fmul v10.4s, v10.4s, v15.s[0]
-	WORD    $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVQ   (R0), F2
-	WORD    $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ   F2, (R0)
-	ADD     R10, R0, R0
-	FMOVD   8(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   4(R20), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V3.B16, V6.B16, V3.B16
-	VZIP1   V3.H8, V6.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V7.S4, V7.S4
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V15.B16
+	FMOVQ.P 16(R2), F16
+	FMOVQ.P 16(R3), F17
+	FMOVQ.P 16(R4), F18
+	FMOVQ   32(R15), F0
+	FMOVQ   160(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e047 // sdot v7.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e04a // sdot v10.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e04d // sdot v13.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e807 // sdot v7.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e80a // sdot v10.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e80d // sdot v13.4s, v0.16b, v18.4b[2]
+	FMOVQ   48(R15), F0
+	FMOVQ   176(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e048 // sdot v8.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e04b // sdot v11.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e04e // sdot v14.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e808 // sdot v8.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e80b // sdot v11.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e80e // sdot v14.4s, v0.16b, v18.4b[2]
+	FMOVQ   64(R15), F0
+	FMOVQ   192(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e046 // sdot v6.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e045 // sdot v5.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e044 // sdot v4.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e806 // sdot v6.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e805 // sdot v5.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e804 // sdot v4.4s, v0.16b, v18.4b[2]
+	FMOVQ   80(R15), F0
+	FMOVQ   208(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e049 // sdot v9.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e04c // sdot v12.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e04f // sdot v15.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e809 // sdot v9.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e80c // sdot v12.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e80f // sdot v15.4s, v0.16b, v18.4b[2]
+	FMOVQ   96(R15), F0
+	FMOVQ   160(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e047 // sdot v7.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e04a // sdot v10.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e04d // sdot v13.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e807 // sdot v7.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e80a // sdot v10.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e80d // sdot v13.4s, v0.16b, v18.4b[3]
+	FMOVQ   112(R15), F0
+	FMOVQ   176(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e048 // sdot v8.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e04b // sdot v11.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e04e // sdot v14.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e808 // sdot v8.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e80b // sdot v11.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e80e // sdot v14.4s, v0.16b, v18.4b[3]
+	FMOVQ   128(R15), F0
+	FMOVQ   192(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e046 // sdot v6.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e045 // sdot v5.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e044 // sdot v4.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e806 // sdot v6.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e805 // sdot v5.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e804 // sdot v4.4s, v0.16b, v18.4b[3]
+	FMOVQ   144(R15), F0
+	FMOVQ   208(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e049 // sdot v9.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e04c // sdot v12.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e04f // sdot v15.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e809 // sdot v9.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e80c // sdot v12.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e80f // sdot v15.4s, v0.16b, v18.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V13.S4, V13.S4
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVS   (R13), F2
+	FMOVS   4(R13), F3
+	FMOVS   8(R13), F16
+	FMOVD   (R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R0), F3
-	WORD    $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	FMOVQ   F3, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f8f916b // fmul v11.4s, v11.4s, v15.s[0]
-	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVQ   16(R0), F2
-	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R10, R0, R0
-	FMOVD   16(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   8(R20), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V3.B16, V6.B16, V3.B16
-	VZIP1   V3.H8, V6.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   32(R0), F3
-	WORD    $0x4e28d463 // fadd v3.4s, v3.4s, v8.4s
-	FMOVQ   F3, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f8f918c // fmul v12.4s, v12.4s, v15.s[0]
-	WORD    $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	FMOVQ   32(R0), F2
-	WORD    $0x4e2cd442 // fadd v2.4s, v2.4s, v12.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R10, R0, R0
-	FMOVD   24(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   12(R20), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V3.B16, V6.B16, V3.B16
-	VZIP1   V3.H8, V6.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   48(R0), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V13.S4, V13.S4
+	WORD    $0x4f8290e7 // fmul v7.4s, v7.4s, v2.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f83914a // fmul v10.4s, v10.4s, v3.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, (R0)
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
-	WORD    $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD    $0x4f9091ad // fmul v13.4s, v13.4s, v16.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, (R0)
+	FMOVD   8(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 16(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f83916b // fmul v11.4s, v11.4s, v3.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 16(R0)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9091ce // fmul v14.4s, v14.4s, v16.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, 16(R0)
+	FMOVD   16(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8290c6 // fmul v6.4s, v6.4s, v2.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R0)
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 32(R0)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f909084 // fmul v4.4s, v4.4s, v16.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, 32(R0)
+	FMOVD   24(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f83918c // fmul v12.4s, v12.4s, v3.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 48(R0)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9091ef // fmul v15.4s, v15.4s, v16.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R10<<2, R0, R0
 	FMOVQ   48(R0), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	ADD     R11, R3, R3
-	ADD     R11, R6, R6
-	VMOVI   $0, V6.B16
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 48(R0)
+	ADD     R11<<2, R13, R13
+	ADD     R14, R13, R0
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
+	VMOVI   $0, V5.B16
 	VMOVI   $0, V12.B16
 	VMOVI   $0, V13.B16
-	FMOVQ.P 16(R4), F14
-	FMOVQ.P 16(R5), F15
-	FMOVQ   224(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   352(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee006 // sdot v6.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00a // sdot v10.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82a // sdot v10.4s, v1.16b, v15.4b[2]
-	FMOVQ   240(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   368(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee007 // sdot v7.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee827 // sdot v7.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00b // sdot v11.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82b // sdot v11.4s, v1.16b, v15.4b[2]
-	FMOVQ   256(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   384(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee008 // sdot v8.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee828 // sdot v8.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00c // sdot v12.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82c // sdot v12.4s, v1.16b, v15.4b[2]
-	FMOVQ   272(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   400(R20), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ee009 // sdot v9.4s, v0.16b, v14.4b[0]
-	WORD    $0x4f8ee829 // sdot v9.4s, v1.16b, v14.4b[2]
-	WORD    $0x4f8fe00d // sdot v13.4s, v0.16b, v15.4b[0]
-	WORD    $0x4f8fe82d // sdot v13.4s, v1.16b, v15.4b[2]
-	FMOVQ   288(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   352(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee006 // sdot v6.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00a // sdot v10.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82a // sdot v10.4s, v1.16b, v15.4b[3]
-	FMOVQ   304(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   368(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee007 // sdot v7.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee827 // sdot v7.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00b // sdot v11.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82b // sdot v11.4s, v1.16b, v15.4b[3]
-	FMOVQ   320(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   384(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee008 // sdot v8.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee828 // sdot v8.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00c // sdot v12.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82c // sdot v12.4s, v1.16b, v15.4b[3]
-	FMOVQ   336(R20), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V5.B16, V0.B16, V0.B16
-	FMOVQ   400(R20), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V4.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V4.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faee009 // sdot v9.4s, v0.16b, v14.4b[1]
-	WORD    $0x4faee829 // sdot v9.4s, v1.16b, v14.4b[3]
-	WORD    $0x4fafe00d // sdot v13.4s, v0.16b, v15.4b[1]
-	WORD    $0x4fafe82d // sdot v13.4s, v1.16b, v15.4b[3]
-	FMOVS   (R3), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R3), F15
-	FMOVS   4(R6), F16
-	WORD    $0x4f3e0610 // sshr v16.4s, v16.4s, #2
-	VDUP    V16.S[0], V16.S4
-	FMOVD   (R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   16(R20), F3
-	// the bytes, as the highest of 32 bits each
 	VMOVI   $0, V14.B16
-	VZIP1   V3.B16, V14.B16, V3.B16
-	VZIP1   V3.H8, V14.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V6.S4, V6.S4
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   (R0), F3
-	WORD    $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
-	FMOVQ   F3, (R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V10.S4, V10.S4
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f8f914a // fmul v10.4s, v10.4s, v15.s[0]
-	WORD    $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVQ   (R0), F2
-	WORD    $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ   F2, (R0)
-	ADD     R10, R0, R0
-	FMOVD   8(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   20(R20), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V3.B16, V6.B16, V3.B16
-	VZIP1   V3.H8, V6.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V7.S4, V7.S4
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V15.B16
+	FMOVQ.P 16(R2), F16
+	FMOVQ.P 16(R3), F17
+	FMOVQ.P 16(R4), F18
+	FMOVQ   224(R15), F0
+	FMOVQ   352(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e047 // sdot v7.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e04a // sdot v10.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e04d // sdot v13.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e807 // sdot v7.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e80a // sdot v10.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e80d // sdot v13.4s, v0.16b, v18.4b[2]
+	FMOVQ   240(R15), F0
+	FMOVQ   368(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e048 // sdot v8.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e04b // sdot v11.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e04e // sdot v14.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e808 // sdot v8.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e80b // sdot v11.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e80e // sdot v14.4s, v0.16b, v18.4b[2]
+	FMOVQ   256(R15), F0
+	FMOVQ   384(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e046 // sdot v6.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e045 // sdot v5.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e044 // sdot v4.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e806 // sdot v6.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e805 // sdot v5.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e804 // sdot v4.4s, v0.16b, v18.4b[2]
+	FMOVQ   272(R15), F0
+	FMOVQ   400(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e049 // sdot v9.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f91e04c // sdot v12.4s, v2.16b, v17.4b[0]
+	WORD    $0x4f92e04f // sdot v15.4s, v2.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f90e809 // sdot v9.4s, v0.16b, v16.4b[2]
+	WORD    $0x4f91e80c // sdot v12.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f92e80f // sdot v15.4s, v0.16b, v18.4b[2]
+	FMOVQ   288(R15), F0
+	FMOVQ   352(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e047 // sdot v7.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e04a // sdot v10.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e04d // sdot v13.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e807 // sdot v7.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e80a // sdot v10.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e80d // sdot v13.4s, v0.16b, v18.4b[3]
+	FMOVQ   304(R15), F0
+	FMOVQ   368(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e048 // sdot v8.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e04b // sdot v11.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e04e // sdot v14.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e808 // sdot v8.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e80b // sdot v11.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e80e // sdot v14.4s, v0.16b, v18.4b[3]
+	FMOVQ   320(R15), F0
+	FMOVQ   384(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e046 // sdot v6.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e045 // sdot v5.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e044 // sdot v4.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e806 // sdot v6.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e805 // sdot v5.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e804 // sdot v4.4s, v0.16b, v18.4b[3]
+	FMOVQ   336(R15), F0
+	FMOVQ   400(R15), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e049 // sdot v9.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb1e04c // sdot v12.4s, v2.16b, v17.4b[1]
+	WORD    $0x4fb2e04f // sdot v15.4s, v2.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb0e809 // sdot v9.4s, v0.16b, v16.4b[3]
+	WORD    $0x4fb1e80c // sdot v12.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb2e80f // sdot v15.4s, v0.16b, v18.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	FMOVS   8(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V13.S4, V13.S4
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVS   (R13), F2
+	FMOVS   4(R13), F3
+	FMOVS   8(R13), F16
+	FMOVD   (R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   16(R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R0), F3
-	WORD    $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	FMOVQ   F3, 16(R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f8f916b // fmul v11.4s, v11.4s, v15.s[0]
-	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVQ   16(R0), F2
-	WORD    $0x4e2bd442 // fadd v2.4s, v2.4s, v11.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R10, R0, R0
-	FMOVD   16(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   24(R20), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V3.B16, V6.B16, V3.B16
-	VZIP1   V3.H8, V6.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   32(R0), F3
-	WORD    $0x4e28d463 // fadd v3.4s, v3.4s, v8.4s
-	FMOVQ   F3, 32(R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V12.S4, V12.S4
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f8f918c // fmul v12.4s, v12.4s, v15.s[0]
-	WORD    $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	FMOVQ   32(R0), F2
-	WORD    $0x4e2cd442 // fadd v2.4s, v2.4s, v12.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R10, R0, R0
-	FMOVD   24(R2), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   28(R20), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V6.B16
-	VZIP1   V3.B16, V6.B16, V3.B16
-	VZIP1   V3.H8, V6.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R0
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   48(R0), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	VADD    V16.S4, V13.S4, V13.S4
+	WORD    $0x4f8290e7 // fmul v7.4s, v7.4s, v2.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, (R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f83914a // fmul v10.4s, v10.4s, v3.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, (R0)
 	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
-	WORD    $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD    $0x4f9091ad // fmul v13.4s, v13.4s, v16.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, (R0)
+	FMOVD   8(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   20(R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 16(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f83916b // fmul v11.4s, v11.4s, v3.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 16(R0)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9091ce // fmul v14.4s, v14.4s, v16.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, 16(R0)
+	FMOVD   16(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   24(R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8290c6 // fmul v6.4s, v6.4s, v2.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R0)
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 32(R0)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f909084 // fmul v4.4s, v4.4s, v16.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F0
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, 32(R0)
+	FMOVD   24(R5), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   28(R15), F1
+	VZIP1   V1.B16, V25.B16, V1.B16
+	VZIP1   V1.H8, V25.H8, V1.H8
+	WORD    $0x4f280421 // sshr v1.4s, v1.4s, #24
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 48(R0)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f83918c // fmul v12.4s, v12.4s, v3.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 48(R0)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9091ef // fmul v15.4s, v15.4s, v16.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R10<<2, R0, R0
 	FMOVQ   48(R0), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	FMOVQ   F0, 48(R0)
-	ADD     R10, R0, R0
-	ADD     R11, R3, R3
-	ADD     R11, R6, R6
-	ADD     $416, R20, R20
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 48(R0)
+	ADD     R11<<2, R13, R13
+	ADD     $416, R15, R15
 	SUBS    $32, R19, R19
-	BNE     unit2_0
-	MOVD    R20, R2
-	CBNZ    R1, block2_0
-	ADD     R10, R14, R14
-	ADD     R10, R14, R14
-	ADD     $8, R15, R15
-	SUB     $2, R13, R13
-	B       tiles_0
+	BNE     unit3
+	MOVD    R15, R5
+	CBNZ    R1, block3
+	// the next rows are 3 further
+	ADD     R9, R7, R7
+	ADD     R9, R7, R7
+	ADD     R9, R7, R7
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     $12, R8, R8
+	SUB     $3, R6, R6
+	B       tiles
 
-tile1_0:
-	MOVD  R7, R6
-	ADD   R9, R7, R7
-	CBNZ  R12, started1_0
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
 	VMOVI $0, V0.B16
-	MOVD  R14, R0
+	MOVD  R12, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 	FMOVQ F0, 32(R0)
 	FMOVQ F0, 48(R0)
-	ADD   R10, R0, R0
+	ADD   R10<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
 
-started1_0:
-	VMOVI $48, V5.B16
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R3
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R19
-	MOVD  R15, R5
-	MOVD  scale_base+56(FP), R0
-	SUB   R0, R19, R19
-	ADD   R15, R19, R19
+fromC2:
+	MOVD R7, R2
+	MOVD R2, R3
+	ADD  R9, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R1
+	MOVD R8, R5
+	MOVD start_base+80(FP), R13
+	MOVD scale_base+56(FP), R0
+	SUB  R0, R13, R13
 
-block1_0:
+block2:
 	// a block has some of the k elements
+	MOVD R4, R14
+	ADD  $32, R14, R14
 	MOVD $256, R0
-	CMP  R0, R3
-	CSEL LT, R3, R0, R0
-	SUB  R0, R3, R3
-	ADD  $32, R4, R1
+	CMP  R0, R1
+	CSEL LT, R1, R0, R15
+	SUB  R15, R1, R1
 
-unit1_0:
+unit2:
+	ADD     R13, R5, R0
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
-	FMOVQ.P 16(R6), F10
-	FMOVQ   32(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   160(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae004 // sdot v4.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	FMOVQ.P 16(R2), F12
+	FMOVQ.P 16(R3), F13
+	FMOVQ   32(R14), F0
+	FMOVQ   160(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce045 // sdot v5.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de048 // sdot v8.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce805 // sdot v5.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   48(R14), F0
+	FMOVQ   176(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce046 // sdot v6.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de049 // sdot v9.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce806 // sdot v6.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   64(R14), F0
+	FMOVQ   192(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce044 // sdot v4.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de04a // sdot v10.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce804 // sdot v4.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de80a // sdot v10.4s, v0.16b, v13.4b[2]
+	FMOVQ   80(R14), F0
+	FMOVQ   208(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce047 // sdot v7.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de04b // sdot v11.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce807 // sdot v7.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de80b // sdot v11.4s, v0.16b, v13.4b[2]
+	FMOVQ   96(R14), F0
+	FMOVQ   160(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face045 // sdot v5.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade048 // sdot v8.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face805 // sdot v5.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   112(R14), F0
+	FMOVQ   176(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face046 // sdot v6.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade049 // sdot v9.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face806 // sdot v6.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVQ   128(R14), F0
+	FMOVQ   192(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face044 // sdot v4.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade04a // sdot v10.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face804 // sdot v4.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade80a // sdot v10.4s, v0.16b, v13.4b[3]
+	FMOVQ   144(R14), F0
+	FMOVQ   208(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face047 // sdot v7.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade04b // sdot v11.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face807 // sdot v7.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade80b // sdot v11.4s, v0.16b, v13.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	FMOVD   (R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   (R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R0), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, (R0)
+	FMOVD   8(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   16(R0), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, 16(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, 16(R0)
+	FMOVD   16(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R0), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD    $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F2
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ   F10, 32(R0)
+	FMOVD   24(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 48(R0)
+	ADD     R11<<2, R5, R5
+	ADD     R13, R5, R0
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	FMOVQ.P 16(R2), F12
+	FMOVQ.P 16(R3), F13
+	FMOVQ   224(R14), F0
+	FMOVQ   352(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce045 // sdot v5.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de048 // sdot v8.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce805 // sdot v5.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   240(R14), F0
+	FMOVQ   368(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce046 // sdot v6.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de049 // sdot v9.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce806 // sdot v6.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   256(R14), F0
+	FMOVQ   384(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce044 // sdot v4.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de04a // sdot v10.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce804 // sdot v4.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de80a // sdot v10.4s, v0.16b, v13.4b[2]
+	FMOVQ   272(R14), F0
+	FMOVQ   400(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce047 // sdot v7.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8de04b // sdot v11.4s, v2.16b, v13.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8ce807 // sdot v7.4s, v0.16b, v12.4b[2]
+	WORD    $0x4f8de80b // sdot v11.4s, v0.16b, v13.4b[2]
+	FMOVQ   288(R14), F0
+	FMOVQ   352(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face045 // sdot v5.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade048 // sdot v8.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face805 // sdot v5.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   304(R14), F0
+	FMOVQ   368(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face046 // sdot v6.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade049 // sdot v9.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face806 // sdot v6.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVQ   320(R14), F0
+	FMOVQ   384(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face044 // sdot v4.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade04a // sdot v10.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face804 // sdot v4.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade80a // sdot v10.4s, v0.16b, v13.4b[3]
+	FMOVQ   336(R14), F0
+	FMOVQ   400(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face047 // sdot v7.4s, v2.16b, v12.4b[1]
+	WORD    $0x4fade04b // sdot v11.4s, v2.16b, v13.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4face807 // sdot v7.4s, v0.16b, v12.4b[3]
+	WORD    $0x4fade80b // sdot v11.4s, v0.16b, v13.4b[3]
+	FMOVS   (R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R0), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	FMOVD   (R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   16(R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R0), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R0)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   (R0), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, (R0)
+	FMOVD   8(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   20(R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   16(R0), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, 16(R0)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   16(R0), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, 16(R0)
+	FMOVD   16(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   24(R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R0), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 32(R0)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD    $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   32(R0), F2
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ   F10, 32(R0)
+	FMOVD   24(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   28(R14), F3
+	VZIP1   V3.B16, V25.B16, V3.B16
+	VZIP1   V3.H8, V25.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R12, R0
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R0)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R10<<2, R0, R0
+	FMOVQ   48(R0), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 48(R0)
+	ADD     R11<<2, R5, R5
+	ADD     $416, R14, R14
+	SUBS    $32, R15, R15
+	BNE     unit2
+	MOVD    R14, R4
+	CBNZ    R1, block2
+	// the next rows are 2 further
+	ADD     R9, R7, R7
+	ADD     R9, R7, R7
+	ADD     R10<<2, R12, R12
+	ADD     R10<<2, R12, R12
+	ADD     $8, R8, R8
+	SUB     $2, R6, R6
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R12, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R7, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R2
+	MOVD R8, R5
+	MOVD start_base+80(FP), R13
+	MOVD scale_base+56(FP), R0
+	SUB  R0, R13, R13
+
+block1:
+	// a block has some of the k elements
+	MOVD R4, R14
+	ADD  $32, R14, R14
+	MOVD $256, R0
+	CMP  R0, R2
+	CSEL LT, R2, R0, R0
+	SUB  R0, R2, R2
+
+unit1:
+	ADD     R13, R5, R1
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	FMOVQ.P 16(R3), F8
+	FMOVQ   32(R14), F0
+	FMOVQ   160(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e044 // sdot v4.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e804 // sdot v4.4s, v0.16b, v8.4b[2]
+	FMOVQ   48(R14), F0
+	FMOVQ   176(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e045 // sdot v5.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e805 // sdot v5.4s, v0.16b, v8.4b[2]
+	FMOVQ   64(R14), F0
+	FMOVQ   192(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e046 // sdot v6.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e806 // sdot v6.4s, v0.16b, v8.4b[2]
+	FMOVQ   80(R14), F0
+	FMOVQ   208(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e047 // sdot v7.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e807 // sdot v7.4s, v0.16b, v8.4b[2]
+	FMOVQ   96(R14), F0
+	FMOVQ   160(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e044 // sdot v4.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e804 // sdot v4.4s, v0.16b, v8.4b[3]
+	FMOVQ   112(R14), F0
+	FMOVQ   176(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e045 // sdot v5.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e805 // sdot v5.4s, v0.16b, v8.4b[3]
+	FMOVQ   128(R14), F0
+	FMOVQ   192(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e046 // sdot v6.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e806 // sdot v6.4s, v0.16b, v8.4b[3]
+	FMOVQ   144(R14), F0
+	FMOVQ   208(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e047 // sdot v7.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e807 // sdot v7.4s, v0.16b, v8.4b[3]
+	FMOVS   (R1), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R5), F0
+	FMOVD   (R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   (R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   (R1), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, (R1)
+	FMOVD   8(R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   4(R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   16(R1), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R1)
+	FMOVD   16(R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   8(R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	FMOVQ   32(R1), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R1)
+	FMOVD   24(R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   12(R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	FMOVQ   48(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   176(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae007 // sdot v7.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae827 // sdot v7.4s, v1.16b, v10.4b[2]
-	FMOVQ   64(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   192(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae008 // sdot v8.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae828 // sdot v8.4s, v1.16b, v10.4b[2]
-	FMOVQ   80(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   208(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae009 // sdot v9.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae829 // sdot v9.4s, v1.16b, v10.4b[2]
-	FMOVQ   96(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   160(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae004 // sdot v4.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
-	FMOVQ   112(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   176(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae007 // sdot v7.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae827 // sdot v7.4s, v1.16b, v10.4b[3]
-	FMOVQ   128(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   192(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae008 // sdot v8.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae828 // sdot v8.4s, v1.16b, v10.4b[3]
-	FMOVQ   144(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   208(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae009 // sdot v9.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae829 // sdot v9.4s, v1.16b, v10.4b[3]
-	FMOVS   (R5), F0
-	FMOVS   (R19), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVD   (R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   (R1), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V10.B16
-	VZIP1   V3.B16, V10.B16, V3.B16
-	VZIP1   V3.H8, V10.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V4.S4, V4.S4
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   (R2), F2
-	WORD    $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	FMOVQ   F2, (R2)
-	ADD     R10, R2, R2
-	FMOVD   8(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   4(R1), F3
-	// the bytes, as the highest of 32 bits each
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R1)
+	ADD     R11<<2, R5, R5
+	ADD     R13, R5, R1
 	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R2), F2
-	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
-	FMOVQ   F2, 16(R2)
-	ADD     R10, R2, R2
-	FMOVD   16(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   8(R1), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   32(R2), F2
-	WORD    $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
-	FMOVQ   F2, 32(R2)
-	ADD     R10, R2, R2
-	FMOVD   24(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   12(R1), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   48(R2), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 48(R2)
-	ADD     R10, R2, R2
-	ADD     R11, R5, R5
-	ADD     R11, R19, R19
-	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	FMOVQ.P 16(R6), F10
-	FMOVQ   224(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   352(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae004 // sdot v4.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
-	FMOVQ   240(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   368(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae007 // sdot v7.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae827 // sdot v7.4s, v1.16b, v10.4b[2]
-	FMOVQ   256(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   384(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae008 // sdot v8.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae828 // sdot v8.4s, v1.16b, v10.4b[2]
-	FMOVQ   272(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   400(R1), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4f8ae009 // sdot v9.4s, v0.16b, v10.4b[0]
-	WORD    $0x4f8ae829 // sdot v9.4s, v1.16b, v10.4b[2]
-	FMOVQ   288(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   352(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae004 // sdot v4.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
-	FMOVQ   304(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   368(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae007 // sdot v7.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae827 // sdot v7.4s, v1.16b, v10.4b[3]
-	FMOVQ   320(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   384(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae008 // sdot v8.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae828 // sdot v8.4s, v1.16b, v10.4b[3]
-	FMOVQ   336(R1), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   400(R1), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	WORD    $0x4faae009 // sdot v9.4s, v0.16b, v10.4b[1]
-	WORD    $0x4faae829 // sdot v9.4s, v1.16b, v10.4b[3]
+	FMOVQ.P 16(R3), F8
+	FMOVQ   224(R14), F0
+	FMOVQ   352(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e044 // sdot v4.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e804 // sdot v4.4s, v0.16b, v8.4b[2]
+	FMOVQ   240(R14), F0
+	FMOVQ   368(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e045 // sdot v5.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e805 // sdot v5.4s, v0.16b, v8.4b[2]
+	FMOVQ   256(R14), F0
+	FMOVQ   384(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e046 // sdot v6.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e806 // sdot v6.4s, v0.16b, v8.4b[2]
+	FMOVQ   272(R14), F0
+	FMOVQ   400(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e047 // sdot v7.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f88e807 // sdot v7.4s, v0.16b, v8.4b[2]
+	FMOVQ   288(R14), F0
+	FMOVQ   352(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e044 // sdot v4.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e804 // sdot v4.4s, v0.16b, v8.4b[3]
+	FMOVQ   304(R14), F0
+	FMOVQ   368(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e045 // sdot v5.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e805 // sdot v5.4s, v0.16b, v8.4b[3]
+	FMOVQ   320(R14), F0
+	FMOVQ   384(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e046 // sdot v6.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e806 // sdot v6.4s, v0.16b, v8.4b[3]
+	FMOVQ   336(R14), F0
+	FMOVQ   400(R14), F1
+	VAND    V23.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V24.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e047 // sdot v7.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V24.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa8e807 // sdot v7.4s, v0.16b, v8.4b[3]
+	FMOVS   (R1), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
 	FMOVS   (R5), F0
-	FMOVS   (R19), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVD   (R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   16(R1), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V10.B16
-	VZIP1   V3.B16, V10.B16, V3.B16
-	VZIP1   V3.H8, V10.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V4.S4, V4.S4
+	FMOVD   (R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   16(R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   (R2), F2
-	WORD    $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	FMOVQ   F2, (R2)
-	ADD     R10, R2, R2
-	FMOVD   8(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   20(R1), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V7.S4, V7.S4
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   (R1), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, (R1)
+	FMOVD   8(R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   20(R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   16(R1), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R1)
+	FMOVD   16(R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   24(R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	FMOVQ   32(R1), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R1)
+	FMOVD   24(R4), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   28(R14), F2
+	VZIP1   V2.B16, V25.B16, V2.B16
+	VZIP1   V2.H8, V25.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R12, R1
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R2), F2
-	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
-	FMOVQ   F2, 16(R2)
-	ADD     R10, R2, R2
-	FMOVD   16(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   24(R1), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V8.S4, V8.S4
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVQ   32(R2), F2
-	WORD    $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
-	FMOVQ   F2, 32(R2)
-	ADD     R10, R2, R2
-	FMOVD   24(R4), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   28(R1), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R14, R2
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   48(R2), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 48(R2)
-	ADD     R10, R2, R2
-	ADD     R11, R5, R5
-	ADD     R11, R19, R19
-	ADD     $416, R1, R1
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   48(R1), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R1)
+	ADD     R11<<2, R5, R5
+	ADD     $416, R14, R14
 	SUBS    $32, R0, R0
-	BNE     unit1_0
-	MOVD    R1, R4
-	CBNZ    R3, block1_0
-	ADD     R10, R14, R14
-	ADD     $4, R15, R15
-	SUB     $1, R13, R13
-	B       tiles_0
+	BNE     unit1
+	MOVD    R14, R4
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R9, R7, R7
+	ADD     R10<<2, R12, R12
+	ADD     $4, R8, R8
+	SUB     $1, R6, R6
+	B       tiles
 
-done_0:
-	ADD $64, R8, R8
+done:
 	RET
 
 // func blocks6KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
 TEXT ·blocks6KNEON(SB), NOSPLIT, $0-184
-	MOVD c_base+152(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
-	LSL  $2, R11, R11
-	LSL  $2, R12, R12
-	MOVD add+144(FP), R13
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F16
+	VMOVI $15, V14.B16
+	VMOVI $48, V15.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
 
-tiles_0:
-	MOVD R14, R0
+tiles:
+	MOVD R9, R0
 	CMP  $4, R0
-	BGE  tile2_0
+	BGE  tile2
 	CMP  $2, R0
-	BLE  pick_0
+	BLE  pick
 	// between one tile and two: halve, rounding up
 	ADD  $1, R0, R0
 	LSR  $1, R0, R0
 
-pick_0:
+pick:
 	CMP $1, R0
-	BLT done_0
-	BEQ tile1_0
+	BLT done
+	BEQ tile1
 
-tile2_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_0
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started2_0:
-	VMOVI $48, V5.B16
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
-block2_0:
+block2:
 	// a block has some of the k elements
-	MOVD $256, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
+	MOVD R2, R6
+	ADD  $32, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
 
-unit2_0:
+unit2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V14.B16
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   32(R6), F0
+	FMOVQ   160(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   48(R6), F0
+	FMOVQ   176(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   96(R6), F0
+	FMOVQ   160(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R6), F0
+	FMOVQ   176(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   (R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   224(R6), F0
+	FMOVQ   352(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R6), F0
+	FMOVQ   368(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   288(R6), F0
+	FMOVQ   352(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   304(R6), F0
+	FMOVQ   368(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   16(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   20(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $416, R6, R6
+	SUBS    $32, R7, R7
+	BNE     unit2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+unit1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
 	FMOVQ   32(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   160(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   160(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
 	FMOVQ   48(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   176(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
+	FMOVQ   176(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
 	FMOVQ   96(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   160(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   160(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
 	FMOVQ   112(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   176(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	WORD    $0x4f3e0463 // sshr v3.4s, v3.4s, #2
-	VDUP    V3.S[0], V3.S4
-	FMOVD   (R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   (R5), F15
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V16.B16
-	VZIP1   V15.B16, V16.B16, V15.B16
-	VZIP1   V15.H8, V16.H8, V15.H8
-	WORD    $0x4f2805ef // sshr v15.4s, v15.4s, #24
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x6e2fdc84 // fmul v4.4s, v4.4s, v15.4s
-	MOVD    R19, R8
+	FMOVQ   176(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   (R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R7), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R7)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   4(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADD    V3.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   8(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   4(R5), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	WORD    $0x4f2804e7 // sshr v7.4s, v7.4s, #24
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADD    V3.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD    $0x6e24ddad // fmul v13.4s, v13.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R7), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	VMOVI   $0, V11.B16
-	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V14.B16
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R0), F9
 	FMOVQ   224(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   352(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   352(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
 	FMOVQ   240(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   368(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
+	FMOVQ   368(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
 	FMOVQ   288(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   352(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
+	FMOVQ   352(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
 	FMOVQ   304(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   368(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	WORD    $0x4f3e0463 // sshr v3.4s, v3.4s, #2
-	VDUP    V3.S[0], V3.S4
-	FMOVD   (R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   16(R5), F15
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V16.B16
-	VZIP1   V15.B16, V16.B16, V15.B16
-	VZIP1   V15.H8, V16.H8, V15.H8
-	WORD    $0x4f2805ef // sshr v15.4s, v15.4s, #24
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x6e2fdc84 // fmul v4.4s, v4.4s, v15.4s
-	MOVD    R19, R8
+	FMOVQ   368(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   16(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R7), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R7)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   20(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADD    V3.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   8(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   20(R5), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	WORD    $0x4f2804e7 // sshr v7.4s, v7.4s, #24
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADD    V3.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD    $0x6e24ddad // fmul v13.4s, v13.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R7), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
 	ADD     $416, R5, R5
-	SUBS    $32, R3, R3
-	BNE     unit2_0
-	MOVD    R5, R4
-	CBNZ    R2, block2_0
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
-	B       tiles_0
+	SUBS    $32, R6, R6
+	BNE     unit1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
 
-tile1_0:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_0
-	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
-
-started1_0:
-	VMOVI $48, V5.B16
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
-
-block1_0:
-	// a block has some of the k elements
-	MOVD $256, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
-
-unit1_0:
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F11
-	FMOVQ   32(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   160(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   48(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   176(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   96(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   160(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   112(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   176(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVD   (R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   (R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   (R7), F2
-	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   8(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   4(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   16(R7), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	VMOVI   $0, V7.B16
-	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F11
-	FMOVQ   224(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   352(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   240(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   368(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   288(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   352(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   304(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   368(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVD   (R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   16(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
-	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   (R7), F2
-	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   8(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   20(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVQ   16(R7), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $416, R4, R4
-	SUBS    $32, R2, R2
-	BNE     unit1_0
-	MOVD    R4, R3
-	CBNZ    R1, block1_0
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
-	B       tiles_0
-
-done_0:
-	ADD  $32, R9, R9
-	MOVD m+0(FP), R14
-	MOVD a_base+24(FP), R15
-	MOVD scale_base+56(FP), R20
-	MOVD R9, R19
+done:
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R10
+	MOVD c_base+152(FP), R15
+	MOVD scale_base+56(FP), R11
+	MOVD lda+48(FP), R12
+	MOVD ldc+176(FP), R13
+	MOVD ldscale+104(FP), R14
+	ADD  $32, R15, R15
 
 tiles_8:
-	MOVD R14, R0
+	MOVD R9, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -9981,693 +9533,671 @@ pick_8:
 	BEQ tile1_8
 
 tile2_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	MOVD  R15, R1
-	ADD   R10, R15, R15
-	CBNZ  R13, started2_8
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
 	VMOVI $0, V0.B16
-	MOVD  R19, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
-	FMOVQ F0, (R2)
-	FMOVQ F0, 16(R2)
-	ADD   R11, R2, R2
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started2_8:
-	VMOVI $48, V5.B16
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R2
-	MOVD  b_base+112(FP), R4
-	MOVD  start_base+80(FP), R7
-	MOVD  R20, R6
-	MOVD  scale_base+56(FP), R3
-	SUB   R3, R7, R7
-	ADD   R20, R7, R7
+fromC2_8:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
 
 block2_8:
 	// a block has some of the k elements
-	MOVD $256, R3
-	CMP  R3, R2
-	CSEL LT, R2, R3, R3
-	SUB  R3, R2, R2
-	ADD  $32, R4, R5
+	MOVD R2, R6
+	ADD  $32, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
 
 unit2_8:
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V14.B16
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
-	FMOVQ   64(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   192(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   80(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   208(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   64(R6), F0
+	FMOVQ   192(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVQ   128(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   192(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R6), F0
+	FMOVQ   208(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   144(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   208(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R6), F0
+	FMOVQ   192(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	WORD    $0x4f3e0463 // sshr v3.4s, v3.4s, #2
-	VDUP    V3.S[0], V3.S4
-	FMOVD   16(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   8(R5), F15
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V16.B16
-	VZIP1   V15.B16, V16.B16, V15.B16
-	VZIP1   V15.H8, V16.H8, V15.H8
-	WORD    $0x4f2805ef // sshr v15.4s, v15.4s, #24
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x6e2fdc84 // fmul v4.4s, v4.4s, v15.4s
-	MOVD    R19, R8
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R6), F0
+	FMOVQ   208(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADD    V3.S4, V11.S4, V11.S4
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   24(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   12(R5), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	WORD    $0x4f2804e7 // sshr v7.4s, v7.4s, #24
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
 	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADD    V3.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD    $0x6e24ddad // fmul v13.4s, v13.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     R5, R4, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
 	VMOVI   $0, V9.B16
 	VMOVI   $0, V10.B16
 	VMOVI   $0, V11.B16
 	VMOVI   $0, V12.B16
-	VMOVI   $0, V13.B16
-	VMOVI   $0, V14.B16
-	FMOVQ.P 16(R0), F15
-	FMOVQ.P 16(R1), F16
-	FMOVQ   256(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   384(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
-	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   272(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   400(R5), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[0], V2.S4
-	VDUP    V15.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F17
+	FMOVQ   256(R6), F0
+	FMOVQ   384(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[0], V2.S4
-	VDUP    V16.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVQ   320(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   384(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R6), F0
+	FMOVQ   400(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V13.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[0], V1.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
-	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
-	FMOVQ   336(R5), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   400(R5), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V15.S[1], V2.S4
-	VDUP    V15.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c042 // smull2 v2.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218062 // smlal2 v2.8h, v3.16b, v1.16b
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   320(R6), F0
+	FMOVQ   384(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60684a // sadalp v10.4s, v2.8h
-	VDUP    V16.S[1], V2.S4
-	VDUP    V16.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e60688d // sadalp v13.4s, v4.8h
-	WORD    $0x4e60680e // sadalp v14.4s, v0.8h
-	FMOVS   (R6), F0
-	FMOVS   (R7), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVS   4(R6), F2
-	FMOVS   4(R7), F3
-	WORD    $0x4f3e0463 // sshr v3.4s, v3.4s, #2
-	VDUP    V3.S[0], V3.S4
-	FMOVD   16(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   24(R5), F15
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V16.B16
-	VZIP1   V15.B16, V16.B16, V15.B16
-	VZIP1   V15.H8, V16.H8, V15.H8
-	WORD    $0x4f2805ef // sshr v15.4s, v15.4s, #24
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x6e2fdc84 // fmul v4.4s, v4.4s, v15.4s
-	MOVD    R19, R8
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   336(R6), F0
+	FMOVQ   400(R6), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V13.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V17.S[1], V1.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   24(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R8), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R8)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   28(R6), F3
+	VZIP1   V3.B16, V16.B16, V3.B16
+	VZIP1   V3.H8, V16.H8, V3.H8
+	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	MOVD    R15, R8
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
-	FMOVQ   (R8), F8
-	WORD    $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	FMOVQ   F8, (R8)
-	ADD     R11, R8, R8
-	VADDP   V12.S4, V11.S4, V11.S4
-	VADD    V3.S4, V11.S4, V11.S4
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R8)
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	FMOVQ   (R8), F4
-	WORD    $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
-	FMOVQ   F4, (R8)
-	ADD     R11, R8, R8
-	FMOVD   24(R4), F4
-	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
-	FMOVS   28(R5), F7
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V8.B16
-	VZIP1   V7.B16, V8.B16, V7.B16
-	VZIP1   V7.H8, V8.H8, V7.H8
-	WORD    $0x4f2804e7 // sshr v7.4s, v7.4s, #24
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	MOVD    R19, R8
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R8, R8
 	FMOVQ   16(R8), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	VADDP   V14.S4, V13.S4, V13.S4
-	VADD    V3.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	WORD    $0x6e24ddad // fmul v13.4s, v13.4s, v4.4s
-	FMOVQ   16(R8), F0
-	WORD    $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
-	FMOVQ   F0, 16(R8)
-	ADD     R11, R8, R8
-	ADD     R12, R6, R6
-	ADD     R12, R7, R7
-	ADD     $416, R5, R5
-	SUBS    $32, R3, R3
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $416, R6, R6
+	SUBS    $32, R7, R7
 	BNE     unit2_8
-	MOVD    R5, R4
-	CBNZ    R2, block2_8
-	ADD     R11, R19, R19
-	ADD     R11, R19, R19
-	ADD     $8, R20, R20
-	SUB     $2, R14, R14
+	MOVD    R6, R2
+	CBNZ    R3, block2_8
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
 	B       tiles_8
 
 tile1_8:
-	MOVD  R15, R0
-	ADD   R10, R15, R15
-	CBNZ  R13, started1_8
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R19, R1
-	FMOVQ F0, (R1)
-	FMOVQ F0, 16(R1)
-	ADD   R11, R1, R1
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
 
-started1_8:
-	VMOVI $48, V5.B16
-	VMOVI $15, V6.B16
-	MOVD  k+8(FP), R1
-	MOVD  b_base+112(FP), R3
-	MOVD  start_base+80(FP), R6
-	MOVD  R20, R5
-	MOVD  scale_base+56(FP), R2
-	SUB   R2, R6, R6
-	ADD   R20, R6, R6
+fromC1_8:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
 
 block1_8:
 	// a block has some of the k elements
-	MOVD $256, R2
-	CMP  R2, R1
-	CSEL LT, R1, R2, R2
-	SUB  R2, R1, R1
-	ADD  $32, R3, R4
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
 
 unit1_8:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F11
-	FMOVQ   64(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   192(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	FMOVQ.P 16(R0), F9
+	FMOVQ   64(R5), F0
+	FMOVQ   192(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R5), F0
+	FMOVQ   208(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   80(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   208(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   128(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   192(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R5), F0
+	FMOVQ   192(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R5), F0
+	FMOVQ   208(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   144(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   208(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVD   16(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   8(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   8(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R7), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R7)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   12(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   (R7), F2
-	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   24(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   12(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	FMOVQ   16(R7), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
-	VMOVI   $0, V9.B16
-	VMOVI   $0, V10.B16
-	FMOVQ.P 16(R0), F11
-	FMOVQ   256(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   384(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	FMOVQ.P 16(R0), F9
+	FMOVQ   256(R5), F0
+	FMOVQ   384(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R5), F0
+	FMOVQ   400(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V9.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   272(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   400(R4), F2
-	VSHL    $4, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[0], V2.S4
-	VDUP    V11.S[2], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVQ   320(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   384(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   320(R5), F0
+	FMOVQ   384(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   336(R5), F0
+	FMOVQ   400(R5), F1
+	VAND    V14.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V15.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V15.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V9.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
 	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
-	WORD    $0x4e606808 // sadalp v8.4s, v0.8h
-	FMOVQ   336(R4), F0
-	VUSHR   $4, V0.B16, V1.B16
-	VAND    V6.B16, V0.B16, V0.B16
-	FMOVQ   400(R4), F2
-	VSHL    $2, V2.B16, V3.B16
-	VAND    V5.B16, V3.B16, V3.B16
-	VORR    V3.B16, V0.B16, V0.B16
-	VUSHR   $2, V2.B16, V2.B16
-	VAND    V5.B16, V2.B16, V2.B16
-	VORR    V2.B16, V1.B16, V1.B16
-	VDUP    V11.S[1], V2.S4
-	VDUP    V11.S[3], V3.S4
-	WORD    $0x0e20c044 // smull v4.8h, v2.8b, v0.8b
-	WORD    $0x4e20c040 // smull2 v0.8h, v2.16b, v0.16b
-	WORD    $0x0e218064 // smlal v4.8h, v3.8b, v1.8b
-	WORD    $0x4e218060 // smlal2 v0.8h, v3.16b, v1.16b
-	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
-	WORD    $0x4e60680a // sadalp v10.4s, v0.8h
-	FMOVS   (R5), F0
-	FMOVS   (R6), F1
-	WORD    $0x4f3e0421 // sshr v1.4s, v1.4s, #2
-	VDUP    V1.S[0], V1.S4
-	FMOVD   16(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   24(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
 	VADDP   V8.S4, V7.S4, V7.S4
-	VADD    V1.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   24(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R7), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R7)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   28(R5), F2
+	VZIP1   V2.B16, V16.B16, V2.B16
+	VZIP1   V2.H8, V16.H8, V2.H8
+	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   (R7), F2
-	WORD    $0x4e27d442 // fadd v2.4s, v2.4s, v7.4s
-	FMOVQ   F2, (R7)
-	ADD     R11, R7, R7
-	FMOVD   24(R3), F2
-	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
-	FMOVS   28(R4), F3
-	// the bytes, as the highest of 32 bits each
-	VMOVI   $0, V4.B16
-	VZIP1   V3.B16, V4.B16, V3.B16
-	VZIP1   V3.H8, V4.H8, V3.H8
-	WORD    $0x4f280463 // sshr v3.4s, v3.4s, #24
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	MOVD    R19, R7
-	VADDP   V10.S4, V9.S4, V9.S4
-	VADD    V1.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	FMOVQ   16(R7), F0
-	WORD    $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
-	FMOVQ   F0, 16(R7)
-	ADD     R11, R7, R7
-	ADD     R12, R5, R5
-	ADD     R12, R6, R6
-	ADD     $416, R4, R4
-	SUBS    $32, R2, R2
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
+	ADD     $416, R5, R5
+	SUBS    $32, R6, R6
 	BNE     unit1_8
-	MOVD    R4, R3
-	CBNZ    R1, block1_8
-	ADD     R11, R19, R19
-	ADD     $4, R20, R20
-	SUB     $1, R14, R14
+	MOVD    R5, R1
+	CBNZ    R2, block1_8
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
 	B       tiles_8
 
 done_8:
-	ADD $32, R9, R9
 	RET
+
+DATA constants<>+0(SB)/8, $0x0000000000000000
+DATA constants<>+8(SB)/8, $0x0000000000000000
+GLOBL constants<>(SB), RODATA|NOPTR, $16

@@ -41,8 +41,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+232(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -92,25 +92,23 @@ fromC6:
 	VMOVUPS Y0, 352(BX)
 
 started6:
-	MOVQ   lda+56(FP), CX
-	MOVQ   424(SP), AX
-	LEAQ   (CX)(CX*2), DX
-	LEAQ   (AX)(DX*1), DX
-	MOVQ   b_base+120(FP), SI
-	MOVQ   k+8(FP), DI
-	MOVQ   block+16(FP), R8
-	SHRQ   $0x02, DI
-	SHRQ   $0x02, R8
-	MOVQ   440(SP), R9
-	MOVQ   start_base+88(FP), R10
-	MOVQ   scale_base+64(FP), R11
-	SUBQ   R11, R10
-	MOVQ   k+8(FP), R11
-	IMUL3Q $+16, R11, R11
-	ADDQ   SI, R11
+	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(DX*1), DX
+	MOVQ b_base+120(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ block+16(FP), R8
+	MOVQ 440(SP), R9
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
+	MOVQ k+8(FP), R11
+	SHLQ $0x04, R11
+	LEAQ (R11)(SI*1), R11
 
 block6:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R8, R12
 	CMPQ         DI, R12
 	CMOVQLT      DI, R12
@@ -217,7 +215,7 @@ loop6:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R12
+	SUBQ         $+16, R12
 	JNZ          loop6
 	VBROADCASTSS (R9), Y12
 	VCVTDQ2PS    Y0, Y0
@@ -277,8 +275,8 @@ loop6:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -428,8 +426,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+232(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -473,25 +471,23 @@ fromC5:
 	VMOVUPS Y0, 288(BX)
 
 started5:
-	MOVQ   lda+56(FP), CX
-	MOVQ   424(SP), AX
-	LEAQ   (CX)(CX*2), DX
-	LEAQ   (AX)(DX*1), DX
-	MOVQ   b_base+120(FP), SI
-	MOVQ   k+8(FP), DI
-	MOVQ   block+16(FP), R8
-	SHRQ   $0x02, DI
-	SHRQ   $0x02, R8
-	MOVQ   440(SP), R9
-	MOVQ   start_base+88(FP), R10
-	MOVQ   scale_base+64(FP), R11
-	SUBQ   R11, R10
-	MOVQ   k+8(FP), R11
-	IMUL3Q $+16, R11, R11
-	ADDQ   SI, R11
+	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(DX*1), DX
+	MOVQ b_base+120(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ block+16(FP), R8
+	MOVQ 440(SP), R9
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
+	MOVQ k+8(FP), R11
+	SHLQ $0x04, R11
+	LEAQ (R11)(SI*1), R11
 
 block5:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R8, R12
 	CMPQ         DI, R12
 	CMOVQLT      DI, R12
@@ -584,7 +580,7 @@ loop5:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R12
+	SUBQ         $+16, R12
 	JNZ          loop5
 	VBROADCASTSS (R9), Y10
 	VCVTDQ2PS    Y0, Y0
@@ -635,8 +631,8 @@ loop5:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -768,8 +764,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+232(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -807,25 +803,23 @@ fromC4:
 	VMOVUPS Y0, 224(BX)
 
 started4:
-	MOVQ   lda+56(FP), CX
-	MOVQ   424(SP), AX
-	LEAQ   (CX)(CX*2), DX
-	LEAQ   (AX)(DX*1), DX
-	MOVQ   b_base+120(FP), SI
-	MOVQ   k+8(FP), DI
-	MOVQ   block+16(FP), R8
-	SHRQ   $0x02, DI
-	SHRQ   $0x02, R8
-	MOVQ   440(SP), R9
-	MOVQ   start_base+88(FP), R10
-	MOVQ   scale_base+64(FP), R11
-	SUBQ   R11, R10
-	MOVQ   k+8(FP), R11
-	IMUL3Q $+16, R11, R11
-	ADDQ   SI, R11
+	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (AX)(DX*1), DX
+	MOVQ b_base+120(FP), SI
+	MOVQ k+8(FP), DI
+	MOVQ block+16(FP), R8
+	MOVQ 440(SP), R9
+	MOVQ start_base+88(FP), R10
+	MOVQ scale_base+64(FP), R11
+	SUBQ R11, R10
+	MOVQ k+8(FP), R11
+	SHLQ $0x04, R11
+	LEAQ (R11)(SI*1), R11
 
 block4:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R8, R12
 	CMPQ         DI, R12
 	CMOVQLT      DI, R12
@@ -904,7 +898,7 @@ loop4:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R12
+	SUBQ         $+16, R12
 	JNZ          loop4
 	VBROADCASTSS (R9), Y8
 	VCVTDQ2PS    Y0, Y0
@@ -946,8 +940,8 @@ loop4:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -1061,8 +1055,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+232(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -1092,23 +1086,21 @@ fromC3:
 	VMOVUPS Y0, 160(DX)
 
 started3:
-	MOVQ   lda+56(FP), CX
-	MOVQ   424(SP), AX
-	MOVQ   b_base+120(FP), BX
-	MOVQ   k+8(FP), SI
-	MOVQ   block+16(FP), DI
-	SHRQ   $0x02, SI
-	SHRQ   $0x02, DI
-	MOVQ   440(SP), R8
-	MOVQ   start_base+88(FP), R9
-	MOVQ   scale_base+64(FP), R10
-	SUBQ   R10, R9
-	MOVQ   k+8(FP), R10
-	IMUL3Q $+16, R10, R10
-	ADDQ   BX, R10
+	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
+	MOVQ b_base+120(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ block+16(FP), DI
+	MOVQ 440(SP), R8
+	MOVQ start_base+88(FP), R9
+	MOVQ scale_base+64(FP), R10
+	SUBQ R10, R9
+	MOVQ k+8(FP), R10
+	SHLQ $0x04, R10
+	LEAQ (R10)(BX*1), R10
 
 block3:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         DI, R11
 	CMPQ         SI, R11
 	CMOVQLT      SI, R11
@@ -1172,7 +1164,7 @@ loop3:
 	ADDQ         $+256, R10
 	ADDQ         $+16, AX
 	ADDQ         $+256, BX
-	SUBQ         $+4, R11
+	SUBQ         $+16, R11
 	JNZ          loop3
 	VBROADCASTSS (R8), Y6
 	VCVTDQ2PS    Y0, Y0
@@ -1205,8 +1197,8 @@ loop3:
 	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -1300,8 +1292,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+232(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -1325,23 +1317,21 @@ fromC2:
 	VMOVUPS Y0, 96(DX)
 
 started2:
-	MOVQ   lda+56(FP), CX
-	MOVQ   424(SP), AX
-	MOVQ   b_base+120(FP), BX
-	MOVQ   k+8(FP), SI
-	MOVQ   block+16(FP), DI
-	SHRQ   $0x02, SI
-	SHRQ   $0x02, DI
-	MOVQ   440(SP), R8
-	MOVQ   start_base+88(FP), R9
-	MOVQ   scale_base+64(FP), R10
-	SUBQ   R10, R9
-	MOVQ   k+8(FP), R10
-	IMUL3Q $+16, R10, R10
-	ADDQ   BX, R10
+	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
+	MOVQ b_base+120(FP), BX
+	MOVQ k+8(FP), SI
+	MOVQ block+16(FP), DI
+	MOVQ 440(SP), R8
+	MOVQ start_base+88(FP), R9
+	MOVQ scale_base+64(FP), R10
+	SUBQ R10, R9
+	MOVQ k+8(FP), R10
+	SHLQ $0x04, R10
+	LEAQ (R10)(BX*1), R10
 
 block2:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         DI, R11
 	CMPQ         SI, R11
 	CMOVQLT      SI, R11
@@ -1391,7 +1381,7 @@ loop2:
 	ADDQ         $+256, R10
 	ADDQ         $+16, AX
 	ADDQ         $+256, BX
-	SUBQ         $+4, R11
+	SUBQ         $+16, R11
 	JNZ          loop2
 	VBROADCASTSS (R8), Y4
 	VCVTDQ2PS    Y0, Y0
@@ -1415,8 +1405,8 @@ loop2:
 	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         ldc+232(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -1492,8 +1482,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+232(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+232(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), CX
 	ANDQ    $-32, CX
@@ -1511,23 +1501,21 @@ fromC1:
 	VMOVUPS Y0, 32(CX)
 
 started1:
-	MOVQ   lda+56(FP), AX
-	MOVQ   424(SP), AX
-	MOVQ   b_base+120(FP), DX
-	MOVQ   k+8(FP), BX
-	MOVQ   block+16(FP), SI
-	SHRQ   $0x02, BX
-	SHRQ   $0x02, SI
-	MOVQ   440(SP), DI
-	MOVQ   start_base+88(FP), R8
-	MOVQ   scale_base+64(FP), R9
-	SUBQ   R9, R8
-	MOVQ   k+8(FP), R9
-	IMUL3Q $+16, R9, R9
-	ADDQ   DX, R9
+	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), DX
+	MOVQ b_base+120(FP), DX
+	MOVQ k+8(FP), BX
+	MOVQ block+16(FP), SI
+	MOVQ 440(SP), DI
+	MOVQ start_base+88(FP), R8
+	MOVQ scale_base+64(FP), R9
+	SUBQ R9, R8
+	MOVQ k+8(FP), R9
+	SHLQ $0x04, R9
+	LEAQ (R9)(DX*1), R9
 
 block1:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         SI, R10
 	CMPQ         BX, R10
 	CMOVQLT      BX, R10
@@ -1563,7 +1551,7 @@ loop1:
 	ADDQ         $+256, R9
 	ADDQ         $+16, AX
 	ADDQ         $+256, DX
-	SUBQ         $+4, R10
+	SUBQ         $+16, R10
 	JNZ          loop1
 	VBROADCASTSS (DI), Y2
 	VCVTDQ2PS    Y0, Y0
@@ -1578,8 +1566,8 @@ loop1:
 	LEAQ         (DI)(R10*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         ldc+232(FP), DX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+232(FP), DX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+152(FP), DX
 	TESTQ        DX, DX
@@ -1677,8 +1665,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+200(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+200(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -1728,20 +1716,18 @@ fromC6:
 	VMOVUPS Y0, 352(BX)
 
 started6:
-	MOVQ lda+56(FP), CX
 	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+96(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x01, DI
-	SHRQ $0x01, R8
 	MOVQ 440(SP), R9
 
 block6:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R8, R10
 	CMPQ    DI, R10
 	CMOVQLT DI, R10
@@ -1891,7 +1877,7 @@ loop6:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+128, SI
-	SUBQ         $+4, R10
+	SUBQ         $+8, R10
 	JNZ          loop6
 	VBROADCASTSS (R9), Y12
 	VCVTDQ2PS    Y0, Y0
@@ -1951,8 +1937,8 @@ loop6:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         ldc+200(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -2102,8 +2088,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+200(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+200(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2147,20 +2133,18 @@ fromC5:
 	VMOVUPS Y0, 288(BX)
 
 started5:
-	MOVQ lda+56(FP), CX
 	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+96(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x01, DI
-	SHRQ $0x01, R8
 	MOVQ 440(SP), R9
 
 block5:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R8, R10
 	CMPQ    DI, R10
 	CMOVQLT DI, R10
@@ -2288,7 +2272,7 @@ loop5:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+128, SI
-	SUBQ         $+4, R10
+	SUBQ         $+8, R10
 	JNZ          loop5
 	VBROADCASTSS (R9), Y10
 	VCVTDQ2PS    Y0, Y0
@@ -2339,8 +2323,8 @@ loop5:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         ldc+200(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -2472,8 +2456,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+200(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+200(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2511,20 +2495,18 @@ fromC4:
 	VMOVUPS Y0, 224(BX)
 
 started4:
-	MOVQ lda+56(FP), CX
 	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+96(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x01, DI
-	SHRQ $0x01, R8
 	MOVQ 440(SP), R9
 
 block4:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R8, R10
 	CMPQ    DI, R10
 	CMOVQLT DI, R10
@@ -2630,7 +2612,7 @@ loop4:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+128, SI
-	SUBQ         $+4, R10
+	SUBQ         $+8, R10
 	JNZ          loop4
 	VBROADCASTSS (R9), Y8
 	VCVTDQ2PS    Y0, Y0
@@ -2672,8 +2654,8 @@ loop4:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         ldc+200(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -2787,8 +2769,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+200(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+200(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -2818,18 +2800,16 @@ fromC3:
 	VMOVUPS Y0, 160(DX)
 
 started3:
-	MOVQ lda+56(FP), CX
 	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
-	SHRQ $0x01, SI
-	SHRQ $0x01, DI
 	MOVQ 440(SP), R8
 
 block3:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    DI, R9
 	CMPQ    SI, R9
 	CMOVQLT SI, R9
@@ -2912,7 +2892,7 @@ loop3:
 	VPADDD       Y8, Y5, Y5
 	ADDQ         $+16, AX
 	ADDQ         $+128, BX
-	SUBQ         $+4, R9
+	SUBQ         $+8, R9
 	JNZ          loop3
 	VBROADCASTSS (R8), Y6
 	VCVTDQ2PS    Y0, Y0
@@ -2945,8 +2925,8 @@ loop3:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         ldc+200(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -3040,8 +3020,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+200(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+200(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -3065,18 +3045,16 @@ fromC2:
 	VMOVUPS Y0, 96(DX)
 
 started2:
-	MOVQ lda+56(FP), CX
 	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
-	SHRQ $0x01, SI
-	SHRQ $0x01, DI
 	MOVQ 440(SP), R8
 
 block2:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    DI, R9
 	CMPQ    SI, R9
 	CMOVQLT SI, R9
@@ -3137,7 +3115,7 @@ loop2:
 	VPADDD       Y6, Y3, Y3
 	ADDQ         $+16, AX
 	ADDQ         $+128, BX
-	SUBQ         $+4, R9
+	SUBQ         $+8, R9
 	JNZ          loop2
 	VBROADCASTSS (R8), Y4
 	VCVTDQ2PS    Y0, Y0
@@ -3161,8 +3139,8 @@ loop2:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         ldc+200(FP), CX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -3238,8 +3216,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+200(FP), CX
 	MOVQ    432(SP), AX
+	MOVQ    ldc+200(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), CX
 	ANDQ    $-32, CX
@@ -3257,18 +3235,16 @@ fromC1:
 	VMOVUPS Y0, 32(CX)
 
 started1:
-	MOVQ lda+56(FP), DX
 	MOVQ 424(SP), AX
+	MOVQ lda+56(FP), DX
 	SHLQ $0x01, DX
 	MOVQ b_base+96(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ block+16(FP), SI
-	SHRQ $0x01, BX
-	SHRQ $0x01, SI
 	MOVQ 440(SP), DI
 
 block1:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    SI, R8
 	CMPQ    BX, R8
 	CMOVQLT BX, R8
@@ -3307,7 +3283,7 @@ loop1:
 	VPADDD       Y4, Y1, Y1
 	ADDQ         $+16, AX
 	ADDQ         $+128, DX
-	SUBQ         $+4, R8
+	SUBQ         $+8, R8
 	JNZ          loop1
 	VBROADCASTSS (DI), Y2
 	VCVTDQ2PS    Y0, Y0
@@ -3322,8 +3298,8 @@ loop1:
 	LEAQ         (DI)(R8*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         ldc+200(FP), DX
 	MOVQ         432(SP), AX
+	MOVQ         ldc+200(FP), DX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+128(FP), DX
 	TESTQ        DX, DX

@@ -53,8 +53,8 @@ pick:
 	JEQ  tile11
 
 tile12:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -166,8 +166,8 @@ fromC12:
 	VMOVUPS Z0, 1472(DI)
 
 started12:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), SI
@@ -175,15 +175,13 @@ started12:
 	MOVQ b_base+120(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ block+16(FP), R10
-	SHRQ $0x02, R9
-	SHRQ $0x02, R10
 	MOVQ 1624(SP), R11
 	MOVQ start_base+88(FP), R12
 	MOVQ scale_base+64(FP), R13
 	SUBQ R13, R12
 
 block12:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R10, R13
 	CMPQ         R9, R13
 	CMOVQLT      R9, R13
@@ -371,7 +369,7 @@ loop12:
 	ADDQ         $+16, SI
 	ADDQ         $+16, DX
 	ADDQ         $+512, R8
-	SUBQ         $+4, R13
+	SUBQ         $+16, R13
 	JNZ          loop12
 	VBROADCASTSS (R11), Z24
 	VCVTDQ2PS    Z0, Z0
@@ -485,8 +483,8 @@ loop12:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block12
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -746,8 +744,8 @@ end12:
 	JMP    tiles
 
 tile11:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -851,8 +849,8 @@ fromC11:
 	VMOVUPS Z0, 1344(DI)
 
 started11:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), SI
@@ -860,15 +858,13 @@ started11:
 	MOVQ b_base+120(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ block+16(FP), R10
-	SHRQ $0x02, R9
-	SHRQ $0x02, R10
 	MOVQ 1624(SP), R11
 	MOVQ start_base+88(FP), R12
 	MOVQ scale_base+64(FP), R13
 	SUBQ R13, R12
 
 block11:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R10, R13
 	CMPQ         R9, R13
 	CMOVQLT      R9, R13
@@ -1042,7 +1038,7 @@ loop11:
 	ADDQ         $+16, SI
 	ADDQ         $+16, DX
 	ADDQ         $+512, R8
-	SUBQ         $+4, R13
+	SUBQ         $+16, R13
 	JNZ          loop11
 	VBROADCASTSS (R11), Z22
 	VCVTDQ2PS    Z0, Z0
@@ -1147,8 +1143,8 @@ loop11:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block11
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -1390,8 +1386,8 @@ end11:
 	JMP    tiles
 
 tile10:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -1487,8 +1483,8 @@ fromC10:
 	VMOVUPS Z0, 1216(DI)
 
 started10:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), SI
@@ -1496,15 +1492,13 @@ started10:
 	MOVQ b_base+120(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ block+16(FP), R10
-	SHRQ $0x02, R9
-	SHRQ $0x02, R10
 	MOVQ 1624(SP), R11
 	MOVQ start_base+88(FP), R12
 	MOVQ scale_base+64(FP), R13
 	SUBQ R13, R12
 
 block10:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R10, R13
 	CMPQ         R9, R13
 	CMOVQLT      R9, R13
@@ -1664,7 +1658,7 @@ loop10:
 	ADDQ         $+16, SI
 	ADDQ         $+16, DX
 	ADDQ         $+512, R8
-	SUBQ         $+4, R13
+	SUBQ         $+16, R13
 	JNZ          loop10
 	VBROADCASTSS (R11), Z20
 	VCVTDQ2PS    Z0, Z0
@@ -1760,8 +1754,8 @@ loop10:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block10
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -1985,8 +1979,8 @@ end10:
 	JMP    tiles
 
 tile9:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -2073,23 +2067,21 @@ fromC9:
 	VMOVUPS Z0, 1088(SI)
 
 started9:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), DX
 	MOVQ b_base+120(FP), DI
 	MOVQ k+8(FP), R8
 	MOVQ block+16(FP), R9
-	SHRQ $0x02, R8
-	SHRQ $0x02, R9
 	MOVQ 1624(SP), R10
 	MOVQ start_base+88(FP), R11
 	MOVQ scale_base+64(FP), R12
 	SUBQ R12, R11
 
 block9:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R9, R12
 	CMPQ         R8, R12
 	CMOVQLT      R8, R12
@@ -2234,7 +2226,7 @@ loop9:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DX
 	ADDQ         $+512, DI
-	SUBQ         $+4, R12
+	SUBQ         $+16, R12
 	JNZ          loop9
 	VBROADCASTSS (R10), Z18
 	VCVTDQ2PS    Z0, Z0
@@ -2321,8 +2313,8 @@ loop9:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block9
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -2527,8 +2519,8 @@ end9:
 	JMP    tiles
 
 tile8:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -2607,23 +2599,21 @@ fromC8:
 	VMOVUPS Z0, 960(SI)
 
 started8:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), DX
 	MOVQ b_base+120(FP), DI
 	MOVQ k+8(FP), R8
 	MOVQ block+16(FP), R9
-	SHRQ $0x02, R8
-	SHRQ $0x02, R9
 	MOVQ 1624(SP), R10
 	MOVQ start_base+88(FP), R11
 	MOVQ scale_base+64(FP), R12
 	SUBQ R12, R11
 
 block8:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R9, R12
 	CMPQ         R8, R12
 	CMOVQLT      R8, R12
@@ -2754,7 +2744,7 @@ loop8:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DX
 	ADDQ         $+512, DI
-	SUBQ         $+4, R12
+	SUBQ         $+16, R12
 	JNZ          loop8
 	VBROADCASTSS (R10), Z16
 	VCVTDQ2PS    Z0, Z0
@@ -2832,8 +2822,8 @@ loop8:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block8
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -3020,8 +3010,8 @@ end8:
 	JMP    tiles
 
 tile7:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -3092,23 +3082,21 @@ fromC7:
 	VMOVUPS Z0, 832(SI)
 
 started7:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), DX
 	MOVQ b_base+120(FP), DI
 	MOVQ k+8(FP), R8
 	MOVQ block+16(FP), R9
-	SHRQ $0x02, R8
-	SHRQ $0x02, R9
 	MOVQ 1624(SP), R10
 	MOVQ start_base+88(FP), R11
 	MOVQ scale_base+64(FP), R12
 	SUBQ R12, R11
 
 block7:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R9, R12
 	CMPQ         R8, R12
 	CMOVQLT      R8, R12
@@ -3225,7 +3213,7 @@ loop7:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DX
 	ADDQ         $+512, DI
-	SUBQ         $+4, R12
+	SUBQ         $+16, R12
 	JNZ          loop7
 	VBROADCASTSS (R10), Z14
 	VCVTDQ2PS    Z0, Z0
@@ -3294,8 +3282,8 @@ loop7:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block7
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -3464,8 +3452,8 @@ end7:
 	JMP    tiles
 
 tile6:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -3527,22 +3515,20 @@ fromC6:
 	VMOVUPS Z0, 704(BX)
 
 started6:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x02, DI
-	SHRQ $0x02, R8
 	MOVQ 1624(SP), R9
 	MOVQ start_base+88(FP), R10
 	MOVQ scale_base+64(FP), R11
 	SUBQ R11, R10
 
 block6:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R8, R11
 	CMPQ         DI, R11
 	CMOVQLT      DI, R11
@@ -3644,7 +3630,7 @@ loop6:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+512, SI
-	SUBQ         $+4, R11
+	SUBQ         $+16, R11
 	JNZ          loop6
 	VBROADCASTSS (R9), Z12
 	VCVTDQ2PS    Z0, Z0
@@ -3704,8 +3690,8 @@ loop6:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -3855,8 +3841,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -3910,22 +3896,20 @@ fromC5:
 	VMOVUPS Z0, 576(BX)
 
 started5:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x02, DI
-	SHRQ $0x02, R8
 	MOVQ 1624(SP), R9
 	MOVQ start_base+88(FP), R10
 	MOVQ scale_base+64(FP), R11
 	SUBQ R11, R10
 
 block5:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R8, R11
 	CMPQ         DI, R11
 	CMOVQLT      DI, R11
@@ -4013,7 +3997,7 @@ loop5:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+512, SI
-	SUBQ         $+4, R11
+	SUBQ         $+16, R11
 	JNZ          loop5
 	VBROADCASTSS (R9), Z10
 	VCVTDQ2PS    Z0, Z0
@@ -4064,8 +4048,8 @@ loop5:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -4197,8 +4181,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -4244,22 +4228,20 @@ fromC4:
 	VMOVUPS Z0, 448(BX)
 
 started4:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x02, DI
-	SHRQ $0x02, R8
 	MOVQ 1624(SP), R9
 	MOVQ start_base+88(FP), R10
 	MOVQ scale_base+64(FP), R11
 	SUBQ R11, R10
 
 block4:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         R8, R11
 	CMPQ         DI, R11
 	CMOVQLT      DI, R11
@@ -4333,7 +4315,7 @@ loop4:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+512, SI
-	SUBQ         $+4, R11
+	SUBQ         $+16, R11
 	JNZ          loop4
 	VBROADCASTSS (R9), Z8
 	VCVTDQ2PS    Z0, Z0
@@ -4375,8 +4357,8 @@ loop4:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -4490,8 +4472,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -4527,20 +4509,18 @@ fromC3:
 	VMOVUPS Z0, 320(DX)
 
 started3:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	MOVQ b_base+120(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
-	SHRQ $0x02, SI
-	SHRQ $0x02, DI
 	MOVQ 1624(SP), R8
 	MOVQ start_base+88(FP), R9
 	MOVQ scale_base+64(FP), R10
 	SUBQ R10, R9
 
 block3:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         DI, R10
 	CMPQ         SI, R10
 	CMOVQLT      SI, R10
@@ -4599,7 +4579,7 @@ loop3:
 	VPDPBUSD     Z8, Z7, Z5
 	ADDQ         $+16, AX
 	ADDQ         $+512, BX
-	SUBQ         $+4, R10
+	SUBQ         $+16, R10
 	JNZ          loop3
 	VBROADCASTSS (R8), Z6
 	VCVTDQ2PS    Z0, Z0
@@ -4632,8 +4612,8 @@ loop3:
 	LEAQ         (R8)(R10*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -4727,8 +4707,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -4756,20 +4736,18 @@ fromC2:
 	VMOVUPS Z0, 192(DX)
 
 started2:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	MOVQ b_base+120(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
-	SHRQ $0x02, SI
-	SHRQ $0x02, DI
 	MOVQ 1624(SP), R8
 	MOVQ start_base+88(FP), R9
 	MOVQ scale_base+64(FP), R10
 	SUBQ R10, R9
 
 block2:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         DI, R10
 	CMPQ         SI, R10
 	CMOVQLT      SI, R10
@@ -4814,7 +4792,7 @@ loop2:
 	VPDPBUSD     Z6, Z5, Z3
 	ADDQ         $+16, AX
 	ADDQ         $+512, BX
-	SUBQ         $+4, R10
+	SUBQ         $+16, R10
 	JNZ          loop2
 	VBROADCASTSS (R8), Z4
 	VCVTDQ2PS    Z0, Z0
@@ -4838,8 +4816,8 @@ loop2:
 	LEAQ         (R8)(R10*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         ldc+232(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -4915,8 +4893,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ       ldc+232(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+232(FP), CX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -4936,13 +4914,11 @@ fromC1:
 	VMOVUPS Z0, 64(CX)
 
 started1:
-	MOVQ lda+56(FP), AX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), DX
 	MOVQ b_base+120(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ block+16(FP), SI
-	SHRQ $0x02, BX
-	SHRQ $0x02, SI
 	MOVQ 1624(SP), DI
 	MOVQ start_base+88(FP), R8
 	MOVQ scale_base+64(FP), R9
@@ -4952,7 +4928,7 @@ started1:
 	SHRQ $0x02, R10
 
 block1:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ         SI, R11
 	CMPQ         BX, R11
 	CMOVQLT      BX, R11
@@ -5003,7 +4979,7 @@ fetched1:
 	VPDPBUSD     Z4, Z3, Z1
 	ADDQ         $+16, AX
 	ADDQ         $+512, DX
-	SUBQ         $+4, R11
+	SUBQ         $+16, R11
 	JNZ          loop1
 	VBROADCASTSS (DI), Z2
 	VCVTDQ2PS    Z0, Z0
@@ -5018,8 +4994,8 @@ fetched1:
 	LEAQ         (DI)(R11*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         ldc+232(FP), DX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+232(FP), DX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+152(FP), DX
 	TESTQ        DX, DX
@@ -5129,8 +5105,8 @@ pick:
 	JEQ  tile11
 
 tile12:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -5242,8 +5218,8 @@ fromC12:
 	VMOVUPS Z0, 1472(DI)
 
 started12:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -5252,12 +5228,10 @@ started12:
 	MOVQ b_base+96(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ block+16(FP), R10
-	SHRQ $0x01, R9
-	SHRQ $0x01, R10
 	MOVQ 1624(SP), R11
 
 block12:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R10, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
@@ -5541,7 +5515,7 @@ loop12:
 	ADDQ         $+16, SI
 	ADDQ         $+16, DX
 	ADDQ         $+256, R8
-	SUBQ         $+4, R12
+	SUBQ         $+8, R12
 	JNZ          loop12
 	VBROADCASTSS (R11), Z24
 	VCVTDQ2PS    Z0, Z0
@@ -5655,8 +5629,8 @@ loop12:
 	LEAQ         (R11)(R12*4), R11
 	TESTQ        R9, R9
 	JNZ          block12
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -5916,8 +5890,8 @@ end12:
 	JMP    tiles
 
 tile11:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -6021,8 +5995,8 @@ fromC11:
 	VMOVUPS Z0, 1344(DI)
 
 started11:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -6031,12 +6005,10 @@ started11:
 	MOVQ b_base+96(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ block+16(FP), R10
-	SHRQ $0x01, R9
-	SHRQ $0x01, R10
 	MOVQ 1624(SP), R11
 
 block11:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R10, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
@@ -6298,7 +6270,7 @@ loop11:
 	ADDQ         $+16, SI
 	ADDQ         $+16, DX
 	ADDQ         $+256, R8
-	SUBQ         $+4, R12
+	SUBQ         $+8, R12
 	JNZ          loop11
 	VBROADCASTSS (R11), Z22
 	VCVTDQ2PS    Z0, Z0
@@ -6403,8 +6375,8 @@ loop11:
 	LEAQ         (R11)(R12*4), R11
 	TESTQ        R9, R9
 	JNZ          block11
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -6646,8 +6618,8 @@ end11:
 	JMP    tiles
 
 tile10:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -6743,8 +6715,8 @@ fromC10:
 	VMOVUPS Z0, 1216(DI)
 
 started10:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -6753,12 +6725,10 @@ started10:
 	MOVQ b_base+96(FP), R8
 	MOVQ k+8(FP), R9
 	MOVQ block+16(FP), R10
-	SHRQ $0x01, R9
-	SHRQ $0x01, R10
 	MOVQ 1624(SP), R11
 
 block10:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R10, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
@@ -6998,7 +6968,7 @@ loop10:
 	ADDQ         $+16, SI
 	ADDQ         $+16, DX
 	ADDQ         $+256, R8
-	SUBQ         $+4, R12
+	SUBQ         $+8, R12
 	JNZ          loop10
 	VBROADCASTSS (R11), Z20
 	VCVTDQ2PS    Z0, Z0
@@ -7094,8 +7064,8 @@ loop10:
 	LEAQ         (R11)(R12*4), R11
 	TESTQ        R9, R9
 	JNZ          block10
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -7319,8 +7289,8 @@ end10:
 	JMP    tiles
 
 tile9:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -7407,8 +7377,8 @@ fromC9:
 	VMOVUPS Z0, 1088(SI)
 
 started9:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -7416,12 +7386,10 @@ started9:
 	MOVQ b_base+96(FP), DI
 	MOVQ k+8(FP), R8
 	MOVQ block+16(FP), R9
-	SHRQ $0x01, R8
-	SHRQ $0x01, R9
 	MOVQ 1624(SP), R10
 
 block9:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R9, R11
 	CMPQ    R8, R11
 	CMOVQLT R8, R11
@@ -7638,7 +7606,7 @@ loop9:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DX
 	ADDQ         $+256, DI
-	SUBQ         $+4, R11
+	SUBQ         $+8, R11
 	JNZ          loop9
 	VBROADCASTSS (R10), Z18
 	VCVTDQ2PS    Z0, Z0
@@ -7725,8 +7693,8 @@ loop9:
 	LEAQ         (R10)(R11*4), R10
 	TESTQ        R8, R8
 	JNZ          block9
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -7931,8 +7899,8 @@ end9:
 	JMP    tiles
 
 tile8:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -8011,8 +7979,8 @@ fromC8:
 	VMOVUPS Z0, 960(SI)
 
 started8:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -8020,12 +7988,10 @@ started8:
 	MOVQ b_base+96(FP), DI
 	MOVQ k+8(FP), R8
 	MOVQ block+16(FP), R9
-	SHRQ $0x01, R8
-	SHRQ $0x01, R9
 	MOVQ 1624(SP), R10
 
 block8:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R9, R11
 	CMPQ    R8, R11
 	CMOVQLT R8, R11
@@ -8220,7 +8186,7 @@ loop8:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DX
 	ADDQ         $+256, DI
-	SUBQ         $+4, R11
+	SUBQ         $+8, R11
 	JNZ          loop8
 	VBROADCASTSS (R10), Z16
 	VCVTDQ2PS    Z0, Z0
@@ -8298,8 +8264,8 @@ loop8:
 	LEAQ         (R10)(R11*4), R10
 	TESTQ        R8, R8
 	JNZ          block8
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -8486,8 +8452,8 @@ end8:
 	JMP    tiles
 
 tile7:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -8558,8 +8524,8 @@ fromC7:
 	VMOVUPS Z0, 832(SI)
 
 started7:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -8567,12 +8533,10 @@ started7:
 	MOVQ b_base+96(FP), DI
 	MOVQ k+8(FP), R8
 	MOVQ block+16(FP), R9
-	SHRQ $0x01, R8
-	SHRQ $0x01, R9
 	MOVQ 1624(SP), R10
 
 block7:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R9, R11
 	CMPQ    R8, R11
 	CMOVQLT R8, R11
@@ -8745,7 +8709,7 @@ loop7:
 	ADDQ         $+16, BX
 	ADDQ         $+16, DX
 	ADDQ         $+256, DI
-	SUBQ         $+4, R11
+	SUBQ         $+8, R11
 	JNZ          loop7
 	VBROADCASTSS (R10), Z14
 	VCVTDQ2PS    Z0, Z0
@@ -8814,8 +8778,8 @@ loop7:
 	LEAQ         (R10)(R11*4), R10
 	TESTQ        R8, R8
 	JNZ          block7
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -8984,8 +8948,8 @@ end7:
 	JMP    tiles
 
 tile6:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -9047,20 +9011,18 @@ fromC6:
 	VMOVUPS Z0, 704(BX)
 
 started6:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+96(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x01, DI
-	SHRQ $0x01, R8
 	MOVQ 1624(SP), R9
 
 block6:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R8, R10
 	CMPQ    DI, R10
 	CMOVQLT DI, R10
@@ -9210,7 +9172,7 @@ loop6:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R10
+	SUBQ         $+8, R10
 	JNZ          loop6
 	VBROADCASTSS (R9), Z12
 	VCVTDQ2PS    Z0, Z0
@@ -9270,8 +9232,8 @@ loop6:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -9421,8 +9383,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -9476,20 +9438,18 @@ fromC5:
 	VMOVUPS Z0, 576(BX)
 
 started5:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+96(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x01, DI
-	SHRQ $0x01, R8
 	MOVQ 1624(SP), R9
 
 block5:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R8, R10
 	CMPQ    DI, R10
 	CMOVQLT DI, R10
@@ -9617,7 +9577,7 @@ loop5:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R10
+	SUBQ         $+8, R10
 	JNZ          loop5
 	VBROADCASTSS (R9), Z10
 	VCVTDQ2PS    Z0, Z0
@@ -9668,8 +9628,8 @@ loop5:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -9801,8 +9761,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -9848,20 +9808,18 @@ fromC4:
 	VMOVUPS Z0, 448(BX)
 
 started4:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+96(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ block+16(FP), R8
-	SHRQ $0x01, DI
-	SHRQ $0x01, R8
 	MOVQ 1624(SP), R9
 
 block4:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    R8, R10
 	CMPQ    DI, R10
 	CMOVQLT DI, R10
@@ -9967,7 +9925,7 @@ loop4:
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
 	ADDQ         $+256, SI
-	SUBQ         $+4, R10
+	SUBQ         $+8, R10
 	JNZ          loop4
 	VBROADCASTSS (R9), Z8
 	VCVTDQ2PS    Z0, Z0
@@ -10009,8 +9967,8 @@ loop4:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -10124,8 +10082,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -10161,18 +10119,16 @@ fromC3:
 	VMOVUPS Z0, 320(DX)
 
 started3:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
-	SHRQ $0x01, SI
-	SHRQ $0x01, DI
 	MOVQ 1624(SP), R8
 
 block3:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    DI, R9
 	CMPQ    SI, R9
 	CMOVQLT SI, R9
@@ -10255,7 +10211,7 @@ loop3:
 	VPADDD       Z8, Z5, Z5
 	ADDQ         $+16, AX
 	ADDQ         $+256, BX
-	SUBQ         $+4, R9
+	SUBQ         $+8, R9
 	JNZ          loop3
 	VBROADCASTSS (R8), Z6
 	VCVTDQ2PS    Z0, Z0
@@ -10288,8 +10244,8 @@ loop3:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -10383,8 +10339,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -10412,18 +10368,16 @@ fromC2:
 	VMOVUPS Z0, 192(DX)
 
 started2:
-	MOVQ lda+56(FP), CX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), CX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
-	SHRQ $0x01, SI
-	SHRQ $0x01, DI
 	MOVQ 1624(SP), R8
 
 block2:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    DI, R9
 	CMPQ    SI, R9
 	CMOVQLT SI, R9
@@ -10484,7 +10438,7 @@ loop2:
 	VPADDD       Z6, Z3, Z3
 	ADDQ         $+16, AX
 	ADDQ         $+256, BX
-	SUBQ         $+4, R9
+	SUBQ         $+8, R9
 	JNZ          loop2
 	VBROADCASTSS (R8), Z4
 	VCVTDQ2PS    Z0, Z0
@@ -10508,8 +10462,8 @@ loop2:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         ldc+200(FP), CX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -10585,8 +10539,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ       ldc+200(FP), CX
 	MOVQ       1616(SP), AX
+	MOVQ       ldc+200(FP), CX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -10606,18 +10560,16 @@ fromC1:
 	VMOVUPS Z0, 64(CX)
 
 started1:
-	MOVQ lda+56(FP), DX
 	MOVQ 1608(SP), AX
+	MOVQ lda+56(FP), DX
 	SHLQ $0x01, DX
 	MOVQ b_base+96(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ block+16(FP), SI
-	SHRQ $0x01, BX
-	SHRQ $0x01, SI
 	MOVQ 1624(SP), DI
 
 block1:
-	// a block has n of the k steps
+	// a block has some of the k elements
 	MOVQ    SI, R8
 	CMPQ    BX, R8
 	CMOVQLT BX, R8
@@ -10656,7 +10608,7 @@ loop1:
 	VPADDD       Z4, Z1, Z1
 	ADDQ         $+16, AX
 	ADDQ         $+256, DX
-	SUBQ         $+4, R8
+	SUBQ         $+8, R8
 	JNZ          loop1
 	VBROADCASTSS (DI), Z2
 	VCVTDQ2PS    Z0, Z0
@@ -10671,8 +10623,8 @@ loop1:
 	LEAQ         (DI)(R8*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         ldc+200(FP), DX
 	MOVQ         1616(SP), AX
+	MOVQ         ldc+200(FP), DX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+128(FP), DX
 	TESTQ        DX, DX

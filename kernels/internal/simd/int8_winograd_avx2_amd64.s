@@ -37,8 +37,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+240(FP), CX
 	MOVQ    304(SP), AX
+	MOVQ    ldc+240(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -76,37 +76,38 @@ fromC4:
 	VMOVUPS Y0, 224(BX)
 
 started4:
-	MOVQ lda+48(FP), CX
 	MOVQ 296(SP), AX
+	MOVQ lda+48(FP), CX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
-	MOVQ ofColumns_base+136(FP), R9
 	MOVQ 312(SP), R8
+	MOVQ ofColumns_base+136(FP), R9
 	MOVQ ofRows_base+80(FP), R10
 	MOVQ scale_base+56(FP), R11
 	SUBQ R11, R10
+	MOVQ $0x00000080, R11
 
 block4:
-	// a block has n of the k steps
-	MOVQ         $0x00000080, R11
-	CMPQ         DI, R11
-	CMOVQLT      DI, R11
-	SUBQ         R11, DI
-	VPBROADCASTD (R8)(R10*1), Y1
-	VPADDD       (R9), Y1, Y0
-	VPADDD       32(R9), Y1, Y1
-	VPBROADCASTD 4(R8)(R10*1), Y3
-	VPADDD       (R9), Y3, Y2
-	VPADDD       32(R9), Y3, Y3
-	VPBROADCASTD 8(R8)(R10*1), Y5
-	VPADDD       (R9), Y5, Y4
-	VPADDD       32(R9), Y5, Y5
-	VPBROADCASTD 12(R8)(R10*1), Y7
-	VPADDD       (R9), Y7, Y6
-	VPADDD       32(R9), Y7, Y7
+	// a block has some of the k elements
+	MOVQ         R11, R12
+	CMPQ         DI, R12
+	CMOVQLT      DI, R12
+	SUBQ         R12, DI
+	VPBROADCASTD (R8)(R10*1), Y0
+	VPADDD       (R9), Y0, Y1
+	VPADDD       32(R9), Y0, Y0
+	VPBROADCASTD 4(R8)(R10*1), Y2
+	VPADDD       (R9), Y2, Y3
+	VPADDD       32(R9), Y2, Y2
+	VPBROADCASTD 8(R8)(R10*1), Y4
+	VPADDD       (R9), Y4, Y5
+	VPADDD       32(R9), Y4, Y4
+	VPBROADCASTD 12(R8)(R10*1), Y6
+	VPADDD       (R9), Y6, Y7
+	VPADDD       32(R9), Y6, Y6
 	ADDQ         $+64, R9
 
 loop4:
@@ -122,8 +123,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD (AX)(CX*1), Y12
 	VPBROADCASTD 32(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -132,8 +133,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD (AX)(CX*2), Y12
 	VPBROADCASTD 32(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -142,8 +143,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD (DX), Y12
 	VPBROADCASTD 32(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -152,8 +153,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	VMOVUPS      64(SI), Y8
 	VMOVUPS      96(SI), Y9
 	VMOVUPS      576(SI), Y10
@@ -166,8 +167,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD 4(AX)(CX*1), Y12
 	VPBROADCASTD 36(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -176,8 +177,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD 4(AX)(CX*2), Y12
 	VPBROADCASTD 36(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -186,8 +187,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD 4(DX), Y12
 	VPBROADCASTD 36(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -196,8 +197,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	VMOVUPS      128(SI), Y8
 	VMOVUPS      160(SI), Y9
 	VMOVUPS      640(SI), Y10
@@ -210,8 +211,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD 8(AX)(CX*1), Y12
 	VPBROADCASTD 40(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -220,8 +221,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD 8(AX)(CX*2), Y12
 	VPBROADCASTD 40(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -230,8 +231,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD 8(DX), Y12
 	VPBROADCASTD 40(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -240,8 +241,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	VMOVUPS      192(SI), Y8
 	VMOVUPS      224(SI), Y9
 	VMOVUPS      704(SI), Y10
@@ -254,8 +255,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD 12(AX)(CX*1), Y12
 	VPBROADCASTD 44(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -264,8 +265,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD 12(AX)(CX*2), Y12
 	VPBROADCASTD 44(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -274,8 +275,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD 12(DX), Y12
 	VPBROADCASTD 44(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -284,8 +285,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	VMOVUPS      256(SI), Y8
 	VMOVUPS      288(SI), Y9
 	VMOVUPS      768(SI), Y10
@@ -298,8 +299,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD 16(AX)(CX*1), Y12
 	VPBROADCASTD 48(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -308,8 +309,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD 16(AX)(CX*2), Y12
 	VPBROADCASTD 48(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -318,8 +319,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD 16(DX), Y12
 	VPBROADCASTD 48(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -328,8 +329,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	VMOVUPS      320(SI), Y8
 	VMOVUPS      352(SI), Y9
 	VMOVUPS      832(SI), Y10
@@ -342,8 +343,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD 20(AX)(CX*1), Y12
 	VPBROADCASTD 52(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -352,8 +353,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD 20(AX)(CX*2), Y12
 	VPBROADCASTD 52(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -362,8 +363,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD 20(DX), Y12
 	VPBROADCASTD 52(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -372,8 +373,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	VMOVUPS      384(SI), Y8
 	VMOVUPS      416(SI), Y9
 	VMOVUPS      896(SI), Y10
@@ -386,8 +387,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD 24(AX)(CX*1), Y12
 	VPBROADCASTD 56(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -396,8 +397,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD 24(AX)(CX*2), Y12
 	VPBROADCASTD 56(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -406,8 +407,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD 24(DX), Y12
 	VPBROADCASTD 56(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -416,8 +417,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	VMOVUPS      448(SI), Y8
 	VMOVUPS      480(SI), Y9
 	VMOVUPS      960(SI), Y10
@@ -430,8 +431,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y0, Y0
-	VPADDD       Y12, Y1, Y1
+	VPADDD       Y14, Y1, Y1
+	VPADDD       Y12, Y0, Y0
 	VPBROADCASTD 28(AX)(CX*1), Y12
 	VPBROADCASTD 60(AX)(CX*1), Y13
 	VPADDW       Y10, Y12, Y14
@@ -440,8 +441,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y2, Y2
-	VPADDD       Y12, Y3, Y3
+	VPADDD       Y14, Y3, Y3
+	VPADDD       Y12, Y2, Y2
 	VPBROADCASTD 28(AX)(CX*2), Y12
 	VPBROADCASTD 60(AX)(CX*2), Y13
 	VPADDW       Y10, Y12, Y14
@@ -450,8 +451,8 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y14, Y4, Y4
-	VPADDD       Y12, Y5, Y5
+	VPADDD       Y14, Y5, Y5
+	VPADDD       Y12, Y4, Y4
 	VPBROADCASTD 28(DX), Y12
 	VPBROADCASTD 60(DX), Y13
 	VPADDW       Y10, Y12, Y10
@@ -460,55 +461,55 @@ loop4:
 	VPADDW       Y11, Y12, Y12
 	VPADDW       Y9, Y13, Y13
 	VPMADDWD     Y12, Y13, Y12
-	VPADDD       Y10, Y6, Y6
-	VPADDD       Y12, Y7, Y7
+	VPADDD       Y10, Y7, Y7
+	VPADDD       Y12, Y6, Y6
 	ADDQ         $+64, AX
 	ADDQ         $+64, DX
 	ADDQ         $+1024, SI
-	SUBQ         $+32, R11
+	SUBQ         $+32, R12
 	JNZ          loop4
 	VBROADCASTSS (R8), Y8
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y8, Y0, Y0
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y8, Y1, Y1
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
+	VADDPS       (BX), Y1, Y1
+	VMOVUPS      Y1, (BX)
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VADDPS       32(BX), Y0, Y0
+	VMOVUPS      Y0, 32(BX)
 	VBROADCASTSS 4(R8), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(BX), Y2, Y2
-	VMOVUPS      Y2, 64(BX)
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VADDPS       96(BX), Y3, Y3
-	VMOVUPS      Y3, 96(BX)
+	VADDPS       64(BX), Y3, Y3
+	VMOVUPS      Y3, 64(BX)
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       96(BX), Y2, Y2
+	VMOVUPS      Y2, 96(BX)
 	VBROADCASTSS 8(R8), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(BX), Y4, Y4
-	VMOVUPS      Y4, 128(BX)
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y0, Y5, Y5
-	VADDPS       160(BX), Y5, Y5
-	VMOVUPS      Y5, 160(BX)
+	VADDPS       128(BX), Y5, Y5
+	VMOVUPS      Y5, 128(BX)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       160(BX), Y4, Y4
+	VMOVUPS      Y4, 160(BX)
 	VBROADCASTSS 12(R8), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       192(BX), Y6, Y6
-	VMOVUPS      Y6, 192(BX)
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y0, Y7, Y7
-	VADDPS       224(BX), Y7, Y7
-	VMOVUPS      Y7, 224(BX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (R8)(R11*4), R8
+	VADDPS       192(BX), Y7, Y7
+	VMOVUPS      Y7, 192(BX)
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VADDPS       224(BX), Y6, Y6
+	VMOVUPS      Y6, 224(BX)
+	MOVQ         ldscale+104(FP), R12
+	LEAQ         (R8)(R12*4), R8
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         ldc+240(FP), CX
 	MOVQ         304(SP), AX
+	MOVQ         ldc+240(FP), CX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -622,8 +623,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+240(FP), CX
 	MOVQ    304(SP), AX
+	MOVQ    ldc+240(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -653,32 +654,33 @@ fromC3:
 	VMOVUPS Y0, 160(DX)
 
 started3:
-	MOVQ lda+48(FP), CX
 	MOVQ 296(SP), AX
+	MOVQ lda+48(FP), CX
 	SHLQ $0x01, CX
 	MOVQ b_base+112(FP), BX
 	MOVQ k+8(FP), SI
-	MOVQ ofColumns_base+136(FP), R8
 	MOVQ 312(SP), DI
+	MOVQ ofColumns_base+136(FP), R8
 	MOVQ ofRows_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ $0x00000080, R10
 
 block3:
-	// a block has n of the k steps
-	MOVQ         $0x00000080, R10
-	CMPQ         SI, R10
-	CMOVQLT      SI, R10
-	SUBQ         R10, SI
-	VPBROADCASTD (DI)(R9*1), Y1
-	VPADDD       (R8), Y1, Y0
-	VPADDD       32(R8), Y1, Y1
-	VPBROADCASTD 4(DI)(R9*1), Y3
-	VPADDD       (R8), Y3, Y2
-	VPADDD       32(R8), Y3, Y3
-	VPBROADCASTD 8(DI)(R9*1), Y5
-	VPADDD       (R8), Y5, Y4
-	VPADDD       32(R8), Y5, Y5
+	// a block has some of the k elements
+	MOVQ         R10, R11
+	CMPQ         SI, R11
+	CMOVQLT      SI, R11
+	SUBQ         R11, SI
+	VPBROADCASTD (DI)(R9*1), Y0
+	VPADDD       (R8), Y0, Y1
+	VPADDD       32(R8), Y0, Y0
+	VPBROADCASTD 4(DI)(R9*1), Y2
+	VPADDD       (R8), Y2, Y3
+	VPADDD       32(R8), Y2, Y2
+	VPBROADCASTD 8(DI)(R9*1), Y4
+	VPADDD       (R8), Y4, Y5
+	VPADDD       32(R8), Y4, Y4
 	ADDQ         $+64, R8
 
 loop3:
@@ -694,8 +696,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD (AX)(CX*1), Y10
 	VPBROADCASTD 32(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -704,8 +706,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD (AX)(CX*2), Y10
 	VPBROADCASTD 32(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -714,8 +716,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	VMOVUPS      64(BX), Y6
 	VMOVUPS      96(BX), Y7
 	VMOVUPS      576(BX), Y8
@@ -728,8 +730,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD 4(AX)(CX*1), Y10
 	VPBROADCASTD 36(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -738,8 +740,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD 4(AX)(CX*2), Y10
 	VPBROADCASTD 36(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -748,8 +750,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	VMOVUPS      128(BX), Y6
 	VMOVUPS      160(BX), Y7
 	VMOVUPS      640(BX), Y8
@@ -762,8 +764,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD 8(AX)(CX*1), Y10
 	VPBROADCASTD 40(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -772,8 +774,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD 8(AX)(CX*2), Y10
 	VPBROADCASTD 40(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -782,8 +784,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	VMOVUPS      192(BX), Y6
 	VMOVUPS      224(BX), Y7
 	VMOVUPS      704(BX), Y8
@@ -796,8 +798,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD 12(AX)(CX*1), Y10
 	VPBROADCASTD 44(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -806,8 +808,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD 12(AX)(CX*2), Y10
 	VPBROADCASTD 44(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -816,8 +818,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	VMOVUPS      256(BX), Y6
 	VMOVUPS      288(BX), Y7
 	VMOVUPS      768(BX), Y8
@@ -830,8 +832,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD 16(AX)(CX*1), Y10
 	VPBROADCASTD 48(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -840,8 +842,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD 16(AX)(CX*2), Y10
 	VPBROADCASTD 48(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -850,8 +852,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	VMOVUPS      320(BX), Y6
 	VMOVUPS      352(BX), Y7
 	VMOVUPS      832(BX), Y8
@@ -864,8 +866,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD 20(AX)(CX*1), Y10
 	VPBROADCASTD 52(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -874,8 +876,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD 20(AX)(CX*2), Y10
 	VPBROADCASTD 52(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -884,8 +886,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	VMOVUPS      384(BX), Y6
 	VMOVUPS      416(BX), Y7
 	VMOVUPS      896(BX), Y8
@@ -898,8 +900,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD 24(AX)(CX*1), Y10
 	VPBROADCASTD 56(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -908,8 +910,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD 24(AX)(CX*2), Y10
 	VPBROADCASTD 56(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -918,8 +920,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	VMOVUPS      448(BX), Y6
 	VMOVUPS      480(BX), Y7
 	VMOVUPS      960(BX), Y8
@@ -932,8 +934,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y0, Y0
-	VPADDD       Y10, Y1, Y1
+	VPADDD       Y12, Y1, Y1
+	VPADDD       Y10, Y0, Y0
 	VPBROADCASTD 28(AX)(CX*1), Y10
 	VPBROADCASTD 60(AX)(CX*1), Y11
 	VPADDW       Y8, Y10, Y12
@@ -942,8 +944,8 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y12, Y2, Y2
-	VPADDD       Y10, Y3, Y3
+	VPADDD       Y12, Y3, Y3
+	VPADDD       Y10, Y2, Y2
 	VPBROADCASTD 28(AX)(CX*2), Y10
 	VPBROADCASTD 60(AX)(CX*2), Y11
 	VPADDW       Y8, Y10, Y8
@@ -952,45 +954,45 @@ loop3:
 	VPADDW       Y9, Y10, Y10
 	VPADDW       Y7, Y11, Y11
 	VPMADDWD     Y10, Y11, Y10
-	VPADDD       Y8, Y4, Y4
-	VPADDD       Y10, Y5, Y5
+	VPADDD       Y8, Y5, Y5
+	VPADDD       Y10, Y4, Y4
 	ADDQ         $+64, AX
 	ADDQ         $+1024, BX
-	SUBQ         $+32, R10
+	SUBQ         $+32, R11
 	JNZ          loop3
 	VBROADCASTSS (DI), Y6
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VADDPS       (DX), Y0, Y0
-	VMOVUPS      Y0, (DX)
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y6, Y1, Y1
-	VADDPS       32(DX), Y1, Y1
-	VMOVUPS      Y1, 32(DX)
+	VADDPS       (DX), Y1, Y1
+	VMOVUPS      Y1, (DX)
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VADDPS       32(DX), Y0, Y0
+	VMOVUPS      Y0, 32(DX)
 	VBROADCASTSS 4(DI), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(DX), Y2, Y2
-	VMOVUPS      Y2, 64(DX)
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VADDPS       96(DX), Y3, Y3
-	VMOVUPS      Y3, 96(DX)
+	VADDPS       64(DX), Y3, Y3
+	VMOVUPS      Y3, 64(DX)
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       96(DX), Y2, Y2
+	VMOVUPS      Y2, 96(DX)
 	VBROADCASTSS 8(DI), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(DX), Y4, Y4
-	VMOVUPS      Y4, 128(DX)
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y0, Y5, Y5
-	VADDPS       160(DX), Y5, Y5
-	VMOVUPS      Y5, 160(DX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (DI)(R10*4), DI
+	VADDPS       128(DX), Y5, Y5
+	VMOVUPS      Y5, 128(DX)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       160(DX), Y4, Y4
+	VMOVUPS      Y4, 160(DX)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         ldc+240(FP), CX
 	MOVQ         304(SP), AX
+	MOVQ         ldc+240(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+168(FP), BX
 	TESTQ        BX, BX
@@ -1084,8 +1086,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+240(FP), CX
 	MOVQ    304(SP), AX
+	MOVQ    ldc+240(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -1109,29 +1111,30 @@ fromC2:
 	VMOVUPS Y0, 96(DX)
 
 started2:
-	MOVQ lda+48(FP), CX
 	MOVQ 296(SP), AX
+	MOVQ lda+48(FP), CX
 	SHLQ $0x01, CX
 	MOVQ b_base+112(FP), BX
 	MOVQ k+8(FP), SI
-	MOVQ ofColumns_base+136(FP), R8
 	MOVQ 312(SP), DI
+	MOVQ ofColumns_base+136(FP), R8
 	MOVQ ofRows_base+80(FP), R9
 	MOVQ scale_base+56(FP), R10
 	SUBQ R10, R9
+	MOVQ $0x00000080, R10
 
 block2:
-	// a block has n of the k steps
-	MOVQ         $0x00000080, R10
-	CMPQ         SI, R10
-	CMOVQLT      SI, R10
-	SUBQ         R10, SI
-	VPBROADCASTD (DI)(R9*1), Y1
-	VPADDD       (R8), Y1, Y0
-	VPADDD       32(R8), Y1, Y1
-	VPBROADCASTD 4(DI)(R9*1), Y3
-	VPADDD       (R8), Y3, Y2
-	VPADDD       32(R8), Y3, Y3
+	// a block has some of the k elements
+	MOVQ         R10, R11
+	CMPQ         SI, R11
+	CMOVQLT      SI, R11
+	SUBQ         R11, SI
+	VPBROADCASTD (DI)(R9*1), Y0
+	VPADDD       (R8), Y0, Y1
+	VPADDD       32(R8), Y0, Y0
+	VPBROADCASTD 4(DI)(R9*1), Y2
+	VPADDD       (R8), Y2, Y3
+	VPADDD       32(R8), Y2, Y2
 	ADDQ         $+64, R8
 
 loop2:
@@ -1147,8 +1150,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD (AX)(CX*1), Y8
 	VPBROADCASTD 32(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1157,8 +1160,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	VMOVUPS      64(BX), Y4
 	VMOVUPS      96(BX), Y5
 	VMOVUPS      576(BX), Y6
@@ -1171,8 +1174,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD 4(AX)(CX*1), Y8
 	VPBROADCASTD 36(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1181,8 +1184,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	VMOVUPS      128(BX), Y4
 	VMOVUPS      160(BX), Y5
 	VMOVUPS      640(BX), Y6
@@ -1195,8 +1198,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD 8(AX)(CX*1), Y8
 	VPBROADCASTD 40(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1205,8 +1208,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	VMOVUPS      192(BX), Y4
 	VMOVUPS      224(BX), Y5
 	VMOVUPS      704(BX), Y6
@@ -1219,8 +1222,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD 12(AX)(CX*1), Y8
 	VPBROADCASTD 44(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1229,8 +1232,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	VMOVUPS      256(BX), Y4
 	VMOVUPS      288(BX), Y5
 	VMOVUPS      768(BX), Y6
@@ -1243,8 +1246,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD 16(AX)(CX*1), Y8
 	VPBROADCASTD 48(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1253,8 +1256,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	VMOVUPS      320(BX), Y4
 	VMOVUPS      352(BX), Y5
 	VMOVUPS      832(BX), Y6
@@ -1267,8 +1270,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD 20(AX)(CX*1), Y8
 	VPBROADCASTD 52(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1277,8 +1280,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	VMOVUPS      384(BX), Y4
 	VMOVUPS      416(BX), Y5
 	VMOVUPS      896(BX), Y6
@@ -1291,8 +1294,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD 24(AX)(CX*1), Y8
 	VPBROADCASTD 56(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1301,8 +1304,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	VMOVUPS      448(BX), Y4
 	VMOVUPS      480(BX), Y5
 	VMOVUPS      960(BX), Y6
@@ -1315,8 +1318,8 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y10, Y0, Y0
-	VPADDD       Y8, Y1, Y1
+	VPADDD       Y10, Y1, Y1
+	VPADDD       Y8, Y0, Y0
 	VPBROADCASTD 28(AX)(CX*1), Y8
 	VPBROADCASTD 60(AX)(CX*1), Y9
 	VPADDW       Y6, Y8, Y6
@@ -1325,36 +1328,36 @@ loop2:
 	VPADDW       Y7, Y8, Y8
 	VPADDW       Y5, Y9, Y9
 	VPMADDWD     Y8, Y9, Y8
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y8, Y3, Y3
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y8, Y2, Y2
 	ADDQ         $+64, AX
 	ADDQ         $+1024, BX
-	SUBQ         $+32, R10
+	SUBQ         $+32, R11
 	JNZ          loop2
 	VBROADCASTSS (DI), Y4
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y0, Y0
-	VADDPS       (DX), Y0, Y0
-	VMOVUPS      Y0, (DX)
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y4, Y1, Y1
-	VADDPS       32(DX), Y1, Y1
-	VMOVUPS      Y1, 32(DX)
+	VADDPS       (DX), Y1, Y1
+	VMOVUPS      Y1, (DX)
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VADDPS       32(DX), Y0, Y0
+	VMOVUPS      Y0, 32(DX)
 	VBROADCASTSS 4(DI), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(DX), Y2, Y2
-	VMOVUPS      Y2, 64(DX)
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VADDPS       96(DX), Y3, Y3
-	VMOVUPS      Y3, 96(DX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (DI)(R10*4), DI
+	VADDPS       64(DX), Y3, Y3
+	VMOVUPS      Y3, 64(DX)
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VADDPS       96(DX), Y2, Y2
+	VMOVUPS      Y2, 96(DX)
+	MOVQ         ldscale+104(FP), R11
+	LEAQ         (DI)(R11*4), DI
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         ldc+240(FP), CX
 	MOVQ         304(SP), AX
+	MOVQ         ldc+240(FP), CX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+168(FP), BX
 	TESTQ        BX, BX
@@ -1430,8 +1433,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+240(FP), CX
 	MOVQ    304(SP), AX
+	MOVQ    ldc+240(FP), CX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), CX
 	ANDQ    $-32, CX
@@ -1449,26 +1452,27 @@ fromC1:
 	VMOVUPS Y0, 32(CX)
 
 started1:
-	MOVQ lda+48(FP), DX
 	MOVQ 296(SP), AX
+	MOVQ lda+48(FP), DX
 	SHLQ $0x01, DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
-	MOVQ ofColumns_base+136(FP), DI
 	MOVQ 312(SP), SI
+	MOVQ ofColumns_base+136(FP), DI
 	MOVQ ofRows_base+80(FP), R8
 	MOVQ scale_base+56(FP), R9
 	SUBQ R9, R8
+	MOVQ $0x00000080, R9
 
 block1:
-	// a block has n of the k steps
-	MOVQ         $0x00000080, R9
-	CMPQ         BX, R9
-	CMOVQLT      BX, R9
-	SUBQ         R9, BX
-	VPBROADCASTD (SI)(R8*1), Y1
-	VPADDD       (DI), Y1, Y0
-	VPADDD       32(DI), Y1, Y1
+	// a block has some of the k elements
+	MOVQ         R9, R10
+	CMPQ         BX, R10
+	CMOVQLT      BX, R10
+	SUBQ         R10, BX
+	VPBROADCASTD (SI)(R8*1), Y0
+	VPADDD       (DI), Y0, Y1
+	VPADDD       32(DI), Y0, Y0
 	ADDQ         $+64, DI
 
 loop1:
@@ -1484,8 +1488,8 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	VMOVUPS      64(DX), Y2
 	VMOVUPS      96(DX), Y3
 	VMOVUPS      576(DX), Y4
@@ -1498,8 +1502,8 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	VMOVUPS      128(DX), Y2
 	VMOVUPS      160(DX), Y3
 	VMOVUPS      640(DX), Y4
@@ -1512,8 +1516,8 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	VMOVUPS      192(DX), Y2
 	VMOVUPS      224(DX), Y3
 	VMOVUPS      704(DX), Y4
@@ -1526,8 +1530,8 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	VMOVUPS      256(DX), Y2
 	VMOVUPS      288(DX), Y3
 	VMOVUPS      768(DX), Y4
@@ -1540,8 +1544,8 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	VMOVUPS      320(DX), Y2
 	VMOVUPS      352(DX), Y3
 	VMOVUPS      832(DX), Y4
@@ -1554,8 +1558,8 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	VMOVUPS      384(DX), Y2
 	VMOVUPS      416(DX), Y3
 	VMOVUPS      896(DX), Y4
@@ -1568,8 +1572,8 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	VMOVUPS      448(DX), Y2
 	VMOVUPS      480(DX), Y3
 	VMOVUPS      960(DX), Y4
@@ -1582,27 +1586,27 @@ loop1:
 	VPADDW       Y5, Y6, Y6
 	VPADDW       Y3, Y7, Y7
 	VPMADDWD     Y6, Y7, Y6
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y6, Y1, Y1
+	VPADDD       Y4, Y1, Y1
+	VPADDD       Y6, Y0, Y0
 	ADDQ         $+64, AX
 	ADDQ         $+1024, DX
-	SUBQ         $+32, R9
+	SUBQ         $+32, R10
 	JNZ          loop1
 	VBROADCASTSS (SI), Y2
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y0, Y0
-	VADDPS       (CX), Y0, Y0
-	VMOVUPS      Y0, (CX)
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y2, Y1, Y1
-	VADDPS       32(CX), Y1, Y1
-	VMOVUPS      Y1, 32(CX)
-	MOVQ         ldscale+104(FP), R9
-	LEAQ         (SI)(R9*4), SI
+	VADDPS       (CX), Y1, Y1
+	VMOVUPS      Y1, (CX)
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VADDPS       32(CX), Y0, Y0
+	VMOVUPS      Y0, 32(CX)
+	MOVQ         ldscale+104(FP), R10
+	LEAQ         (SI)(R10*4), SI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         ldc+240(FP), DX
 	MOVQ         304(SP), AX
+	MOVQ         ldc+240(FP), DX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+168(FP), DX
 	TESTQ        DX, DX

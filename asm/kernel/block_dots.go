@@ -1,0 +1,123 @@
+package kernel
+
+import (
+	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/x86"
+)
+
+// The ways to multiply weights in blocks.
+
+// BlockQuads, BlockWords and BlockPairs are the ways of Blocks.
+func BlockQuads(BlockLayout) blockDot   { return &quads{} }
+func BlockWords(BlockLayout) blockDot   { return &words{} }
+func BlockPairs(l BlockLayout) blockDot { return &bytePairs{byHalves: l.Bits == 8} }
+
+func (d *quads) blockRows(g *blockTile) int {
+	few := len(g.Tier().Vectors) <= 16
+	switch {
+	case g.vectors > 2 || few && (g.Least || g.Bits == 6):
+		return 4
+	case few && g.Bits == 4:
+		return 5
+	}
+	return 6
+}
+
+func (d *quads) pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V, second func() []vec.V) {
+	d.quad(t, a, j[0], v, first)
+	d.quad(t, a, j[1], v, second())
+}
+
+func (d *quads) flush(*intTile)         {}
+func (d *quads) halves() bool           { return false }
+func (d *quads) signed(t *intTile) bool { return t.QuadsSigned() }
+func (d *quads) starts(t *intTile) bool { return !t.QuadsSigned() }
+
+func (d *words) blockRows(*blockTile) int { return 2 }
+
+func (d *words) pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V, second func() []vec.V) {
+	for n, b1 := range second() {
+		d.twoQuads(t, a, j[0], j[1], v+n, first[n], b1)
+	}
+}
+
+func (d *words) flush(*intTile)       {}
+func (d *words) halves() bool         { return false }
+func (d *words) signed(*intTile) bool { return true }
+func (d *words) starts(*intTile) bool { return false }
+
+// bytePairs, on x86 without VPDPBUSD, adds two products of bytes, as a word with a sign, which they may
+// exceed if both have 8 bits: VPMADDUBSW. So weights of 8 bits are taken as two of 4, and the
+// words become sums of 32 bits before they could overflow: 16 products with weights of 4 bits
+// make no more than 30720, and 4 with 6 bits no more than 32256.
+type bytePairs struct {
+	pairs
+	byHalves bool
+	x        *x86.Machine
+	words    [2][][]vec.V // of the weights, or of their lower and upper 4 bits; nil where there are none yet
+}
+
+func (d *bytePairs) elements() (n, bytes int) { return 16, 1 }
+
+func (d *bytePairs) blockRows(g *blockTile) int {
+	if len(g.Tier().Vectors) <= 16 && g.Bits > 4 {
+		return 2
+	}
+	return 4
+}
+
+func (d *bytePairs) start(t *intTile, _ func(i int) vec.V) { d.x, d.sums = t.Tiler.(*x86.Machine), nil }
+
+func (d *bytePairs) pair(t *intTile, a vec.Lanes, j [2]int, v int, first []vec.V, second func() []vec.V) {
+	d.quad(t, a, j[0], first, 0)
+	if d.byHalves {
+		d.quad(t, a, j[1], second(), 1)
+	} else {
+		d.quad(t, a, j[1], second(), 0)
+	}
+}
+
+// quad multiplies lane j of each row with the weights.
+func (d *bytePairs) quad(t *intTile, a vec.Lanes, j int, weights []vec.V, of int) {
+	first := d.words[of] == nil
+	if first {
+		d.words[of] = make([][]vec.V, t.h)
+	}
+	for i := range t.h {
+		l := a.Lane(i, j)
+		for v, w := range weights {
+			product := d.x.MulBytes(l, w)
+			if first {
+				d.words[of][i] = append(d.words[of][i], product)
+			} else {
+				d.x.AddWords(product, d.words[of][i][v], d.words[of][i][v])
+			}
+		}
+	}
+}
+
+func (d *bytePairs) flush(t *intTile) {
+	for of, one := range []vec.Const{0x00010001, 0x00100010} { // 1, and 16 for the upper 4 bits
+		words := d.words[of]
+		if words == nil {
+			continue
+		}
+		factor, first := t.Splat(one), d.sums == nil
+		for i, row := range words {
+			for v, w := range row {
+				d.x.MulWords(factor, w, w)
+				if !first {
+					t.AddInt32To(d.sums[i][v], w)
+				}
+			}
+		}
+		if first {
+			d.sums = words
+		}
+		d.words[of] = nil
+	}
+}
+
+func (d *bytePairs) halves() bool         { return d.byHalves }
+func (d *bytePairs) signed(*intTile) bool { return false }
+func (d *bytePairs) starts(*intTile) bool { return false }

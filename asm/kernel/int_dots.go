@@ -1,0 +1,166 @@
+package kernel
+
+import (
+	"github.com/avoformer/avoformer/asm/arch"
+	"github.com/avoformer/avoformer/asm/vec"
+	"github.com/avoformer/avoformer/asm/vec/neon"
+	"github.com/avoformer/avoformer/asm/vec/x86"
+)
+
+// The ways to multiply integers. That of quads is any machine's that has the instruction.
+
+// Quads, Pairs, Words and Octets are the ways of Int8Panel.
+func Quads() intDot  { return &quads{} }
+func Pairs() intDot  { return &pairs{} }
+func Words() intDot  { return &words{} }
+func Octets() intDot { return &octets{} }
+
+// quads adds four products of bytes to each sum: VPDPBUSD, whose bytes of B have no sign, and SDOT.
+type quads struct{ sums [][]vec.V }
+
+func (d *quads) elements() (n, bytes int) { return 16, 1 }
+func (d *quads) columns(t arch.Tier) int  { return t.Gemm.NR }
+func (d *quads) rows(t arch.Tier) int     { return t.Integers.Rows }
+func (d *quads) sum(i, v int) vec.V       { return d.sums[i][v] }
+
+func (d *quads) start(t *intTile, from func(i int) vec.V) {
+	if from == nil {
+		d.sums = t.zeros(t.h, t.vectors)
+		return
+	}
+	d.sums = make([][]vec.V, t.h)
+	for i := range d.sums {
+		for range t.vectors {
+			d.sums[i] = append(d.sums[i], from(i))
+		}
+	}
+}
+
+func (d *quads) step(t *intTile, a vec.Lanes, b vec.Ptr, fetch func(s int)) {
+	a.Load(0, 4)
+	for s := range 4 {
+		fetch(s)
+		for v := 0; v < t.vectors; v += 2 {
+			b0, b1 := t.LoadTwo(b, 4*(s*t.Tier().Gemm.NR+v*t.Width()))
+			d.quad(t, a, s, v, []vec.V{b0, b1})
+		}
+	}
+}
+
+// quad multiplies lane j of each row with bytes of columns, from vector v on.
+func (d *quads) quad(t *intTile, a vec.Lanes, j, v int, b []vec.V) {
+	for i := range t.h {
+		l := a.Lane(i, j)
+		for n, b := range b {
+			t.DotQuads(d.sums[i][v+n], l, b)
+		}
+	}
+}
+
+// pairs, on x86, makes words of the bytes of B, and adds up two products of words: VPMADDWD.
+type pairs struct{ sums [][]vec.V }
+
+func (d *pairs) elements() (n, bytes int) { return 8, 2 }
+func (d *pairs) columns(t arch.Tier) int  { return t.Gemm.NR }
+func (d *pairs) rows(t arch.Tier) int     { return t.Integers.Rows }
+func (d *pairs) sum(i, v int) vec.V       { return d.sums[i][v] }
+
+func (d *pairs) start(t *intTile, _ func(i int) vec.V) { d.sums = t.zeros(t.h, t.vectors) }
+
+func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+	x := t.Tiler.(*x86.Machine)
+	a.Load(0, 4)
+	for s := range 4 {
+		bv := make([]vec.V, t.vectors)
+		for v := range bv {
+			bv[v] = x.LoadWords(b, 2*(s*t.Tier().Gemm.NR+v*t.Width()))
+		}
+		for i := range t.h {
+			av := vec.V{Reg: a.Lane(i, s).Reg}
+			for v := range bv {
+				product := av // the last one may overwrite it
+				if v < len(bv)-1 {
+					product = x.Value(x.NewV())
+				}
+				x.MulWords(av, bv[v], product)
+				x.AddInt32To(d.sums[i][v], product)
+			}
+		}
+	}
+}
+
+// words, on NEON without SDOT, makes words of products, of which two make no overflow, and adds pairs
+// of them to sums; so each column has two sums, and a tile half the columns.
+type words struct {
+	x    *neon.Machine
+	sums [][]vec.V
+}
+
+func (d *words) elements() (n, bytes int) { return 16, 1 }
+func (d *words) columns(t arch.Tier) int  { return t.Gemm.NR / 2 }
+func (d *words) rows(t arch.Tier) int     { return t.Integers.Rows - 2 } // two products are in registers
+
+func (d *words) start(t *intTile, _ func(i int) vec.V) {
+	d.x, d.sums = t.Tiler.(*neon.Machine), t.zeros(t.h, 2*t.vectors)
+}
+
+func (d *words) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+	a.Load(0, 4)
+	for s := 0; s < 4; s += 2 {
+		for v := range t.vectors {
+			off := 4 * (s*t.Tier().Gemm.NR + v*t.Width())
+			b0, b1 := t.Load(b, off), t.Load(b, off+4*t.Tier().Gemm.NR)
+			d.twoQuads(t, a, s, s+1, v, b0, b1)
+		}
+	}
+}
+
+// twoQuads multiplies two lanes of each row with vector v of columns.
+func (d *words) twoQuads(t *intTile, a vec.Lanes, j0, j1, v int, b0, b1 vec.V) {
+	for i := range t.h {
+		d.x.DotByWords([2]vec.V(d.sums[i][2*v:]), a.Lane(i, j0), a.Lane(i, j1), b0, b1)
+	}
+}
+
+func (d *words) sum(i, v int) vec.V {
+	s := d.sums[i][2*v:]
+	return d.x.AddPairs(s[0], s[1])
+}
+
+// octets, on NEON, adds eight products to the sums of two rows and two columns: SMMLA.
+type octets struct {
+	x    *neon.Machine
+	sums [][]vec.V
+}
+
+func (d *octets) elements() (n, bytes int) { return 16, 1 }
+func (d *octets) columns(t arch.Tier) int  { return t.Gemm.NR }
+func (d *octets) rows(t arch.Tier) int     { return t.Integers.Rows }
+
+func (d *octets) start(t *intTile, _ func(i int) vec.V) {
+	d.x, d.sums = t.Tiler.(*neon.Machine), t.zeros((t.h+1)/2, 2*t.vectors)
+}
+
+// step takes eight elements of two rows at a time. The last of an odd number of rows is its own neighbour.
+func (d *octets) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+	a.Load(0, 4)
+	two := make([][2]vec.V, len(d.sums)) // eight elements of each row, and eight more
+	for p := range two {
+		x, y := vec.V{Reg: a.Lane(2*p, 0).Reg}, vec.V{Reg: a.Lane(min(2*p+1, t.h-1), 0).Reg}
+		two[p] = [2]vec.V{d.x.Zip(false, x, y), d.x.Zip(true, x, y)}
+	}
+	for octet := range 2 {
+		for v := 0; v < 2*t.vectors; v += 2 {
+			b0, b1 := t.LoadTwo(b, 8*octet*t.Tier().Gemm.NR+16*v)
+			for p, a := range two {
+				d.x.DotMatrices(d.sums[p][v], a[octet], b0)
+				d.x.DotMatrices(d.sums[p][v+1], a[octet], b1)
+			}
+		}
+	}
+}
+
+func (d *octets) sum(i, v int) vec.V {
+	s := d.sums[i/2][2*v:]
+	return d.x.Zip(i%2 == 1, s[0], s[1])
+}

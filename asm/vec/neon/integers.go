@@ -1,0 +1,125 @@
+package neon
+
+import (
+	"github.com/avoformer/avoformer/asm/arm64"
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// Lanes as integers, and what multiplies them.
+
+func lane(l vec.Lane) arm64.Element { return l.Reg.(arm64.Vec).S(l.N) }
+
+// LoadTwo implements Tiler.
+func (x *Machine) LoadTwo(p vec.Ptr, off int) (vec.V, vec.V) {
+	v, w := x.V(), x.V()
+	x.FLDPQ(arm64.At(general(p), off), v, w)
+	return vec.V{Reg: v}, vec.V{Reg: w}
+}
+
+// AddLoad implements Tiler.
+func (x *Machine) AddLoad(acc vec.V, p vec.Ptr, off int) { x.AddTo(acc, x.Load(p, off)) }
+
+// LoadTo implements Tiler.
+func (x *Machine) LoadTo(dst vec.V, p vec.Ptr, off int) {
+	x.FMOVQ(arm64.At(general(p), off), vector(dst))
+}
+
+// MulLane implements Tiler.
+func (x *Machine) MulLane(l vec.Lane, b vec.V) vec.V {
+	w := x.V()
+	x.VFMUL(lane(l), vector(b).S4(), w.S4())
+	return vec.V{Reg: w}
+}
+
+// MulLaneTo implements Tiler.
+func (x *Machine) MulLaneTo(acc vec.V, l vec.Lane) {
+	x.VFMUL(lane(l), vector(acc).S4(), vector(acc).S4())
+}
+
+// FMALane implements Tiler.
+func (x *Machine) FMALane(acc vec.V, l vec.Lane, b vec.V) {
+	x.VFMLA(lane(l), vector(b).S4(), vector(acc).S4())
+}
+
+// SpreadInt implements Tiler.
+func (x *Machine) SpreadInt(p vec.Ptr, off int) vec.V { return x.LoadScalar(p, off) }
+
+// IntToFloat implements Tiler.
+func (x *Machine) IntToFloat(v vec.V) { x.VSCVTF(vector(v).S4(), vector(v).S4()) }
+
+// LoadUint8 implements Tiler.
+func (x *Machine) LoadUint8(p vec.Ptr, off int) vec.V {
+	v := x.upperBytes(p, off)
+	x.VUSHR(24, v.S4(), v.S4())
+	x.VSCVTF(v.S4(), v.S4())
+	return vec.V{Reg: v}
+}
+
+// ShiftRight implements Tiler.
+func (x *Machine) ShiftRight(v vec.V, bits int) vec.V {
+	w := x.V()
+	x.VUSHR(bits, vector(v).S4(), w.S4())
+	return vec.V{Reg: w}
+}
+
+// ShiftRightTo implements Tiler.
+func (x *Machine) ShiftRightTo(v vec.V, bits int) { x.VSSHR(bits, vector(v).S4(), vector(v).S4()) }
+
+// AndInt implements Tiler.
+func (x *Machine) AndInt(a, b vec.V) vec.V { return x.And(a, b) }
+
+// OrIntTo implements Tiler.
+func (x *Machine) OrIntTo(acc, b vec.V) {
+	x.VORR(vector(b).B16(), vector(acc).B16(), vector(acc).B16())
+}
+
+// UpperHalves implements Tiler.
+func (x *Machine) UpperHalves(v, ones vec.V) vec.V {
+	w := x.V()
+	x.VUSHR(4, vector(v).B16(), w.B16())
+	return vec.V{Reg: w}
+}
+
+// DotQuads implements Tiler, by SDOT.
+func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
+	x.VSDOT(lane(l), vector(b).B16(), vector(acc).S4())
+}
+
+// QuadsSigned implements Tiler.
+func (x *Machine) QuadsSigned() bool { return true }
+
+// DotByWords adds the products of four bytes of l0 and b0, and of l1 and b1, by way of words, of
+// which two make no overflow: those of half the lanes to each of two sums, whose pairs add up.
+func (x *Machine) DotByWords(sums [2]vec.V, l0, l1 vec.Lane, b0, b1 vec.V) {
+	x0, x1, low, high := x.V(), x.V(), x.V(), x.V()
+	x.VDUP(lane(l0), x0.S4())
+	x.VDUP(lane(l1), x1.S4())
+	v0, v1 := vector(b0), vector(b1)
+	x.VSMULL(v0.B8(), x0.B8(), low.H8())
+	x.VSMULL2(v0.B16(), x0.B16(), high.H8())
+	x.VSMLAL(v1.B8(), x1.B8(), low.H8())
+	x.VSMLAL2(v1.B16(), x1.B16(), high.H8())
+	x.VSADALP(low.H8(), vector(sums[0]).S4())
+	x.VSADALP(high.H8(), vector(sums[1]).S4())
+}
+
+// AddPairs is the sums of pairs of a, and then of b, in a.
+func (x *Machine) AddPairs(a, b vec.V) vec.V {
+	x.VADDP(vector(b).S4(), vector(a).S4(), vector(a).S4())
+	return a
+}
+
+// Zip is the lower or the upper halves of a and b.
+func (x *Machine) Zip(upper bool, a, b vec.V) vec.V {
+	zip, v := x.VZIP1, x.V()
+	if upper {
+		zip = x.VZIP2
+	}
+	zip(vector(b).D2(), vector(a).D2(), v.D2())
+	return vec.V{Reg: v}
+}
+
+// DotMatrices adds the products of two rows of eight bytes of a and two columns of b.
+func (x *Machine) DotMatrices(acc, a, b vec.V) {
+	x.VSMMLA(vector(b).B16(), vector(a).B16(), vector(acc).S4())
+}

@@ -1,0 +1,181 @@
+package neon
+
+import (
+	"math/bits"
+
+	"github.com/avoformer/avoformer/asm/arm64"
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// The words of products. What they keep is in registers, and instructions multiply with a lane.
+
+// kept is a parameter in a register.
+type kept struct {
+	x *Machine
+	r arm64.GP
+}
+
+// KeepInt implements Tiler.
+func (x *Machine) KeepInt(param string) vec.Kept { return kept{x, general(x.IntParam(param))} }
+
+// KeepPtr implements Tiler.
+func (x *Machine) KeepPtr(param string) vec.Kept { return kept{x, general(x.SlicePtr(param))} }
+
+// Int implements Kept.
+func (k kept) Int() vec.Int { return k.x.CopyInt(vec.Int{Reg: k.r}) }
+
+// Ptr implements Kept.
+func (k kept) Ptr() vec.Ptr { return vec.Ptr(k.Int()) }
+
+// Add implements Kept.
+func (k kept) Add(n int) { k.x.Bump(vec.Ptr{Reg: k.r}, n) }
+
+// AddRows implements Kept.
+func (k kept) AddRows(n int, ld vec.Int, size int) {
+	for range n {
+		k.x.BumpBytes(vec.Ptr{Reg: k.r}, ld, size)
+	}
+}
+
+// Leading implements Tiler.
+func (x *Machine) Leading(param string) func() vec.Int {
+	n := x.IntParam(param)
+	return func() vec.Int { return n }
+}
+
+// Frame implements Tiler: package arm64 has none.
+func (x *Machine) Frame(bytes int) func() vec.Ptr { return nil }
+
+// Rows implements Tiler.
+func (x *Machine) Rows(p vec.Ptr, ld vec.Int, size, n int) vec.Rows {
+	return vec.InTurn(x, p, ld, size)
+}
+
+// lanes are loaded together, and taken from vectors.
+type lanes struct {
+	x     *Machine
+	rows  []arm64.GP
+	vs    [][]arm64.Vec // of each row
+	first int           // lanes before them
+}
+
+// Lanes implements Tiler.
+func (x *Machine) Lanes(p vec.Ptr, ld vec.Int, size, n int) vec.Lanes {
+	l := &lanes{x: x, vs: make([][]arm64.Vec, n)}
+	for i := range n {
+		if i > 0 {
+			p = x.CopyPtr(p)
+			x.BumpBytes(p, ld, size)
+		}
+		l.rows = append(l.rows, general(p))
+	}
+	return l
+}
+
+// Load implements Lanes, and goes on already.
+func (l *lanes) Load(first, n int) {
+	for i, r := range l.rows {
+		l.vs[i] = nil
+		if n == 1 {
+			v := l.x.V()
+			l.x.FMOVS(arm64.Post(r, 4), v)
+			l.vs[i] = []arm64.Vec{v}
+		}
+		for range n / 4 {
+			v := l.x.V()
+			l.x.FMOVQ(arm64.Post(r, 16), v)
+			l.vs[i] = append(l.vs[i], v)
+		}
+	}
+	l.first = first
+}
+
+// Lane implements Lanes.
+func (l *lanes) Lane(i, j int) vec.Lane {
+	j -= l.first
+	return vec.Lane{Reg: l.vs[i][j/4], N: j % 4}
+}
+
+// Next implements Lanes.
+func (l *lanes) Next(n int) {}
+
+// column is lanes in vectors of their own.
+type column []arm64.Vec
+
+// Column implements Tiler.
+func (x *Machine) Column(p vec.Ptr, n int) vec.Lanes {
+	c := make(column, n)
+	for i := range c {
+		c[i] = x.V()
+		x.FMOVS(arm64.At(general(p), 4*i), c[i])
+	}
+	return c
+}
+
+// Load implements Lanes.
+func (c column) Load(first, n int) {}
+
+// Lane implements Lanes.
+func (c column) Lane(i, j int) vec.Lane { return vec.Lane{Reg: c[i]} }
+
+// Next implements Lanes.
+func (c column) Next(n int) {}
+
+// Beside implements Tiler.
+func (x *Machine) Beside(p vec.Ptr, n vec.Int) vec.Ptr {
+	r := x.GP()
+	x.ADD(general(n), general(p), r)
+	return vec.Ptr{Reg: r}
+}
+
+// MultiplyTo implements Tiler.
+func (x *Machine) MultiplyTo(n vec.Int, k int) {
+	x.LSL(arm64.Imm(bits.TrailingZeros(uint(k))), general(n), general(n))
+}
+
+// Number implements Tiler.
+func (x *Machine) Number(k int) vec.Int {
+	r := x.GP()
+	x.MOVI(int64(k), r)
+	return vec.Int{Reg: r}
+}
+
+// TakeAtMost implements Tiler.
+func (x *Machine) TakeAtMost(k, most vec.Int) vec.Int {
+	n := x.GP()
+	x.CMP(general(most), general(k))
+	x.CSEL(arm64.LT, general(k), general(most), n)
+	x.SUB(n, general(k), general(k))
+	return vec.Int{Reg: n}
+}
+
+// CountDown implements Tiler.
+func (x *Machine) CountDown(n vec.Int, k int, label string) {
+	x.SUBS(arm64.Imm(k), general(n), general(n))
+	x.BCond(arm64.NE, label)
+}
+
+// BranchIfZero implements Tiler.
+func (x *Machine) BranchIfZero(n vec.Int, label string) { x.CBZ(general(n), label) }
+
+// BranchUnlessZero implements Tiler.
+func (x *Machine) BranchUnlessZero(n vec.Int, label string) { x.CBNZ(general(n), label) }
+
+// BranchIfParam implements Tiler.
+func (x *Machine) BranchIfParam(param string, zero bool, label string) {
+	if zero {
+		x.BranchIfZero(x.IntParam(param), label)
+	} else {
+		x.BranchUnlessZero(x.IntParam(param), label)
+	}
+}
+
+// After implements Tiler.
+func (x *Machine) After(p vec.Ptr, off int) vec.Ptr {
+	q := x.CopyPtr(p)
+	x.Bump(q, off)
+	return q
+}
+
+// CopyPtrTo implements Tiler.
+func (x *Machine) CopyPtrTo(dst, src vec.Ptr) { x.MOVD(general(src), general(dst)) }

@@ -1,0 +1,133 @@
+package x86
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// Lanes as integers, and what multiplies them.
+
+func lane(l vec.Lane) reg.VecVirtual { return l.Reg.(reg.VecVirtual) }
+
+// LoadTwo implements Tiler.
+func (x *Machine) LoadTwo(p vec.Ptr, off int) (vec.V, vec.V) {
+	return x.Load(p, off), x.Load(p, off+4*x.Width())
+}
+
+// AddLoad implements Tiler.
+func (x *Machine) AddLoad(acc vec.V, p vec.Ptr, off int) {
+	x.VADDPS(at(p, off), vector(acc), vector(acc))
+}
+
+// LoadTo implements Tiler.
+func (x *Machine) LoadTo(dst vec.V, p vec.Ptr, off int) { x.VMOVUPS(at(p, off), vector(dst)) }
+
+// MulLane implements Tiler.
+func (x *Machine) MulLane(l vec.Lane, b vec.V) vec.V { return x.Mul(vec.V{Reg: l.Reg}, b) }
+
+// MulLaneTo implements Tiler.
+func (x *Machine) MulLaneTo(acc vec.V, l vec.Lane) { x.VMULPS(lane(l), vector(acc), vector(acc)) }
+
+// FMALane implements Tiler.
+func (x *Machine) FMALane(acc vec.V, l vec.Lane, b vec.V) {
+	x.VFMADD231PS(vector(b), lane(l), vector(acc))
+}
+
+// SpreadInt implements Tiler.
+func (x *Machine) SpreadInt(p vec.Ptr, off int) vec.V {
+	v := x.NewV()
+	x.VPBROADCASTD(at(p, off), v)
+	return vec.V{Reg: v}
+}
+
+// IntToFloat implements Tiler.
+func (x *Machine) IntToFloat(v vec.V) { x.VCVTDQ2PS(vector(v), vector(v)) }
+
+// LoadUint8 implements Tiler.
+func (x *Machine) LoadUint8(p vec.Ptr, off int) vec.V {
+	v := x.NewV()
+	x.VPMOVZXBD(at(p, off), v)
+	x.VCVTDQ2PS(v, v)
+	return vec.V{Reg: v}
+}
+
+// ShiftRight implements Tiler.
+func (x *Machine) ShiftRight(v vec.V, bits int) vec.V {
+	w := x.NewV()
+	x.VPSRLD(operand.U8(bits), vector(v), w)
+	return vec.V{Reg: w}
+}
+
+// ShiftRightTo implements Tiler.
+func (x *Machine) ShiftRightTo(v vec.V, bits int) { x.VPSRAD(operand.U8(bits), vector(v), vector(v)) }
+
+// AndInt implements Tiler.
+func (x *Machine) AndInt(a, b vec.V) vec.V {
+	w := x.NewV()
+	x.and(vector(b), vector(a), w)
+	return vec.V{Reg: w}
+}
+
+// and is VPAND or, for vectors of 512 bits, VPANDD.
+func (x *Machine) and(a, b, to reg.VecVirtual) {
+	if x.Width() == 16 {
+		x.VPANDD(a, b, to)
+		return
+	}
+	x.VPAND(a, b, to)
+}
+
+// OrIntTo implements Tiler.
+func (x *Machine) OrIntTo(acc, b vec.V) {
+	if x.Width() == 16 {
+		x.VPORD(vector(b), vector(acc), vector(acc))
+		return
+	}
+	x.VPOR(vector(b), vector(acc), vector(acc))
+}
+
+// UpperHalves implements Tiler.
+func (x *Machine) UpperHalves(v, ones vec.V) vec.V {
+	x.VPSRLD(operand.U8(4), vector(v), vector(v))
+	x.and(vector(ones), vector(v), vector(v))
+	return v
+}
+
+// DotQuads implements Tiler, by VPDPBUSD.
+func (x *Machine) DotQuads(acc vec.V, l vec.Lane, b vec.V) {
+	x.DotBytes(lane(l), vector(b), vector(acc))
+}
+
+// QuadsSigned implements Tiler.
+func (x *Machine) QuadsSigned() bool { return false }
+
+// Pairs of products, which become words or integers of 32 bits.
+
+// LoadWords makes words of as many bytes at p + off.
+func (x *Machine) LoadWords(p vec.Ptr, off int) vec.V {
+	v := x.NewV()
+	x.VPMOVSXBW(at(p, off), v)
+	return vec.V{Reg: v}
+}
+
+// MulWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32 bits in to.
+func (x *Machine) MulWords(a, b, to vec.V) { x.VPMADDWD(vector(a), vector(b), vector(to)) }
+
+// MulBytes is pairs of products, of a byte of b, without a sign, and one of l, with one, as words.
+func (x *Machine) MulBytes(l vec.Lane, b vec.V) vec.V {
+	v := x.NewV()
+	x.VPMADDUBSW(lane(l), vector(b), v)
+	return vec.V{Reg: v}
+}
+
+// AddWords is the sum of words.
+func (x *Machine) AddWords(a, b, to vec.V) { x.VPADDW(vector(a), vector(b), vector(to)) }
+
+// AddIntsAt is v plus the integers of 32 bits at p + off.
+func (x *Machine) AddIntsAt(v vec.V, p vec.Ptr, off int) vec.V {
+	w := x.NewV()
+	x.VPADDD(at(p, off), vector(v), w)
+	return vec.V{Reg: w}
+}

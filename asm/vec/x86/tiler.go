@@ -1,0 +1,225 @@
+package x86
+
+import (
+	"math/bits"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// The words of products. Their many addresses are bases with an index, of rows, and the frame.
+
+// kept is a parameter in the frame.
+type kept struct {
+	x    *Machine
+	slot operand.Mem
+}
+
+func (x *Machine) keep(param string) vec.Kept {
+	k := kept{x, x.AllocLocal(8)}
+	x.MOVQ(x.Load64(param), k.slot)
+	return k
+}
+
+// KeepInt implements Tiler.
+func (x *Machine) KeepInt(param string) vec.Kept { return x.keep(param) }
+
+// KeepPtr implements Tiler.
+func (x *Machine) KeepPtr(param string) vec.Kept { return x.keep(param + "_base") }
+
+// Int implements Kept.
+func (k kept) Int() vec.Int { return k.x.IntAt(k.slot) }
+
+// Ptr implements Kept.
+func (k kept) Ptr() vec.Ptr { return vec.Ptr(k.Int()) }
+
+// Add implements Kept.
+func (k kept) Add(n int) {
+	if n < 0 {
+		k.x.SUBQ(Imm(-n), k.slot)
+		return
+	}
+	k.x.ADDQ(Imm(n), k.slot)
+}
+
+// AddRows implements Kept.
+func (k kept) AddRows(n int, ld vec.Int, size int) {
+	next := k.x.GP64()
+	k.x.IMUL3Q(operand.I32(int32(n*size)), general(ld), next)
+	k.x.ADDQ(next, k.slot)
+}
+
+// Leading implements Tiler: it is loaded each time.
+func (x *Machine) Leading(param string) func() vec.Int {
+	return func() vec.Int { return x.IntParam(param) }
+}
+
+// Frame implements Tiler.
+func (x *Machine) Frame(bytes int) func() vec.Ptr {
+	width := 4 * x.Width()
+	room := x.AllocLocal(bytes + width)
+	return func() vec.Ptr {
+		aligned := x.GP64()
+		x.LEAQ(room.Offset(width-1), aligned)
+		x.ANDQ(Imm(-width), aligned)
+		return vec.Ptr{Reg: aligned}
+	}
+}
+
+// rows are at bases[i/3] + (i%3)*ld: a register for three rows.
+type rows struct {
+	x     *Machine
+	bases []reg.GPVirtual
+	ld    reg.Register
+}
+
+// newRows addresses n rows ld bytes apart.
+func (x *Machine) newRows(p vec.Ptr, ld vec.Int, size, n int) rows {
+	r := rows{x, []reg.GPVirtual{general(p)}, general(ld)}
+	if size > 1 {
+		x.SHLQ(operand.U8(bits.TrailingZeros(uint(size))), r.ld)
+	}
+	if n > 3 {
+		ld3 := x.GP64()
+		x.LEAQ(operand.Mem{Base: r.ld, Index: r.ld, Scale: 2}, ld3)
+		for i := 3; i < n; i += 3 {
+			base := x.GP64()
+			x.LEAQ(operand.Mem{Base: r.bases[len(r.bases)-1], Index: ld3, Scale: 1}, base)
+			r.bases = append(r.bases, base)
+		}
+	}
+	return r
+}
+
+func (r rows) at(i, disp int) operand.Mem {
+	m := operand.Mem{Base: r.bases[i/3], Disp: disp}
+	if i%3 > 0 {
+		m.Index, m.Scale = r.ld, uint8(i%3)
+	}
+	return m
+}
+
+// Rows implements Tiler.
+func (x *Machine) Rows(p vec.Ptr, ld vec.Int, size, n int) vec.Rows { return x.newRows(p, ld, size, n) }
+
+// Begin implements Rows.
+func (r rows) Begin() {}
+
+// Row implements Rows.
+func (r rows) Row(i int) vec.Ptr { return vec.Ptr{Reg: r.at(i, 0)} }
+
+// lanes are read into every lane of a vector when they are used.
+type lanes struct {
+	rows
+	floats bool
+}
+
+// Lanes implements Tiler.
+func (x *Machine) Lanes(p vec.Ptr, ld vec.Int, size, n int) vec.Lanes {
+	return lanes{x.newRows(p, ld, size, n), size == 4}
+}
+
+// Load implements Lanes.
+func (l lanes) Load(first, n int) {}
+
+// Lane implements Lanes.
+func (l lanes) Lane(i, j int) vec.Lane {
+	v := l.x.NewV()
+	if l.floats {
+		l.x.VBROADCASTSS(l.at(i, 4*j), v)
+	} else {
+		l.x.VPBROADCASTD(l.at(i, 4*j), v)
+	}
+	return vec.Lane{Reg: v}
+}
+
+// Next implements Lanes.
+func (l lanes) Next(n int) {
+	for _, r := range l.bases {
+		l.x.ADDQ(Imm(4*n), r)
+	}
+}
+
+// column is lanes side by side.
+type column struct {
+	x *Machine
+	p vec.Ptr
+}
+
+// Column implements Tiler.
+func (x *Machine) Column(p vec.Ptr, n int) vec.Lanes { return column{x, p} }
+
+// Load implements Lanes.
+func (c column) Load(first, n int) {}
+
+// Lane implements Lanes.
+func (c column) Lane(i, j int) vec.Lane { return vec.Lane{Reg: c.x.LoadScalar(c.p, 4*i).Reg} }
+
+// Next implements Lanes.
+func (c column) Next(n int) {}
+
+// Beside implements Tiler.
+func (x *Machine) Beside(p vec.Ptr, n vec.Int) vec.Ptr {
+	return vec.Ptr{Reg: at(p, 0).Idx(general(n), 1)}
+}
+
+// MultiplyTo implements Tiler.
+func (x *Machine) MultiplyTo(n vec.Int, k int) {
+	x.SHLQ(operand.U8(bits.TrailingZeros(uint(k))), general(n))
+}
+
+// Number implements Tiler.
+func (x *Machine) Number(k int) vec.Int {
+	r := x.GP64()
+	x.MOVQ(operand.U32(uint32(k)), r)
+	return vec.Int{Reg: r}
+}
+
+// TakeAtMost implements Tiler.
+func (x *Machine) TakeAtMost(k, most vec.Int) vec.Int {
+	n := x.CopyInt(most)
+	x.CMPQ(general(k), general(n))
+	x.CMOVQLT(general(k), general(n))
+	x.SubtractInt(k, n)
+	return n
+}
+
+// CountDown implements Tiler.
+func (x *Machine) CountDown(n vec.Int, k int, label string) {
+	x.SUBQ(Imm(k), general(n))
+	x.JNZ(operand.LabelRef(label))
+}
+
+// BranchIfZero implements Tiler.
+func (x *Machine) BranchIfZero(n vec.Int, label string) {
+	x.TESTQ(general(n), general(n))
+	x.JZ(operand.LabelRef(label))
+}
+
+// BranchUnlessZero implements Tiler.
+func (x *Machine) BranchUnlessZero(n vec.Int, label string) {
+	x.TESTQ(general(n), general(n))
+	x.JNZ(operand.LabelRef(label))
+}
+
+// BranchIfParam implements Tiler.
+func (x *Machine) BranchIfParam(param string, zero bool, label string) {
+	x.CMPQ(x.ParamAddr(param), Imm(0))
+	if zero {
+		x.JEQ(operand.LabelRef(label))
+	} else {
+		x.JNE(operand.LabelRef(label))
+	}
+}
+
+// After implements Tiler.
+func (x *Machine) After(p vec.Ptr, off int) vec.Ptr {
+	r := x.GP64()
+	x.LEAQ(at(p, off), r)
+	return vec.Ptr{Reg: r}
+}
+
+// CopyPtrTo implements Tiler.
+func (x *Machine) CopyPtrTo(dst, src vec.Ptr) { x.MOVQ(general(src), general(dst)) }
