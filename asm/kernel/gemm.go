@@ -6,8 +6,9 @@ import (
 
 // The products of float32 whose panels are as wide as the tier's tile.
 
-// GemmPanel is the GEMM micro-kernel.
-var GemmPanel = Own(Only(gemmX86), gemmNEON)
+// GemmPanel is the GEMM micro-kernel. x86 has tiles of its own, with masks, operands in memory and what they
+// fetch; GemmNear and AttnPanels are such tiles too.
+var GemmPanel = Own(AnyGemmPanel, gemmX86)
 
 // GemmPanelFloat16 and GemmPanelBFloat16 are GemmPanel for whole panels of 16 bits, on x86.
 var (
@@ -25,4 +26,4 @@ var GemmNear = Only(gemmNearX86)
 // GemmPack is one full tile of GemmPanel on B in place, which also stores the
 // rows of B that it loads, one after the other: the tile's multiply-adds hide
 // what packing costs.
-var GemmPack = Own(Only(gemmPackX86), gemmPackNEON)
+var GemmPack = Own(AnyGemmPack, gemmPackX86)

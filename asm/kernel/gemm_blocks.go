@@ -131,7 +131,7 @@ func (g *blockTile) tile() {
 		g.unit, g.unitAt = g.head, g.Head()*nr
 		g.groups()
 		g.Bump(g.head, g.Bytes()*nr)
-		g.CountDown(k, WeightBlock, g.label("block"))
+		g.CountDown(k, WeightBlock, vec.NE, g.label("block"))
 	} else {
 		g.Comment("a block has some of the k elements")
 		g.unit, g.unitAt = g.After(g.head, g.Head()*nr), 0
@@ -139,7 +139,7 @@ func (g *blockTile) tile() {
 		g.Label(g.label("unit"))
 		g.groups()
 		g.Bump(g.unit, g.Unit()*nr)
-		g.CountDown(left, WeightBlock, g.label("unit"))
+		g.CountDown(left, WeightBlock, vec.NE, g.label("unit"))
 		g.CopyPtrTo(g.head, g.unit)
 		g.BranchUnlessZero(k, g.label("block"))
 	}

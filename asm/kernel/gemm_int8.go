@@ -58,7 +58,7 @@ func int8Tile(t *intTile) {
 		fetched()
 		a.Next(n * t.elem / 4)
 		t.Bump(b, bytes)
-		t.CountDown(left, n, t.label("loop"))
+		t.CountDown(left, n, vec.NE, t.label("loop"))
 	})
 	t.finish()
 }

@@ -62,7 +62,7 @@ func (d *winograd) tile(t *intTile) {
 		}
 		a.Next(WinogradGroup / 2)
 		t.Bump(b, 2*WinogradGroup*t.Tier().Gemm.NR)
-		t.CountDown(left, WinogradGroup, t.label("loop"))
+		t.CountDown(left, WinogradGroup, vec.NE, t.label("loop"))
 	})
 	t.finish()
 }

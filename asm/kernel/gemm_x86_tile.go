@@ -52,28 +52,6 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 	t.scaleAndStore()
 }
 
-// rowsFrom addresses h rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
-// for three rows.
-func rowsFrom(x *x86.Machine, h int, base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {
-	bases = []reg.Register{base}
-	if h > 3 {
-		ld3 := x.GP64()
-		x.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
-		for i := 3; i < h; i += 3 {
-			r := x.GP64()
-			x.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
-			bases = append(bases, r)
-		}
-	}
-	return func(i, disp int) operand.Mem {
-		m := operand.Mem{Base: bases[i/3], Disp: disp}
-		if i%3 > 0 {
-			m.Index, m.Scale = ld, uint8(i%3)
-		}
-		return m
-	}, bases
-}
-
 // fetchC fetches what the tile ends with.
 func (t *x86Tile) fetchC() {
 	t.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
@@ -92,7 +70,7 @@ func (t *x86Tile) sum() {
 	base := t.GP64()
 	t.b, t.k = t.Load64("b_base"), t.Load64("k")
 	t.MOVQ(t.gemmX86Gen.a, base)
-	t.a, t.bases = rowsFrom(t.Machine, t.h, base, t.lda)
+	t.a, t.bases = t.IndexedRows(t.h, base, t.lda)
 	step := t.step
 	if t.vectors > 3 {
 		step = t.wideStep
@@ -272,7 +250,7 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 func (t *x86Tile) scaleAndStore() {
 	base := t.GP64()
 	t.MOVQ(t.c, base)
-	c, _ := rowsFrom(t.Machine, t.h, base, t.Stride("ldc"))
+	c, _ := t.IndexedRows(t.h, base, t.Stride("ldc"))
 	acc := make([][]vec.V, t.h)
 	for i := range acc {
 		for _, r := range t.acc[i] {

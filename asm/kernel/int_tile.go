@@ -108,8 +108,8 @@ func (t *intTile) zeros(h, vectors int) [][]vec.V {
 }
 
 // rowsOfA are the tile's rows of A, and rowsOfC of C.
-func (t *intTile) rowsOfA() vec.Lanes { return t.Lanes(t.a.Ptr(), t.lda(), t.elem, t.h) }
-func (t *intTile) rowsOfC() vec.Rows  { return t.Rows(t.c.Ptr(), t.ldc(), 4, t.h) }
+func (t *intTile) rowsOfA() vec.Lanes { return t.Lanes(t.a, t.lda, t.elem, t.h) }
+func (t *intTile) rowsOfC() vec.Rows  { return t.Rows(t.c, t.ldc, 4, t.h) }
 
 // startTotals begins with zeros, or with C.
 func (t *intTile) startTotals() {

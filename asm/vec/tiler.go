@@ -17,23 +17,26 @@ type Tiler interface {
 	// vector. It is nil where the machine's kernels have no frame.
 	Frame(bytes int) func() Ptr
 
-	// Rows are n rows that begin at p, ld elements of some bytes apart.
-	Rows(p Ptr, ld Int, size, n int) Rows
-	// Lanes are n rows from which lanes are taken, one after the other, 4 bytes each.
-	Lanes(p Ptr, ld Int, size, n int) Lanes
+	// Rows are the next n rows of what is kept, ld elements of some bytes apart. Lanes are rows
+	// from which lanes are taken, one after the other, 4 bytes each; what is kept may go past them
+	// already, and AddRows of as many then adds nothing.
+	Rows(rows Kept, ld func() Int, size, n int) Rows
+	Lanes(rows Kept, ld func() Int, size, n int) Lanes
 	// Column is n lanes side by side at p, which are those of n rows.
 	Column(p Ptr, n int) Lanes
 	// Beside is the address n bytes after p. It is p's, and does not follow it.
 	Beside(p Ptr, n Int) Ptr
 
+	// Magnitude is an integer that is 0 where a float32 parameter is.
+	Magnitude(param string) Int
 	// MultiplyTo is n *= k, in place, for a power of two.
 	MultiplyTo(n Int, k int)
 	// Number is k in a register.
 	Number(k int) Int
 	// TakeAtMost takes the lesser of k and most, which it returns, from k.
 	TakeAtMost(k, most Int) Int
-	// CountDown takes k from n and branches unless that leaves 0.
-	CountDown(n Int, k int, label string)
+	// CountDown takes k from n and branches as what that leaves compares with 0.
+	CountDown(n Int, k int, c Cond, label string)
 	// BranchIfZero and BranchUnlessZero look at an integer, and BranchIfParam at a parameter that is
 	// not 0, or is.
 	BranchIfZero(n Int, label string)
@@ -44,9 +47,12 @@ type Tiler interface {
 	After(p Ptr, off int) Ptr
 	CopyPtrTo(dst, src Ptr)
 
-	// LoadTwo loads two vectors, and LoadTo one into dst.
+	// LoadTwo and StoreTwo are for two vectors, and LoadTo loads one into dst. LoadLanes is n lanes, a power of
+	// two below Width; others hold anything finite.
 	LoadTwo(p Ptr, off int) (V, V)
+	StoreTwo(p Ptr, off int, a, b V)
 	LoadTo(dst V, p Ptr, off int)
+	LoadLanes(p Ptr, n int) V
 	// AddLoad is acc += the vector at p + off.
 	AddLoad(acc V, p Ptr, off int)
 	// MulLane is l*b, MulLaneTo acc *= l, and FMALane acc += l*b.
@@ -111,7 +117,7 @@ type Lane struct {
 	N   int // which lane, where it is one of a vector's
 }
 
-// InTurn are rows for which a machine has too few registers: one goes from row to row.
+// InTurn are rows from p on, for which a machine has too few registers: one goes from row to row.
 func InTurn(m Machine, p Ptr, ld Int, size int) Rows { return &inTurn{m: m, p: p, ld: ld, size: size} }
 
 type inTurn struct {

@@ -239,6 +239,7 @@ const (
 	LT Cond = iota
 	LE
 	EQ
+	NE
 	GE
 )
 

@@ -16,6 +16,22 @@ func (x *Machine) LoadTwo(p vec.Ptr, off int) (vec.V, vec.V) {
 	return vec.V{Reg: v}, vec.V{Reg: w}
 }
 
+// StoreTwo implements Tiler.
+func (x *Machine) StoreTwo(p vec.Ptr, off int, a, b vec.V) {
+	x.FSTPQ(vector(a), vector(b), arm64.At(general(p), off))
+}
+
+// LoadLanes implements Tiler.
+func (x *Machine) LoadLanes(p vec.Ptr, n int) vec.V {
+	v := x.V()
+	if n == 2 {
+		x.FMOVD(arm64.At(general(p), 0), v)
+	} else {
+		x.FMOVS(arm64.At(general(p), 0), v)
+	}
+	return vec.V{Reg: v}
+}
+
 // AddLoad implements Tiler.
 func (x *Machine) AddLoad(acc vec.V, p vec.Ptr, off int) { x.AddTo(acc, x.Load(p, off)) }
 

@@ -164,7 +164,7 @@ func (x *Machine) Compare(n vec.Int, k int) { x.CMP(arm64.Imm(k), general(n)) }
 
 // BranchIf implements Jumper.
 func (x *Machine) BranchIf(c vec.Cond, label string) {
-	x.BCond([]arm64.Cond{vec.LT: arm64.LT, vec.LE: arm64.LE, vec.EQ: arm64.EQ, vec.GE: arm64.GE}[c], label)
+	x.BCond([]arm64.Cond{vec.LT: arm64.LT, vec.LE: arm64.LE, vec.EQ: arm64.EQ, vec.NE: arm64.NE, vec.GE: arm64.GE}[c], label)
 }
 
 // Halve implements Jumper.

@@ -11,30 +11,32 @@ import (
 
 // kept is a parameter in a register.
 type kept struct {
-	x *Machine
-	r arm64.GP
+	x     *Machine
+	r     arm64.GP
+	ahead int // rows that it went past
 }
 
 // KeepInt implements Tiler.
-func (x *Machine) KeepInt(param string) vec.Kept { return kept{x, general(x.IntParam(param))} }
+func (x *Machine) KeepInt(param string) vec.Kept { return &kept{x: x, r: general(x.IntParam(param))} }
 
 // KeepPtr implements Tiler.
-func (x *Machine) KeepPtr(param string) vec.Kept { return kept{x, general(x.SlicePtr(param))} }
+func (x *Machine) KeepPtr(param string) vec.Kept { return &kept{x: x, r: general(x.SlicePtr(param))} }
 
 // Int implements Kept.
-func (k kept) Int() vec.Int { return k.x.CopyInt(vec.Int{Reg: k.r}) }
+func (k *kept) Int() vec.Int { return k.x.CopyInt(vec.Int{Reg: k.r}) }
 
 // Ptr implements Kept.
-func (k kept) Ptr() vec.Ptr { return vec.Ptr(k.Int()) }
+func (k *kept) Ptr() vec.Ptr { return vec.Ptr(k.Int()) }
 
 // Add implements Kept.
-func (k kept) Add(n int) { k.x.Bump(vec.Ptr{Reg: k.r}, n) }
+func (k *kept) Add(n int) { k.x.Bump(vec.Ptr{Reg: k.r}, n) }
 
 // AddRows implements Kept.
-func (k kept) AddRows(n int, ld vec.Int, size int) {
-	for range n {
+func (k *kept) AddRows(n int, ld vec.Int, size int) {
+	for range n - k.ahead {
 		k.x.BumpBytes(vec.Ptr{Reg: k.r}, ld, size)
 	}
+	k.ahead = 0
 }
 
 // Leading implements Tiler.
@@ -47,8 +49,8 @@ func (x *Machine) Leading(param string) func() vec.Int {
 func (x *Machine) Frame(bytes int) func() vec.Ptr { return nil }
 
 // Rows implements Tiler.
-func (x *Machine) Rows(p vec.Ptr, ld vec.Int, size, n int) vec.Rows {
-	return vec.InTurn(x, p, ld, size)
+func (x *Machine) Rows(from vec.Kept, ld func() vec.Int, size, n int) vec.Rows {
+	return vec.InTurn(x, vec.Ptr{Reg: from.(*kept).r}, ld(), size)
 }
 
 // lanes are loaded together, and taken from vectors.
@@ -60,15 +62,13 @@ type lanes struct {
 }
 
 // Lanes implements Tiler.
-func (x *Machine) Lanes(p vec.Ptr, ld vec.Int, size, n int) vec.Lanes {
-	l := &lanes{x: x, vs: make([][]arm64.Vec, n)}
-	for i := range n {
-		if i > 0 {
-			p = x.CopyPtr(p)
-			x.BumpBytes(p, ld, size)
-		}
-		l.rows = append(l.rows, general(p))
+func (x *Machine) Lanes(from vec.Kept, ld func() vec.Int, size, n int) vec.Lanes {
+	l, k := &lanes{x: x, vs: make([][]arm64.Vec, n)}, from.(*kept)
+	for range n {
+		l.rows = append(l.rows, general(k.Ptr()))
+		k.AddRows(1, ld(), size)
 	}
+	k.ahead = n
 	return l
 }
 
@@ -150,9 +150,18 @@ func (x *Machine) TakeAtMost(k, most vec.Int) vec.Int {
 }
 
 // CountDown implements Tiler.
-func (x *Machine) CountDown(n vec.Int, k int, label string) {
+func (x *Machine) CountDown(n vec.Int, k int, c vec.Cond, label string) {
 	x.SUBS(arm64.Imm(k), general(n), general(n))
-	x.BCond(arm64.NE, label)
+	x.BranchIf(c, label)
+}
+
+// Magnitude implements Tiler.
+func (x *Machine) Magnitude(param string) vec.Int {
+	v, bits := x.V(), x.GP()
+	x.Function.Load(x.Param(param), v)
+	x.FMOVSToGP(v, bits)
+	x.LSL(arm64.Imm(33), bits, bits) // drops the sign: -0 is 0 too
+	return vec.Int{Reg: bits}
 }
 
 // BranchIfZero implements Tiler.

@@ -16,6 +16,28 @@ func (x *Machine) LoadTwo(p vec.Ptr, off int) (vec.V, vec.V) {
 	return x.Load(p, off), x.Load(p, off+4*x.Width())
 }
 
+// StoreTwo implements Tiler.
+func (x *Machine) StoreTwo(p vec.Ptr, off int, a, b vec.V) {
+	x.Store(p, off, a)
+	x.Store(p, off+4*x.Width(), b)
+}
+
+// LoadLanes implements Tiler.
+func (x *Machine) LoadLanes(p vec.Ptr, n int) vec.V {
+	v := x.NewV()
+	switch m := at(p, 0); n {
+	case 1:
+		x.VMOVSS(m, v.AsX())
+	case 2:
+		x.VMOVSD(m, v.AsX())
+	case 4:
+		x.VMOVUPS(m, v.AsX())
+	case 8:
+		x.VMOVUPS(m, v.AsY())
+	}
+	return vec.V{Reg: v}
+}
+
 // AddLoad implements Tiler.
 func (x *Machine) AddLoad(acc vec.V, p vec.Ptr, off int) {
 	x.VADDPS(at(p, off), vector(acc), vector(acc))

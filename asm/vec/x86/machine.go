@@ -267,7 +267,7 @@ func (x *Machine) Compare(n vec.Int, k int) { x.CMPQ(general(n), Imm(k)) }
 
 // BranchIf implements Jumper.
 func (x *Machine) BranchIf(c vec.Cond, label string) {
-	[]func(operand.Op){vec.LT: x.JLT, vec.LE: x.JLE, vec.EQ: x.JEQ, vec.GE: x.JGE}[c](operand.LabelRef(label))
+	[]func(operand.Op){vec.LT: x.JLT, vec.LE: x.JLE, vec.EQ: x.JEQ, vec.NE: x.JNZ, vec.GE: x.JGE}[c](operand.LabelRef(label))
 }
 
 // Halve implements Jumper.

@@ -68,41 +68,50 @@ func (x *Machine) Frame(bytes int) func() vec.Ptr {
 	}
 }
 
-// rows are at bases[i/3] + (i%3)*ld: a register for three rows.
-type rows struct {
-	x     *Machine
-	bases []reg.GPVirtual
-	ld    reg.Register
-}
-
-// newRows addresses n rows ld bytes apart.
-func (x *Machine) newRows(p vec.Ptr, ld vec.Int, size, n int) rows {
-	r := rows{x, []reg.GPVirtual{general(p)}, general(ld)}
-	if size > 1 {
-		x.SHLQ(operand.U8(bits.TrailingZeros(uint(size))), r.ld)
-	}
-	if n > 3 {
+// IndexedRows addresses h rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
+// for three rows.
+func (x *Machine) IndexedRows(h int, base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {
+	bases = []reg.Register{base}
+	if h > 3 {
 		ld3 := x.GP64()
-		x.LEAQ(operand.Mem{Base: r.ld, Index: r.ld, Scale: 2}, ld3)
-		for i := 3; i < n; i += 3 {
-			base := x.GP64()
-			x.LEAQ(operand.Mem{Base: r.bases[len(r.bases)-1], Index: ld3, Scale: 1}, base)
-			r.bases = append(r.bases, base)
+		x.LEAQ(operand.Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+		for i := 3; i < h; i += 3 {
+			r := x.GP64()
+			x.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld3, Scale: 1}, r)
+			bases = append(bases, r)
 		}
 	}
-	return r
+	return func(i, disp int) operand.Mem {
+		m := operand.Mem{Base: bases[i/3], Disp: disp}
+		if i%3 > 0 {
+			m.Index, m.Scale = ld, uint8(i%3)
+		}
+		return m
+	}, bases
 }
 
-func (r rows) at(i, disp int) operand.Mem {
-	m := operand.Mem{Base: r.bases[i/3], Disp: disp}
-	if i%3 > 0 {
-		m.Index, m.Scale = r.ld, uint8(i%3)
+// rows are indexed rows.
+type rows struct {
+	x     *Machine
+	at    func(i, disp int) operand.Mem
+	bases []reg.Register
+}
+
+// newRows addresses the next n rows of what is kept.
+func (x *Machine) newRows(from vec.Kept, ld func() vec.Int, size, n int) rows {
+	base, distance := x.GP64(), general(ld())
+	x.MOVQ(from.(kept).slot, base)
+	if size > 1 {
+		x.SHLQ(operand.U8(bits.TrailingZeros(uint(size))), distance)
 	}
-	return m
+	at, bases := x.IndexedRows(n, base, distance)
+	return rows{x, at, bases}
 }
 
 // Rows implements Tiler.
-func (x *Machine) Rows(p vec.Ptr, ld vec.Int, size, n int) vec.Rows { return x.newRows(p, ld, size, n) }
+func (x *Machine) Rows(from vec.Kept, ld func() vec.Int, size, n int) vec.Rows {
+	return x.newRows(from, ld, size, n)
+}
 
 // Begin implements Rows.
 func (r rows) Begin() {}
@@ -111,14 +120,11 @@ func (r rows) Begin() {}
 func (r rows) Row(i int) vec.Ptr { return vec.Ptr{Reg: r.at(i, 0)} }
 
 // lanes are read into every lane of a vector when they are used.
-type lanes struct {
-	rows
-	floats bool
-}
+type lanes struct{ rows }
 
 // Lanes implements Tiler.
-func (x *Machine) Lanes(p vec.Ptr, ld vec.Int, size, n int) vec.Lanes {
-	return lanes{x.newRows(p, ld, size, n), size == 4}
+func (x *Machine) Lanes(from vec.Kept, ld func() vec.Int, size, n int) vec.Lanes {
+	return lanes{x.newRows(from, ld, size, n)}
 }
 
 // Load implements Lanes.
@@ -126,13 +132,7 @@ func (l lanes) Load(first, n int) {}
 
 // Lane implements Lanes.
 func (l lanes) Lane(i, j int) vec.Lane {
-	v := l.x.NewV()
-	if l.floats {
-		l.x.VBROADCASTSS(l.at(i, 4*j), v)
-	} else {
-		l.x.VPBROADCASTD(l.at(i, 4*j), v)
-	}
-	return vec.Lane{Reg: v}
+	return vec.Lane{Reg: l.x.SpreadInt(vec.Ptr{Reg: l.at(i, 4*j)}, 0).Reg}
 }
 
 // Next implements Lanes.
@@ -187,9 +187,17 @@ func (x *Machine) TakeAtMost(k, most vec.Int) vec.Int {
 }
 
 // CountDown implements Tiler.
-func (x *Machine) CountDown(n vec.Int, k int, label string) {
+func (x *Machine) CountDown(n vec.Int, k int, c vec.Cond, label string) {
 	x.SUBQ(Imm(k), general(n))
-	x.JNZ(operand.LabelRef(label))
+	x.BranchIf(c, label)
+}
+
+// Magnitude implements Tiler.
+func (x *Machine) Magnitude(param string) vec.Int {
+	bits := x.GP64()
+	x.MOVL(x.ParamAddr(param), bits.As32())
+	x.ADDL(bits.As32(), bits.As32()) // drops the sign: -0 is 0 too
+	return vec.Int{Reg: bits}
 }
 
 // BranchIfZero implements Tiler.

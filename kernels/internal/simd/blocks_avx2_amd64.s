@@ -41,8 +41,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -63,8 +63,8 @@ tile6:
 	VMOVUPS Y0, 32(DX)(CX*2)
 
 fromC6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -364,8 +364,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -384,8 +384,8 @@ tile5:
 	VMOVUPS Y0, 32(DX)(CX*1)
 
 fromC5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -648,8 +648,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -666,8 +666,8 @@ tile4:
 	VMOVUPS Y0, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -893,8 +893,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -907,8 +907,8 @@ tile3:
 	VMOVUPS Y0, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -1094,8 +1094,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -1106,8 +1106,8 @@ tile2:
 	VMOVUPS Y0, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -1256,8 +1256,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -1266,8 +1266,8 @@ tile1:
 	VMOVUPS Y0, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -1412,8 +1412,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -1424,8 +1424,8 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -1742,8 +1742,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -1752,8 +1752,8 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -2043,8 +2043,8 @@ pick:
 	JEQ  tile4
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2063,8 +2063,8 @@ tile5:
 	VMOVUPS Y1, 32(DX)(CX*1)
 
 fromC5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -2345,8 +2345,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2363,8 +2363,8 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -2606,8 +2606,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -2620,8 +2620,8 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -2821,8 +2821,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -2833,8 +2833,8 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -2995,8 +2995,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -3005,8 +3005,8 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -3165,8 +3165,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3183,8 +3183,8 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -3491,8 +3491,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -3505,8 +3505,8 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -3755,8 +3755,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -3767,8 +3767,8 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -3962,8 +3962,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -3972,8 +3972,8 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -4149,8 +4149,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -4167,8 +4167,8 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -4449,8 +4449,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -4463,8 +4463,8 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -4700,8 +4700,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -4712,8 +4712,8 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -4907,8 +4907,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -4917,8 +4917,8 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -5107,8 +5107,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -5125,8 +5125,8 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -5464,8 +5464,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -5478,8 +5478,8 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -5758,8 +5758,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -5770,8 +5770,8 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -5994,8 +5994,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -6004,8 +6004,8 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -6210,8 +6210,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -6228,8 +6228,8 @@ tile4:
 	VMOVUPS Y2, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -6636,8 +6636,8 @@ group14:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -6650,8 +6650,8 @@ tile3:
 	VMOVUPS Y2, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -7001,8 +7001,8 @@ group13:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -7013,8 +7013,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -7310,8 +7310,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -7320,8 +7320,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -7607,8 +7607,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -7619,8 +7619,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -7960,8 +7960,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -7970,8 +7970,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI

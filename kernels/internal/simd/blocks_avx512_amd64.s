@@ -41,8 +41,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -74,8 +74,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z11
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -391,8 +391,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -420,8 +420,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z9
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -700,8 +700,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -725,8 +725,8 @@ tile4:
 	VMOVUPS 64(DX), Z7
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -968,8 +968,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -987,8 +987,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z5
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -1190,8 +1190,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -1205,8 +1205,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z3
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -1371,8 +1371,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -1382,8 +1382,8 @@ tile1:
 	VMOVUPS 64(AX), Z1
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -1548,8 +1548,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -1573,8 +1573,8 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -2102,8 +2102,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -2121,8 +2121,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -2551,8 +2551,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -2566,8 +2566,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -2900,8 +2900,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -2911,8 +2911,8 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -3244,8 +3244,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3277,8 +3277,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z12
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -3606,8 +3606,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3635,8 +3635,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z10
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -3925,8 +3925,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -3950,8 +3950,8 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -4201,8 +4201,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -4220,8 +4220,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -4429,8 +4429,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -4444,8 +4444,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -4614,8 +4614,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -4625,8 +4625,8 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -4793,8 +4793,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -4818,8 +4818,8 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -5134,8 +5134,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -5153,8 +5153,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -5411,8 +5411,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -5426,8 +5426,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -5629,8 +5629,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -5640,8 +5640,8 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -5829,8 +5829,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -5862,8 +5862,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z12
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -6238,8 +6238,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -6267,8 +6267,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z10
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -6601,8 +6601,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -6626,8 +6626,8 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -6918,8 +6918,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -6937,8 +6937,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -7184,8 +7184,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -7199,8 +7199,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -7404,8 +7404,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -7415,8 +7415,8 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -7615,8 +7615,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -7640,8 +7640,8 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -7989,8 +7989,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -8008,8 +8008,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -8298,8 +8298,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -8313,8 +8313,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -8547,8 +8547,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -8558,8 +8558,8 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -8778,8 +8778,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -8811,8 +8811,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z13
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -9327,8 +9327,8 @@ group16:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -9356,8 +9356,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z11
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -9820,8 +9820,8 @@ group15:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -9845,8 +9845,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -10257,8 +10257,8 @@ group14:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -10276,8 +10276,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -10633,8 +10633,8 @@ group13:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -10648,8 +10648,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -10953,8 +10953,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -10964,8 +10964,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -11273,8 +11273,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -11298,8 +11298,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -11794,8 +11794,8 @@ group14:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -11813,8 +11813,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -12234,8 +12234,8 @@ group13:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -12249,8 +12249,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -12598,8 +12598,8 @@ group12:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -12609,8 +12609,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI

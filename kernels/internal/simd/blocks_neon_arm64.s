@@ -61,12 +61,13 @@ tile4:
 
 fromC4:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R11, R6
@@ -421,10 +422,6 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -455,10 +452,11 @@ tile3:
 
 fromC3:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R11, R5
@@ -746,9 +744,6 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -773,8 +768,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -995,8 +991,6 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -1007,14 +1001,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+	FMOVQ F0, 32(R15)
+	FMOVQ F0, 48(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -1129,46 +1123,41 @@ block1:
 	FMOVS   (R3), F0
 	FMOVD   (R1), F5
 	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
 	WORD    $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	FMOVQ   (R5), F5
+	FMOVQ   (R15), F5
 	WORD    $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	FMOVQ   F1, (R5)
+	FMOVQ   F1, (R15)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ   16(R5), F1
+	FMOVQ   16(R15), F1
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R5)
+	FMOVQ   F2, 16(R15)
 	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
 	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	FMOVQ   32(R5), F1
+	FMOVQ   32(R15), F1
 	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ   F3, 32(R5)
+	FMOVQ   F3, 32(R15)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	FMOVQ   48(R5), F0
+	FMOVQ   48(R15), F0
 	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ   F4, 48(R5)
+	FMOVQ   F4, 48(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $544, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -1183,10 +1172,10 @@ TEXT ·blocks8NEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R9
-	MOVD  lda+48(FP), R10
-	MOVD  ldc+176(FP), R11
-	MOVD  ldscale+104(FP), R12
+	MOVD  scale_base+56(FP), R12
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
 
 tiles:
 	MOVD R7, R0
@@ -1210,17 +1199,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -1417,7 +1407,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -1433,20 +1423,18 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $544, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -1454,15 +1442,15 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -1576,30 +1564,27 @@ block1:
 	FMOVS   (R3), F0
 	FMOVD   (R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $544, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -1607,10 +1592,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R9
+	MOVD ldc+176(FP), R10
+	MOVD ldscale+104(FP), R11
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -1635,17 +1620,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -1842,7 +1828,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -1858,20 +1844,18 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $544, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -1879,15 +1863,15 @@ tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1_8:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -2001,30 +1985,27 @@ block1_8:
 	FMOVS   (R3), F0
 	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $544, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -2088,12 +2069,13 @@ tile4:
 
 fromC4:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R11, R6
@@ -2460,10 +2442,6 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -2494,10 +2472,11 @@ tile3:
 
 fromC3:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R11, R5
@@ -2790,9 +2769,6 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -2817,8 +2793,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -3037,8 +3014,6 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -3049,14 +3024,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+	FMOVQ F0, 32(R15)
+	FMOVQ F0, 48(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -3162,46 +3137,41 @@ block1:
 	FMOVS   (R3), F0
 	FMOVD   (R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R5)
+	FMOVQ   F2, (R15)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
 	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	FMOVQ   16(R5), F1
+	FMOVQ   16(R15), F1
 	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ   F3, 16(R5)
+	FMOVQ   F3, 16(R15)
 	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	FMOVQ   32(R5), F1
+	FMOVQ   32(R15), F1
 	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	FMOVQ   F4, 32(R5)
+	FMOVQ   F4, 32(R15)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   48(R5), F0
+	FMOVQ   48(R15), F0
 	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 48(R5)
+	FMOVQ   F5, 48(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -3216,10 +3186,10 @@ TEXT ·blocks4NEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R9
-	MOVD  lda+48(FP), R10
-	MOVD  ldc+176(FP), R11
-	MOVD  ldscale+104(FP), R12
+	MOVD  scale_base+56(FP), R12
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
 
 tiles:
 	MOVD R7, R0
@@ -3243,17 +3213,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -3452,7 +3423,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -3468,20 +3439,18 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $288, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -3489,15 +3458,15 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -3608,30 +3577,27 @@ block1:
 	FMOVS   (R3), F0
 	FMOVD   (R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -3639,10 +3605,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R9
+	MOVD ldc+176(FP), R10
+	MOVD ldscale+104(FP), R11
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -3667,17 +3633,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -3876,7 +3843,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -3892,20 +3859,18 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $288, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -3913,15 +3878,15 @@ tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1_8:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -4032,30 +3997,27 @@ block1_8:
 	FMOVS   (R3), F0
 	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $288, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -4121,12 +4083,13 @@ tile4:
 
 fromC4:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R13, R6
@@ -4568,10 +4531,6 @@ unit4:
 	MOVD    R8, R4
 	CBNZ    R5, block4
 	// the next rows are 4 further
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -4602,10 +4561,11 @@ tile3:
 
 fromC3:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R13, R5
@@ -4971,9 +4931,6 @@ unit3:
 	MOVD    R7, R3
 	CBNZ    R4, block3
 	// the next rows are 3 further
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -4998,8 +4955,9 @@ tile2:
 
 fromC2:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R13, R4
@@ -5289,8 +5247,6 @@ unit2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     $8, R13, R13
@@ -5301,14 +5257,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R20)
+	FMOVQ F0, 16(R20)
+	FMOVQ F0, 32(R20)
+	FMOVQ F0, 48(R20)
 
 fromC1:
 	MOVD R12, R0
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R13, R3
@@ -5431,15 +5387,14 @@ unit1:
 	VUSHR   $24, V8.S4, V8.S4
 	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD    $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
 	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	FMOVQ   (R7), F6
+	FMOVQ   (R20), F6
 	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
 	WORD    $0x4f8190e6 // fmul v6.4s, v7.4s, v1.s[0]
 	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	FMOVQ   F2, (R7)
+	FMOVQ   F2, (R20)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   4(R5), F6
@@ -5456,15 +5411,14 @@ unit1:
 	VUSHR   $24, V7.S4, V7.S4
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
 	WORD    $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ   16(R7), F2
+	FMOVQ   16(R20), F2
 	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
 	WORD    $0x4f8190c2 // fmul v2.4s, v6.4s, v1.s[0]
 	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	FMOVQ   F3, 16(R7)
+	FMOVQ   F3, 16(R20)
 	FMOVD   16(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   8(R5), F3
@@ -5481,15 +5435,14 @@ unit1:
 	VUSHR   $24, V6.S4, V6.S4
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD    $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   32(R7), F2
+	FMOVQ   32(R20), F2
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVQ   F4, 32(R7)
+	FMOVQ   F4, 32(R20)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   12(R5), F3
@@ -5506,15 +5459,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   48(R7), F0
+	FMOVQ   48(R20), F0
 	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 48(R7)
+	FMOVQ   F5, 48(R20)
 	ADD     R19<<2, R3, R3
 	ADD     $288, R5, R5
 	SUBS    $32, R6, R6
@@ -5522,7 +5474,6 @@ unit1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     $4, R13, R13
 	SUB     $1, R11, R11
@@ -5536,8 +5487,8 @@ TEXT ·blocks4KNEON(SB), NOSPLIT, $0-184
 	MOVD  $constants<>(SB), R0
 	FMOVQ (R0), F17
 	VMOVI $15, V16.B16
-	MOVD  m+0(FP), R9
-	MOVD  a_base+24(FP), R10
+	MOVD  m+0(FP), R10
+	MOVD  a_base+24(FP), R9
 	MOVD  c_base+152(FP), R15
 	MOVD  scale_base+56(FP), R11
 	MOVD  lda+48(FP), R12
@@ -5545,7 +5496,7 @@ TEXT ·blocks4KNEON(SB), NOSPLIT, $0-184
 	MOVD  ldscale+104(FP), R14
 
 tiles:
-	MOVD R9, R0
+	MOVD R10, R0
 	CMP  $4, R0
 	BGE  tile2
 	CMP  $2, R0
@@ -5571,9 +5522,10 @@ tile2:
 	FMOVQ F0, 16(R0)
 
 fromC2:
-	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD R9, R1
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -5839,24 +5791,22 @@ unit2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R9, R9
+	SUB     $2, R10, R10
 	B       tiles
 
 tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1:
-	MOVD R10, R0
+	MOVD R9, R0
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -5989,15 +5939,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R7), F2
+	FMOVQ   (R15), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   4(R5), F3
@@ -6014,15 +5963,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $288, R5, R5
 	SUBS    $32, R6, R6
@@ -6030,15 +5978,14 @@ unit1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R9, R9
+	SUB     $1, R10, R10
 	B       tiles
 
 done:
-	MOVD m+0(FP), R9
-	MOVD a_base+24(FP), R10
+	MOVD m+0(FP), R10
+	MOVD a_base+24(FP), R9
 	MOVD c_base+152(FP), R15
 	MOVD scale_base+56(FP), R11
 	MOVD lda+48(FP), R12
@@ -6047,7 +5994,7 @@ done:
 	ADD  $32, R15, R15
 
 tiles_8:
-	MOVD R9, R0
+	MOVD R10, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -6073,9 +6020,10 @@ tile2_8:
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
-	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD R9, R1
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -6341,24 +6289,22 @@ unit2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R9, R9
+	SUB     $2, R10, R10
 	B       tiles_8
 
 tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1_8:
-	MOVD R10, R0
+	MOVD R9, R0
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -6491,15 +6437,14 @@ unit1_8:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R7), F2
+	FMOVQ   (R15), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   12(R5), F3
@@ -6516,15 +6461,14 @@ unit1_8:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $288, R5, R5
 	SUBS    $32, R6, R6
@@ -6532,10 +6476,9 @@ unit1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R9, R9
+	SUB     $1, R10, R10
 	B       tiles_8
 
 done_8:
@@ -6601,12 +6544,13 @@ tile4:
 
 fromC4:
 	MOVD R7, R2
-	MOVD R2, R3
-	ADD  R9, R3, R3
-	MOVD R3, R4
-	ADD  R9, R4, R4
-	MOVD R4, R5
-	ADD  R9, R5, R5
+	ADD  R9, R7, R7
+	MOVD R7, R3
+	ADD  R9, R7, R7
+	MOVD R7, R4
+	ADD  R9, R7, R7
+	MOVD R7, R5
+	ADD  R9, R7, R7
 	MOVD b_base+112(FP), R13
 	MOVD k+8(FP), R1
 	MOVD R8, R14
@@ -7306,10 +7250,6 @@ unit4:
 	MOVD    R19, R13
 	CBNZ    R1, block4
 	// the next rows are 4 further
-	ADD     R9, R7, R7
-	ADD     R9, R7, R7
-	ADD     R9, R7, R7
-	ADD     R9, R7, R7
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
@@ -7340,10 +7280,11 @@ tile3:
 
 fromC3:
 	MOVD R7, R2
-	MOVD R2, R3
-	ADD  R9, R3, R3
-	MOVD R3, R4
-	ADD  R9, R4, R4
+	ADD  R9, R7, R7
+	MOVD R7, R3
+	ADD  R9, R7, R7
+	MOVD R7, R4
+	ADD  R9, R7, R7
 	MOVD b_base+112(FP), R5
 	MOVD k+8(FP), R1
 	MOVD R8, R13
@@ -7929,9 +7870,6 @@ unit3:
 	MOVD    R15, R5
 	CBNZ    R1, block3
 	// the next rows are 3 further
-	ADD     R9, R7, R7
-	ADD     R9, R7, R7
-	ADD     R9, R7, R7
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
@@ -7956,8 +7894,9 @@ tile2:
 
 fromC2:
 	MOVD R7, R2
-	MOVD R2, R3
-	ADD  R9, R3, R3
+	ADD  R9, R7, R7
+	MOVD R7, R3
+	ADD  R9, R7, R7
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R1
 	MOVD R8, R5
@@ -8429,8 +8368,6 @@ unit2:
 	MOVD    R14, R4
 	CBNZ    R1, block2
 	// the next rows are 2 further
-	ADD     R9, R7, R7
-	ADD     R9, R7, R7
 	ADD     R10<<2, R12, R12
 	ADD     R10<<2, R12, R12
 	ADD     $8, R8, R8
@@ -8441,39 +8378,39 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R12, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R12)
+	FMOVQ F0, 16(R12)
+	FMOVQ F0, 32(R12)
+	FMOVQ F0, 48(R12)
 
 fromC1:
-	MOVD R7, R3
-	MOVD b_base+112(FP), R4
+	MOVD R7, R0
+	ADD  R9, R7, R7
+	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R8, R5
-	MOVD start_base+80(FP), R13
-	MOVD scale_base+56(FP), R0
-	SUB  R0, R13, R13
+	MOVD R8, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
 
 block1:
 	// a block has some of the k elements
-	MOVD R4, R14
-	ADD  $32, R14, R14
-	MOVD $256, R0
-	CMP  R0, R2
-	CSEL LT, R2, R0, R0
-	SUB  R0, R2, R2
+	MOVD R1, R5
+	ADD  $32, R5, R5
+	MOVD $256, R13
+	CMP  R13, R2
+	CSEL LT, R2, R13, R13
+	SUB  R13, R2, R2
 
 unit1:
-	ADD     R13, R5, R1
+	ADD     R4, R3, R14
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
-	FMOVQ.P 16(R3), F8
-	FMOVQ   32(R14), F0
-	FMOVQ   160(R14), F1
+	FMOVQ.P 16(R0), F8
+	FMOVQ   32(R5), F0
+	FMOVQ   160(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8483,8 +8420,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e804 // sdot v4.4s, v0.16b, v8.4b[2]
-	FMOVQ   48(R14), F0
-	FMOVQ   176(R14), F1
+	FMOVQ   48(R5), F0
+	FMOVQ   176(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8494,8 +8431,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e805 // sdot v5.4s, v0.16b, v8.4b[2]
-	FMOVQ   64(R14), F0
-	FMOVQ   192(R14), F1
+	FMOVQ   64(R5), F0
+	FMOVQ   192(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8505,8 +8442,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e806 // sdot v6.4s, v0.16b, v8.4b[2]
-	FMOVQ   80(R14), F0
-	FMOVQ   208(R14), F1
+	FMOVQ   80(R5), F0
+	FMOVQ   208(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8516,8 +8453,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e807 // sdot v7.4s, v0.16b, v8.4b[2]
-	FMOVQ   96(R14), F0
-	FMOVQ   160(R14), F1
+	FMOVQ   96(R5), F0
+	FMOVQ   160(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8528,8 +8465,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e804 // sdot v4.4s, v0.16b, v8.4b[3]
-	FMOVQ   112(R14), F0
-	FMOVQ   176(R14), F1
+	FMOVQ   112(R5), F0
+	FMOVQ   176(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8540,8 +8477,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e805 // sdot v5.4s, v0.16b, v8.4b[3]
-	FMOVQ   128(R14), F0
-	FMOVQ   192(R14), F1
+	FMOVQ   128(R5), F0
+	FMOVQ   192(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8552,8 +8489,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e806 // sdot v6.4s, v0.16b, v8.4b[3]
-	FMOVQ   144(R14), F0
-	FMOVQ   208(R14), F1
+	FMOVQ   144(R5), F0
+	FMOVQ   208(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8564,83 +8501,79 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e807 // sdot v7.4s, v0.16b, v8.4b[3]
-	FMOVS   (R1), F0
+	FMOVS   (R14), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
 	VADD    V0.S4, V4.S4, V4.S4
 	VADD    V0.S4, V5.S4, V5.S4
 	VADD    V0.S4, V6.S4, V6.S4
 	VADD    V0.S4, V7.S4, V7.S4
-	FMOVS   (R5), F0
-	FMOVD   (R4), F1
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   (R14), F2
+	FMOVS   (R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	FMOVQ   (R1), F1
+	FMOVQ   (R12), F1
 	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	FMOVQ   F4, (R1)
-	FMOVD   8(R4), F1
+	FMOVQ   F4, (R12)
+	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   4(R14), F2
+	FMOVS   4(R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   16(R1), F1
+	FMOVQ   16(R12), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, 16(R1)
-	FMOVD   16(R4), F1
+	FMOVQ   F5, 16(R12)
+	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   8(R14), F2
+	FMOVS   8(R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
-	FMOVQ   32(R1), F1
+	FMOVQ   32(R12), F1
 	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
-	FMOVQ   F6, 32(R1)
-	FMOVD   24(R4), F1
+	FMOVQ   F6, 32(R12)
+	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   12(R14), F2
+	FMOVS   12(R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   48(R1), F0
+	FMOVQ   48(R12), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 48(R1)
-	ADD     R11<<2, R5, R5
-	ADD     R13, R5, R1
+	FMOVQ   F7, 48(R12)
+	ADD     R11<<2, R3, R3
+	ADD     R4, R3, R14
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
-	FMOVQ.P 16(R3), F8
-	FMOVQ   224(R14), F0
-	FMOVQ   352(R14), F1
+	FMOVQ.P 16(R0), F8
+	FMOVQ   224(R5), F0
+	FMOVQ   352(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8650,8 +8583,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e804 // sdot v4.4s, v0.16b, v8.4b[2]
-	FMOVQ   240(R14), F0
-	FMOVQ   368(R14), F1
+	FMOVQ   240(R5), F0
+	FMOVQ   368(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8661,8 +8594,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e805 // sdot v5.4s, v0.16b, v8.4b[2]
-	FMOVQ   256(R14), F0
-	FMOVQ   384(R14), F1
+	FMOVQ   256(R5), F0
+	FMOVQ   384(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8672,8 +8605,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e806 // sdot v6.4s, v0.16b, v8.4b[2]
-	FMOVQ   272(R14), F0
-	FMOVQ   400(R14), F1
+	FMOVQ   272(R5), F0
+	FMOVQ   400(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $4, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8683,8 +8616,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4f88e807 // sdot v7.4s, v0.16b, v8.4b[2]
-	FMOVQ   288(R14), F0
-	FMOVQ   352(R14), F1
+	FMOVQ   288(R5), F0
+	FMOVQ   352(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8695,8 +8628,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e804 // sdot v4.4s, v0.16b, v8.4b[3]
-	FMOVQ   304(R14), F0
-	FMOVQ   368(R14), F1
+	FMOVQ   304(R5), F0
+	FMOVQ   368(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8707,8 +8640,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e805 // sdot v5.4s, v0.16b, v8.4b[3]
-	FMOVQ   320(R14), F0
-	FMOVQ   384(R14), F1
+	FMOVQ   320(R5), F0
+	FMOVQ   384(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8719,8 +8652,8 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e806 // sdot v6.4s, v0.16b, v8.4b[3]
-	FMOVQ   336(R14), F0
-	FMOVQ   400(R14), F1
+	FMOVQ   336(R5), F0
+	FMOVQ   400(R5), F1
 	VAND    V23.B16, V0.B16, V2.B16
 	VSHL    $2, V1.S4, V3.S4
 	VAND    V24.B16, V3.B16, V3.B16
@@ -8731,82 +8664,77 @@ unit1:
 	VAND    V24.B16, V1.B16, V1.B16
 	VORR    V1.B16, V0.B16, V0.B16
 	WORD    $0x4fa8e807 // sdot v7.4s, v0.16b, v8.4b[3]
-	FMOVS   (R1), F0
+	FMOVS   (R14), F0
 	VDUP    V0.S[0], V0.S4
 	WORD    $0x4f3e0400 // sshr v0.4s, v0.4s, #2
 	VADD    V0.S4, V4.S4, V4.S4
 	VADD    V0.S4, V5.S4, V5.S4
 	VADD    V0.S4, V6.S4, V6.S4
 	VADD    V0.S4, V7.S4, V7.S4
-	FMOVS   (R5), F0
-	FMOVD   (R4), F1
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   16(R14), F2
+	FMOVS   16(R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	FMOVQ   (R1), F1
+	FMOVQ   (R12), F1
 	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	FMOVQ   F4, (R1)
-	FMOVD   8(R4), F1
+	FMOVQ   F4, (R12)
+	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   20(R14), F2
+	FMOVS   20(R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   16(R1), F1
+	FMOVQ   16(R12), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, 16(R1)
-	FMOVD   16(R4), F1
+	FMOVQ   F5, 16(R12)
+	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   24(R14), F2
+	FMOVS   24(R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
-	FMOVQ   32(R1), F1
+	FMOVQ   32(R12), F1
 	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
-	FMOVQ   F6, 32(R1)
-	FMOVD   24(R4), F1
+	FMOVQ   F6, 32(R12)
+	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVS   28(R14), F2
+	FMOVS   28(R5), F2
 	VZIP1   V2.B16, V25.B16, V2.B16
 	VZIP1   V2.H8, V25.H8, V2.H8
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R12, R1
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   48(R1), F0
+	FMOVQ   48(R12), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 48(R1)
-	ADD     R11<<2, R5, R5
-	ADD     $416, R14, R14
-	SUBS    $32, R0, R0
+	FMOVQ   F7, 48(R12)
+	ADD     R11<<2, R3, R3
+	ADD     $416, R5, R5
+	SUBS    $32, R13, R13
 	BNE     unit1
-	MOVD    R14, R4
+	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
-	ADD     R9, R7, R7
 	ADD     R10<<2, R12, R12
 	ADD     $4, R8, R8
 	SUB     $1, R6, R6
@@ -8857,8 +8785,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -9230,8 +9159,6 @@ unit2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -9242,12 +9169,12 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -9357,13 +9284,12 @@ unit1:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R7), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
 	FMOVS   4(R5), F2
@@ -9372,13 +9298,12 @@ unit1:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
@@ -9472,13 +9397,12 @@ unit1:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R7), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
 	FMOVS   20(R5), F2
@@ -9487,13 +9411,12 @@ unit1:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $416, R5, R5
 	SUBS    $32, R6, R6
@@ -9501,7 +9424,6 @@ unit1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -9545,8 +9467,9 @@ tile2_8:
 
 fromC2_8:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -9918,8 +9841,6 @@ unit2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -9930,12 +9851,12 @@ tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1_8:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -10045,13 +9966,12 @@ unit1_8:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R7), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
 	FMOVS   12(R5), F2
@@ -10060,13 +9980,12 @@ unit1_8:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
@@ -10160,13 +10079,12 @@ unit1_8:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R7), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
 	FMOVS   28(R5), F2
@@ -10175,13 +10093,12 @@ unit1_8:
 	WORD    $0x4f280442 // sshr v2.4s, v2.4s, #24
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $416, R5, R5
 	SUBS    $32, R6, R6
@@ -10189,7 +10106,6 @@ unit1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9

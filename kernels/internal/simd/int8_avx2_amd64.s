@@ -41,8 +41,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+232(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -92,8 +92,8 @@ fromC6:
 	VMOVUPS Y0, 352(BX)
 
 started6:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
@@ -275,8 +275,8 @@ loop6:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         432(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -426,8 +426,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+232(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -471,8 +471,8 @@ fromC5:
 	VMOVUPS Y0, 288(BX)
 
 started5:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
@@ -631,8 +631,8 @@ loop5:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         432(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -764,8 +764,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+232(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -803,8 +803,8 @@ fromC4:
 	VMOVUPS Y0, 224(BX)
 
 started4:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
@@ -940,8 +940,8 @@ loop4:
 	LEAQ         (R9)(R12*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         432(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -1055,8 +1055,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+232(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -1086,8 +1086,8 @@ fromC3:
 	VMOVUPS Y0, 160(DX)
 
 started3:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	MOVQ b_base+120(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
@@ -1197,8 +1197,8 @@ loop3:
 	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         432(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -1292,8 +1292,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+232(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -1317,8 +1317,8 @@ fromC2:
 	VMOVUPS Y0, 96(DX)
 
 started2:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	MOVQ b_base+120(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
@@ -1405,8 +1405,8 @@ loop2:
 	LEAQ         (R8)(R11*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         432(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -1482,8 +1482,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+232(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), CX
 	ANDQ    $-32, CX
@@ -1501,8 +1501,8 @@ fromC1:
 	VMOVUPS Y0, 32(CX)
 
 started1:
+	MOVQ lda+56(FP), AX
 	MOVQ 424(SP), AX
-	MOVQ lda+56(FP), DX
 	MOVQ b_base+120(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ block+16(FP), SI
@@ -1566,8 +1566,8 @@ loop1:
 	LEAQ         (DI)(R10*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         432(SP), AX
 	MOVQ         ldc+232(FP), DX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+152(FP), DX
 	TESTQ        DX, DX
@@ -1665,8 +1665,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+200(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -1716,8 +1716,8 @@ fromC6:
 	VMOVUPS Y0, 352(BX)
 
 started6:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
@@ -1937,8 +1937,8 @@ loop6:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         432(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -2088,8 +2088,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+200(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2133,8 +2133,8 @@ fromC5:
 	VMOVUPS Y0, 288(BX)
 
 started5:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
@@ -2323,8 +2323,8 @@ loop5:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         432(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -2456,8 +2456,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+200(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -2495,8 +2495,8 @@ fromC4:
 	VMOVUPS Y0, 224(BX)
 
 started4:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
@@ -2654,8 +2654,8 @@ loop4:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         432(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -2769,8 +2769,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+200(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -2800,8 +2800,8 @@ fromC3:
 	VMOVUPS Y0, 160(DX)
 
 started3:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
@@ -2925,8 +2925,8 @@ loop3:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         432(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -3020,8 +3020,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+200(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -3045,8 +3045,8 @@ fromC2:
 	VMOVUPS Y0, 96(DX)
 
 started2:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 424(SP), AX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
@@ -3139,8 +3139,8 @@ loop2:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         432(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -3216,8 +3216,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ    432(SP), AX
 	MOVQ    ldc+200(FP), CX
+	MOVQ    432(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), CX
 	ANDQ    $-32, CX
@@ -3235,8 +3235,8 @@ fromC1:
 	VMOVUPS Y0, 32(CX)
 
 started1:
-	MOVQ 424(SP), AX
 	MOVQ lda+56(FP), DX
+	MOVQ 424(SP), AX
 	SHLQ $0x01, DX
 	MOVQ b_base+96(FP), DX
 	MOVQ k+8(FP), BX
@@ -3298,8 +3298,8 @@ loop1:
 	LEAQ         (DI)(R8*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         432(SP), AX
 	MOVQ         ldc+200(FP), DX
+	MOVQ         432(SP), AX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+128(FP), DX
 	TESTQ        DX, DX

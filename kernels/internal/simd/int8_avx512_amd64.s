@@ -53,8 +53,8 @@ pick:
 	JEQ  tile11
 
 tile12:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -166,8 +166,8 @@ fromC12:
 	VMOVUPS Z0, 1472(DI)
 
 started12:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), SI
@@ -483,8 +483,8 @@ loop12:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block12
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -744,8 +744,8 @@ end12:
 	JMP    tiles
 
 tile11:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -849,8 +849,8 @@ fromC11:
 	VMOVUPS Z0, 1344(DI)
 
 started11:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), SI
@@ -1143,8 +1143,8 @@ loop11:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block11
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -1386,8 +1386,8 @@ end11:
 	JMP    tiles
 
 tile10:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -1483,8 +1483,8 @@ fromC10:
 	VMOVUPS Z0, 1216(DI)
 
 started10:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), SI
@@ -1754,8 +1754,8 @@ loop10:
 	LEAQ         (R11)(R13*4), R11
 	TESTQ        R9, R9
 	JNZ          block10
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -1979,8 +1979,8 @@ end10:
 	JMP    tiles
 
 tile9:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -2067,8 +2067,8 @@ fromC9:
 	VMOVUPS Z0, 1088(SI)
 
 started9:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), DX
@@ -2313,8 +2313,8 @@ loop9:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block9
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -2519,8 +2519,8 @@ end9:
 	JMP    tiles
 
 tile8:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -2599,8 +2599,8 @@ fromC8:
 	VMOVUPS Z0, 960(SI)
 
 started8:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), DX
@@ -2822,8 +2822,8 @@ loop8:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block8
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -3010,8 +3010,8 @@ end8:
 	JMP    tiles
 
 tile7:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -3082,8 +3082,8 @@ fromC7:
 	VMOVUPS Z0, 832(SI)
 
 started7:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
 	LEAQ (BX)(DX*1), DX
@@ -3282,8 +3282,8 @@ loop7:
 	LEAQ         (R10)(R12*4), R10
 	TESTQ        R8, R8
 	JNZ          block7
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -3452,8 +3452,8 @@ end7:
 	JMP    tiles
 
 tile6:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -3515,8 +3515,8 @@ fromC6:
 	VMOVUPS Z0, 704(BX)
 
 started6:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
@@ -3690,8 +3690,8 @@ loop6:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -3841,8 +3841,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -3896,8 +3896,8 @@ fromC5:
 	VMOVUPS Z0, 576(BX)
 
 started5:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
@@ -4048,8 +4048,8 @@ loop5:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -4181,8 +4181,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -4228,8 +4228,8 @@ fromC4:
 	VMOVUPS Z0, 448(BX)
 
 started4:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
 	MOVQ b_base+120(FP), SI
@@ -4357,8 +4357,8 @@ loop4:
 	LEAQ         (R9)(R11*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -4472,8 +4472,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -4509,8 +4509,8 @@ fromC3:
 	VMOVUPS Z0, 320(DX)
 
 started3:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	MOVQ b_base+120(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
@@ -4612,8 +4612,8 @@ loop3:
 	LEAQ         (R8)(R10*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -4707,8 +4707,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -4736,8 +4736,8 @@ fromC2:
 	VMOVUPS Z0, 192(DX)
 
 started2:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	MOVQ b_base+120(FP), BX
 	MOVQ k+8(FP), SI
 	MOVQ block+16(FP), DI
@@ -4816,8 +4816,8 @@ loop2:
 	LEAQ         (R8)(R10*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+152(FP), BX
 	TESTQ        BX, BX
@@ -4893,8 +4893,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+232(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -4914,8 +4914,8 @@ fromC1:
 	VMOVUPS Z0, 64(CX)
 
 started1:
+	MOVQ lda+56(FP), AX
 	MOVQ 1608(SP), AX
-	MOVQ lda+56(FP), DX
 	MOVQ b_base+120(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ block+16(FP), SI
@@ -4994,8 +4994,8 @@ fetched1:
 	LEAQ         (DI)(R11*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+232(FP), DX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+152(FP), DX
 	TESTQ        DX, DX
@@ -5105,8 +5105,8 @@ pick:
 	JEQ  tile11
 
 tile12:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -5218,8 +5218,8 @@ fromC12:
 	VMOVUPS Z0, 1472(DI)
 
 started12:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -5629,8 +5629,8 @@ loop12:
 	LEAQ         (R11)(R12*4), R11
 	TESTQ        R9, R9
 	JNZ          block12
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -5890,8 +5890,8 @@ end12:
 	JMP    tiles
 
 tile11:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -5995,8 +5995,8 @@ fromC11:
 	VMOVUPS Z0, 1344(DI)
 
 started11:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -6375,8 +6375,8 @@ loop11:
 	LEAQ         (R11)(R12*4), R11
 	TESTQ        R9, R9
 	JNZ          block11
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -6618,8 +6618,8 @@ end11:
 	JMP    tiles
 
 tile10:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -6715,8 +6715,8 @@ fromC10:
 	VMOVUPS Z0, 1216(DI)
 
 started10:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -7064,8 +7064,8 @@ loop10:
 	LEAQ         (R11)(R12*4), R11
 	TESTQ        R9, R9
 	JNZ          block10
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -7289,8 +7289,8 @@ end10:
 	JMP    tiles
 
 tile9:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -7377,8 +7377,8 @@ fromC9:
 	VMOVUPS Z0, 1088(SI)
 
 started9:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -7693,8 +7693,8 @@ loop9:
 	LEAQ         (R10)(R11*4), R10
 	TESTQ        R8, R8
 	JNZ          block9
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -7899,8 +7899,8 @@ end9:
 	JMP    tiles
 
 tile8:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -7979,8 +7979,8 @@ fromC8:
 	VMOVUPS Z0, 960(SI)
 
 started8:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -8264,8 +8264,8 @@ loop8:
 	LEAQ         (R10)(R11*4), R10
 	TESTQ        R8, R8
 	JNZ          block8
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -8452,8 +8452,8 @@ end8:
 	JMP    tiles
 
 tile7:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), BX
@@ -8524,8 +8524,8 @@ fromC7:
 	VMOVUPS Z0, 832(SI)
 
 started7:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), BX
@@ -8778,8 +8778,8 @@ loop7:
 	LEAQ         (R10)(R11*4), R10
 	TESTQ        R8, R8
 	JNZ          block7
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), BX
@@ -8948,8 +8948,8 @@ end7:
 	JMP    tiles
 
 tile6:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -9011,8 +9011,8 @@ fromC6:
 	VMOVUPS Z0, 704(BX)
 
 started6:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
@@ -9232,8 +9232,8 @@ loop6:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block6
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -9383,8 +9383,8 @@ end6:
 	JMP    tiles
 
 tile5:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -9438,8 +9438,8 @@ fromC5:
 	VMOVUPS Z0, 576(BX)
 
 started5:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
@@ -9628,8 +9628,8 @@ loop5:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block5
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -9761,8 +9761,8 @@ end5:
 	JMP    tiles
 
 tile4:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	LEAQ       (CX)(CX*2), DX
 	LEAQ       (AX)(DX*1), DX
@@ -9808,8 +9808,8 @@ fromC4:
 	VMOVUPS Z0, 448(BX)
 
 started4:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
@@ -9967,8 +9967,8 @@ loop4:
 	LEAQ         (R9)(R10*4), R9
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -10082,8 +10082,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -10119,8 +10119,8 @@ fromC3:
 	VMOVUPS Z0, 320(DX)
 
 started3:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
@@ -10244,8 +10244,8 @@ loop3:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -10339,8 +10339,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -10368,8 +10368,8 @@ fromC2:
 	VMOVUPS Z0, 192(DX)
 
 started2:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), CX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, CX
 	MOVQ b_base+96(FP), BX
 	MOVQ k+8(FP), SI
@@ -10462,8 +10462,8 @@ loop2:
 	LEAQ         (R8)(R9*4), R8
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), CX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+128(FP), BX
 	TESTQ        BX, BX
@@ -10539,8 +10539,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ       1616(SP), AX
 	MOVQ       ldc+200(FP), CX
+	MOVQ       1616(SP), AX
 	SHLQ       $0x02, CX
 	PREFETCHT1 60(AX)
 	PREFETCHT1 124(AX)
@@ -10560,8 +10560,8 @@ fromC1:
 	VMOVUPS Z0, 64(CX)
 
 started1:
-	MOVQ 1608(SP), AX
 	MOVQ lda+56(FP), DX
+	MOVQ 1608(SP), AX
 	SHLQ $0x01, DX
 	MOVQ b_base+96(FP), DX
 	MOVQ k+8(FP), BX
@@ -10623,8 +10623,8 @@ loop1:
 	LEAQ         (DI)(R8*4), DI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         1616(SP), AX
 	MOVQ         ldc+200(FP), DX
+	MOVQ         1616(SP), AX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+128(FP), DX
 	TESTQ        DX, DX

@@ -74,16 +74,17 @@ tile6:
 
 fromC6:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
-	MOVD R3, R4
-	ADD  R14, R4, R4
-	MOVD R4, R5
-	ADD  R14, R5, R5
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
+	MOVD R12, R4
+	ADD  R14, R12, R12
+	MOVD R12, R5
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R6
 	MOVD k+8(FP), R7
 	MOVD block+16(FP), R8
@@ -601,12 +602,6 @@ plain6:
 
 end6:
 	// the next rows are 6 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -649,14 +644,15 @@ tile5:
 
 fromC5:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
-	MOVD R3, R4
-	ADD  R14, R4, R4
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
+	MOVD R12, R4
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R5
 	MOVD k+8(FP), R6
 	MOVD block+16(FP), R7
@@ -1111,11 +1107,6 @@ plain5:
 
 end5:
 	// the next rows are 5 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -1152,12 +1143,13 @@ tile4:
 
 fromC4:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R4
 	MOVD k+8(FP), R5
 	MOVD block+16(FP), R6
@@ -1523,10 +1515,6 @@ plain4:
 
 end4:
 	// the next rows are 4 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -1557,10 +1545,11 @@ tile3:
 
 fromC3:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R3
 	MOVD k+8(FP), R4
 	MOVD block+16(FP), R5
@@ -1863,9 +1852,6 @@ plain3:
 
 end3:
 	// the next rows are 3 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -1890,8 +1876,9 @@ tile2:
 
 fromC2:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R2
 	MOVD k+8(FP), R3
 	MOVD block+16(FP), R4
@@ -2105,8 +2092,6 @@ plain2:
 
 end2:
 	// the next rows are 2 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD $8, R13, R13
@@ -2117,14 +2102,14 @@ tile1:
 	MOVD  add+168(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R20)
+	FMOVQ F0, 16(R20)
+	FMOVQ F0, 32(R20)
+	FMOVQ F0, 48(R20)
 
 fromC1:
 	MOVD R12, R0
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R1
 	MOVD k+8(FP), R2
 	MOVD block+16(FP), R3
@@ -2176,31 +2161,30 @@ loop1:
 	SUBS    $16, R5, R5
 	BNE     loop1
 	FMOVS   (R4), F6
-	MOVD    R20, R5
 	VZIP1   V1.D2, V0.D2, V0.D2
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   (R5), F1
+	FMOVQ   (R20), F1
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R5)
+	FMOVQ   F0, (R20)
 	VZIP1   V3.D2, V2.D2, V0.D2
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   16(R5), F1
+	FMOVQ   16(R20), F1
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R5)
+	FMOVQ   F0, 16(R20)
 	VZIP1   V5.D2, V4.D2, V0.D2
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   32(R5), F1
+	FMOVQ   32(R20), F1
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R5)
+	FMOVQ   F0, 32(R20)
 	VZIP1   V11.D2, V10.D2, V0.D2
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   48(R5), F1
+	FMOVQ   48(R20), F1
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R5)
+	FMOVQ   F0, 48(R20)
 	ADD     R19<<2, R4, R4
 	CBNZ    R2, block1
 	MOVD    weight_len+128(FP), R0
@@ -2211,71 +2195,62 @@ loop1:
 	FMOVQ   (R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
+	FMOVQ   (R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
+	FMOVQ   F2, (R20)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   16(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
+	FMOVQ   16(R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
+	FMOVQ   F2, 16(R20)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   32(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
+	FMOVQ   32(R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
+	FMOVQ   F2, 32(R20)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   48(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
+	FMOVQ   48(R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
+	FMOVQ   F2, 48(R20)
 	B       end1
 
 scaled1:
 	MOVD  weight_base+120(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
+	FMOVQ (R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
+	FMOVQ F1, (R20)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
+	FMOVQ 16(R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	FMOVQ F1, 16(R20)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
+	FMOVQ 32(R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
+	FMOVQ F1, 32(R20)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
+	FMOVQ 48(R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	FMOVQ F1, 48(R20)
 
 plain1:
 
 end1:
 	// the next rows are 1 further
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD $4, R13, R13
 	SUB $1, R11, R11
@@ -2354,16 +2329,17 @@ tile6:
 
 fromC6:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
-	MOVD R3, R4
-	ADD  R14, R4, R4
-	MOVD R4, R5
-	ADD  R14, R5, R5
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
+	MOVD R12, R4
+	ADD  R14, R12, R12
+	MOVD R12, R5
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R6
 	MOVD k+8(FP), R7
 	MOVD block+16(FP), R8
@@ -2899,12 +2875,6 @@ plain6:
 
 end6:
 	// the next rows are 6 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -2947,14 +2917,15 @@ tile5:
 
 fromC5:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
-	MOVD R3, R4
-	ADD  R14, R4, R4
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
+	MOVD R12, R4
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R5
 	MOVD k+8(FP), R6
 	MOVD block+16(FP), R7
@@ -3411,11 +3382,6 @@ plain5:
 
 end5:
 	// the next rows are 5 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -3452,12 +3418,13 @@ tile4:
 
 fromC4:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R4
 	MOVD k+8(FP), R5
 	MOVD block+16(FP), R6
@@ -3835,10 +3802,6 @@ plain4:
 
 end4:
 	// the next rows are 4 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -3869,10 +3832,11 @@ tile3:
 
 fromC3:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R3
 	MOVD k+8(FP), R4
 	MOVD block+16(FP), R5
@@ -4171,9 +4135,6 @@ plain3:
 
 end3:
 	// the next rows are 3 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
@@ -4198,8 +4159,9 @@ tile2:
 
 fromC2:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R2
 	MOVD k+8(FP), R3
 	MOVD block+16(FP), R4
@@ -4419,8 +4381,6 @@ plain2:
 
 end2:
 	// the next rows are 2 further
-	ADD R14, R12, R12
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD R15<<2, R20, R20
 	ADD $8, R13, R13
@@ -4431,14 +4391,14 @@ tile1:
 	MOVD  add+168(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R20)
+	FMOVQ F0, 16(R20)
+	FMOVQ F0, 32(R20)
+	FMOVQ F0, 48(R20)
 
 fromC1:
 	MOVD R12, R0
+	ADD  R14, R12, R12
 	MOVD b_base+96(FP), R1
 	MOVD k+8(FP), R2
 	MOVD block+16(FP), R3
@@ -4484,27 +4444,26 @@ loop1:
 	SUBS    $16, R5, R5
 	BNE     loop1
 	FMOVS   (R4), F4
-	MOVD    R20, R5
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   (R5), F5
+	FMOVQ   (R20), F5
 	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	FMOVQ   F0, (R5)
+	FMOVQ   F0, (R20)
 	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R20), F0
 	WORD    $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	FMOVQ   F1, 16(R5)
+	FMOVQ   F1, 16(R20)
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	FMOVQ   32(R5), F0
+	FMOVQ   32(R20), F0
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 32(R5)
+	FMOVQ   F2, 32(R20)
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
-	FMOVQ   48(R5), F0
+	FMOVQ   48(R20), F0
 	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   F3, 48(R5)
+	FMOVQ   F3, 48(R20)
 	ADD     R19<<2, R4, R4
 	CBNZ    R2, block1
 	MOVD    weight_len+128(FP), R0
@@ -4515,71 +4474,62 @@ loop1:
 	FMOVQ   (R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
+	FMOVQ   (R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
+	FMOVQ   F2, (R20)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   16(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
+	FMOVQ   16(R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
+	FMOVQ   F2, 16(R20)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   32(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
+	FMOVQ   32(R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
+	FMOVQ   F2, 32(R20)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   48(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
+	FMOVQ   48(R20), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
+	FMOVQ   F2, 48(R20)
 	B       end1
 
 scaled1:
 	MOVD  weight_base+120(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
+	FMOVQ (R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
+	FMOVQ F1, (R20)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
+	FMOVQ 16(R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	FMOVQ F1, 16(R20)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
+	FMOVQ 32(R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
+	FMOVQ F1, 32(R20)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
+	FMOVQ 48(R20), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	FMOVQ F1, 48(R20)
 
 plain1:
 
 end1:
 	// the next rows are 1 further
-	ADD R14, R12, R12
 	ADD R15<<2, R20, R20
 	ADD $4, R13, R13
 	SUB $1, R11, R11
@@ -4636,12 +4586,13 @@ tile4:
 
 fromC4:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R4
 	MOVD k+8(FP), R5
 	MOVD block+16(FP), R6
@@ -4967,10 +4918,6 @@ plain4:
 
 end4:
 	// the next rows are 4 further
-	ADD R12, R10, R10
-	ADD R12, R10, R10
-	ADD R12, R10, R10
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
@@ -4995,10 +4942,11 @@ tile3:
 
 fromC3:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R3
 	MOVD k+8(FP), R4
 	MOVD block+16(FP), R5
@@ -5255,9 +5203,6 @@ plain3:
 
 end3:
 	// the next rows are 3 further
-	ADD R12, R10, R10
-	ADD R12, R10, R10
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
@@ -5278,8 +5223,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R2
 	MOVD k+8(FP), R3
 	MOVD block+16(FP), R4
@@ -5467,8 +5413,6 @@ plain2:
 
 end2:
 	// the next rows are 2 further
-	ADD R12, R10, R10
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
 	ADD $8, R11, R11
@@ -5479,12 +5423,12 @@ tile1:
 	MOVD  add+168(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R1
 	MOVD k+8(FP), R2
 	MOVD block+16(FP), R3
@@ -5546,19 +5490,18 @@ loop1:
 	SUBS    $16, R5, R5
 	BNE     loop1
 	FMOVS   (R4), F4
-	MOVD    R15, R5
 	VADDP   V1.S4, V0.S4, V0.S4
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   (R5), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R5)
+	FMOVQ   F0, (R15)
 	VADDP   V3.S4, V2.S4, V2.S4
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 16(R5)
+	FMOVQ   F2, 16(R15)
 	ADD     R14<<2, R4, R4
 	CBNZ    R2, block1
 	MOVD    weight_len+128(FP), R0
@@ -5569,41 +5512,36 @@ loop1:
 	FMOVQ   (R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   (R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
+	FMOVQ   (R15), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
+	FMOVQ   F2, (R15)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   16(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   16(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
+	FMOVQ   16(R15), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
+	FMOVQ   F2, 16(R15)
 	B       end1
 
 scaled1:
 	MOVD  weight_base+120(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
+	FMOVQ (R15), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
+	FMOVQ F1, (R15)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 16(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
+	FMOVQ 16(R15), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	FMOVQ F1, 16(R15)
 
 plain1:
 
 end1:
 	// the next rows are 1 further
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD $4, R11, R11
 	SUB $1, R9, R9
@@ -5657,12 +5595,13 @@ tile4_8:
 
 fromC4_8:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R4
 	MOVD k+8(FP), R5
 	MOVD block+16(FP), R6
@@ -5989,10 +5928,6 @@ plain4_8:
 
 end4_8:
 	// the next rows are 4 further
-	ADD R12, R10, R10
-	ADD R12, R10, R10
-	ADD R12, R10, R10
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
@@ -6017,10 +5952,11 @@ tile3_8:
 
 fromC3_8:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R3
 	MOVD k+8(FP), R4
 	MOVD block+16(FP), R5
@@ -6278,9 +6214,6 @@ plain3_8:
 
 end3_8:
 	// the next rows are 3 further
-	ADD R12, R10, R10
-	ADD R12, R10, R10
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
@@ -6301,8 +6234,9 @@ tile2_8:
 
 fromC2_8:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R2
 	MOVD k+8(FP), R3
 	MOVD block+16(FP), R4
@@ -6491,8 +6425,6 @@ plain2_8:
 
 end2_8:
 	// the next rows are 2 further
-	ADD R12, R10, R10
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD R13<<2, R15, R15
 	ADD $8, R11, R11
@@ -6503,12 +6435,12 @@ tile1_8:
 	MOVD  add+168(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1_8:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+96(FP), R1
 	MOVD k+8(FP), R2
 	MOVD block+16(FP), R3
@@ -6571,19 +6503,18 @@ loop1_8:
 	SUBS    $16, R5, R5
 	BNE     loop1_8
 	FMOVS   (R4), F4
-	MOVD    R15, R5
 	VADDP   V1.S4, V0.S4, V0.S4
 	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
 	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   (R5), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R5)
+	FMOVQ   F0, (R15)
 	VADDP   V3.S4, V2.S4, V2.S4
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 16(R5)
+	FMOVQ   F2, 16(R15)
 	ADD     R14<<2, R4, R4
 	CBNZ    R2, block1_8
 	MOVD    weight_len+128(FP), R0
@@ -6594,41 +6525,36 @@ loop1_8:
 	FMOVQ   32(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   32(R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
+	FMOVQ   (R15), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
+	FMOVQ   F2, (R15)
 	MOVD    weight_base+120(FP), R0
 	FMOVQ   48(R0), F0
 	MOVD    bias_base+144(FP), R0
 	FMOVQ   48(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
+	FMOVQ   16(R15), F2
 	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
+	FMOVQ   F2, 16(R15)
 	B       end1_8
 
 scaled1_8:
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 32(R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
+	FMOVQ (R15), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
+	FMOVQ F1, (R15)
 	MOVD  weight_base+120(FP), R0
 	FMOVQ 48(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
+	FMOVQ 16(R15), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	FMOVQ F1, 16(R15)
 
 plain1_8:
 
 end1_8:
 	// the next rows are 1 further
-	ADD R12, R10, R10
 	ADD R13<<2, R15, R15
 	ADD $4, R11, R11
 	SUB $1, R9, R9

@@ -37,8 +37,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    304(SP), AX
 	MOVQ    ldc+240(FP), CX
+	MOVQ    304(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -76,8 +76,8 @@ fromC4:
 	VMOVUPS Y0, 224(BX)
 
 started4:
-	MOVQ 296(SP), AX
 	MOVQ lda+48(FP), CX
+	MOVQ 296(SP), AX
 	SHLQ $0x01, CX
 	LEAQ (CX)(CX*2), DX
 	LEAQ (AX)(DX*1), DX
@@ -508,8 +508,8 @@ loop4:
 	LEAQ         (R8)(R12*4), R8
 	TESTQ        DI, DI
 	JNZ          block4
-	MOVQ         304(SP), AX
 	MOVQ         ldc+240(FP), CX
+	MOVQ         304(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
@@ -623,8 +623,8 @@ end4:
 	JMP    tiles
 
 tile3:
-	MOVQ    304(SP), AX
 	MOVQ    ldc+240(FP), CX
+	MOVQ    304(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -654,8 +654,8 @@ fromC3:
 	VMOVUPS Y0, 160(DX)
 
 started3:
-	MOVQ 296(SP), AX
 	MOVQ lda+48(FP), CX
+	MOVQ 296(SP), AX
 	SHLQ $0x01, CX
 	MOVQ b_base+112(FP), BX
 	MOVQ k+8(FP), SI
@@ -991,8 +991,8 @@ loop3:
 	LEAQ         (DI)(R11*4), DI
 	TESTQ        SI, SI
 	JNZ          block3
-	MOVQ         304(SP), AX
 	MOVQ         ldc+240(FP), CX
+	MOVQ         304(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+168(FP), BX
 	TESTQ        BX, BX
@@ -1086,8 +1086,8 @@ end3:
 	JMP    tiles
 
 tile2:
-	MOVQ    304(SP), AX
 	MOVQ    ldc+240(FP), CX
+	MOVQ    304(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), DX
 	ANDQ    $-32, DX
@@ -1111,8 +1111,8 @@ fromC2:
 	VMOVUPS Y0, 96(DX)
 
 started2:
-	MOVQ 296(SP), AX
 	MOVQ lda+48(FP), CX
+	MOVQ 296(SP), AX
 	SHLQ $0x01, CX
 	MOVQ b_base+112(FP), BX
 	MOVQ k+8(FP), SI
@@ -1356,8 +1356,8 @@ loop2:
 	LEAQ         (DI)(R11*4), DI
 	TESTQ        SI, SI
 	JNZ          block2
-	MOVQ         304(SP), AX
 	MOVQ         ldc+240(FP), CX
+	MOVQ         304(SP), AX
 	SHLQ         $0x02, CX
 	MOVQ         weight_len+168(FP), BX
 	TESTQ        BX, BX
@@ -1433,8 +1433,8 @@ end2:
 	JMP    tiles
 
 tile1:
-	MOVQ    304(SP), AX
 	MOVQ    ldc+240(FP), CX
+	MOVQ    304(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    31(SP), CX
 	ANDQ    $-32, CX
@@ -1452,8 +1452,8 @@ fromC1:
 	VMOVUPS Y0, 32(CX)
 
 started1:
-	MOVQ 296(SP), AX
 	MOVQ lda+48(FP), DX
+	MOVQ 296(SP), AX
 	SHLQ $0x01, DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
@@ -1605,8 +1605,8 @@ loop1:
 	LEAQ         (SI)(R10*4), SI
 	TESTQ        BX, BX
 	JNZ          block1
-	MOVQ         304(SP), AX
 	MOVQ         ldc+240(FP), DX
+	MOVQ         304(SP), AX
 	SHLQ         $0x02, DX
 	MOVQ         weight_len+168(FP), DX
 	TESTQ        DX, DX
