@@ -532,6 +532,17 @@ for value, template in {
     "map-undefined": "{{ [{}] | map(attribute='a.b') | list }}",
     "sum-strings": "{{ ['a', 'b'] | sum(start='') }}",
     "is-filter": "{{ 'tojson' is filter }} {{ 'groupby' is filter }} {{ 'nonexistent' is filter }} {{ 'odd' is test }} {{ 'escaped' is test }} {{ 'nonexistent' is test }}",
+    "arguments": "{% macro m(a, b=2, c=3) %}{{ a }}{{ b }}{{ c }}{{ varargs }}{{ kwargs }};{% endmacro %}{{ m(*[1, 2]) }}{{ m(1, *[4]) }}{{ m(**{'a': 5, 'd': 6}) }}{{ m(1, c=7, *[8]) }}{{ m(*[1], **{'c': 9}) }}{{ m(b=1, **{'a': 2}) }}{{ m(*'xyzw') }}{{ '%s-%s' | format(*[1, 2]) }}{{ namespace(**{'a': 1}).a }}{{ dict(**{'k': 1}) }}{{ m(*[1],) }}",
+    "arguments-twice": "{% macro m(a) %}{% endmacro %}{{ m(1, **{'a': 1}) }}",
+    "arguments-named-twice": "{% macro m(a) %}{% endmacro %}{{ m(a=1, **{'a': 1}) }}",
+    "arguments-list-behind": "{{ range(*[1], 2) }}",
+    "arguments-dict-behind": "{{ dict(**{}, a=1) }}",
+    "arguments-dict-list": "{{ dict(**{}, *[]) }}",
+    "arguments-lists": "{{ range(*[1], *[2]) }}",
+    "arguments-no-mapping": "{{ dict(**[1]) }}",
+    "arguments-not-iterable": "{{ range(*1) }}",
+    "arguments-undefined": "{{ range(*missing) }}",
+    "hash-undefined": "{% set d = {missing: 1} %}{{ d[other] }}{{ missing in {'a': 1} }}{{ {'a': 1}.get(missing, 2) }}{{ [missing, other, 1] | unique | list | length }}{{ d }}",
     "views": "{{ range(2) == [0, 1] }} {{ {'a': 1}.keys() == ['a'] }} {{ range(2) == range(2) }}",
 }.items():
     TEMPLATES["value-" + value] = template

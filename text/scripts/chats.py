@@ -35,8 +35,6 @@ class Reference:
             return {"expected": self.tokenizer.apply_chat_template(
                 c["messages"], tokenize=False, tools=c.get("tools"), documents=c.get("documents"), chat_template=c.get("use"),
                 add_generation_prompt=not (c.get("closed") or c.get("continue")), continue_final_message=c.get("continue", False), **c.get("variables", {}))}
-        except RecursionError:
-            raise
         except Exception as e:
             return {"error": f"{type(e).__name__}: {e}"[:200]}
 

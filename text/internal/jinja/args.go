@@ -1,6 +1,72 @@
-// The arguments of a call, bound to the names of parameters.
+// The arguments of a call: as they stand in the template, and bound to the names of
+// parameters.
 
 package jinja
+
+// arguments are those of a call as they stand in the template.
+type arguments struct {
+	plain []expr
+	names []string
+	named []expr
+	// More of both kinds, after * and **.
+	list, dict expr
+}
+
+func (a *arguments) eval(e *env) (*args, error) {
+	plain, err := evalAll(e, a.plain)
+	if err != nil {
+		return nil, err
+	}
+	named, err := evalAll(e, a.named)
+	if err != nil {
+		return nil, err
+	}
+	out := &args{env: e, plain: plain, named: newDict()}
+	for i, n := range a.names {
+		if err := out.named.set(n, named[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, a.more(e, out)
+}
+
+// more adds the arguments after * and **.
+func (a *arguments) more(e *env, out *args) error {
+	if a.list != nil {
+		v, err := a.list.eval(e)
+		if err != nil {
+			return err
+		}
+		items, err := iterate(v)
+		if err != nil {
+			return err
+		}
+		out.plain = append(out.plain, items...)
+	}
+	if a.dict == nil {
+		return nil
+	}
+	v, err := a.dict.eval(e)
+	if err != nil {
+		return err
+	}
+	d, ok := v.(*dict)
+	if !ok {
+		return failf("argument after ** must be a mapping, not %s", typeName(v))
+	}
+	for i, k := range d.keys {
+		if _, ok := k.(string); !ok {
+			return failf("keywords must be strings, not %s", typeName(k))
+		}
+		if _, taken, _ := out.named.get(k); taken {
+			return failf("got multiple values for argument %q", k)
+		}
+		if err := out.named.set(k, d.values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 type args struct {
 	env   *env

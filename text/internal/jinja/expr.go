@@ -293,31 +293,6 @@ func attribute(v any, name string, subscripts bool) (any, error) {
 	return undefined{name}, nil
 }
 
-// arguments are those of a call as they stand in the template.
-type arguments struct {
-	plain []expr
-	names []string
-	named []expr
-}
-
-func (a *arguments) eval(e *env) (*args, error) {
-	plain, err := evalAll(e, a.plain)
-	if err != nil {
-		return nil, err
-	}
-	named, err := evalAll(e, a.named)
-	if err != nil {
-		return nil, err
-	}
-	out := &args{env: e, plain: plain, named: newDict()}
-	for i, n := range a.names {
-		if err := out.named.set(n, named[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 type callExpr struct {
 	fn expr
 	arguments

@@ -338,38 +338,3 @@ func (p *parser) subscript(x expr) (expr, error) {
 	}
 	return &itemExpr{x, bounds[0]}, nil
 }
-
-// arguments parses what stands in a call's parentheses.
-func (p *parser) arguments(a *arguments) error {
-	for first := true; !p.accept(")"); first = false {
-		if !first {
-			if err := p.expect(","); err != nil {
-				return err
-			}
-			if p.accept(")") {
-				break
-			}
-		}
-		if t := p.peek().text; p.peek().kind == tOp && (t == "*" || t == "**") {
-			return p.errorf("%s in a call is not supported", t)
-		}
-		key := ""
-		if t := p.peek(); t.kind == tName && p.tokens[p.pos+1].kind == tOp && p.tokens[p.pos+1].text == "=" {
-			key = t.text
-			p.pos += 2
-		}
-		x, err := p.expression()
-		if err != nil {
-			return err
-		}
-		switch {
-		case key != "":
-			a.names, a.named = append(a.names, key), append(a.named, x)
-		case len(a.names) > 0:
-			return p.errorf("argument without a name behind one with")
-		default:
-			a.plain = append(a.plain, x)
-		}
-	}
-	return nil
-}

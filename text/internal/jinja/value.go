@@ -48,6 +48,8 @@ func hashable(k any) (any, error) {
 	switch v := k.(type) {
 	case nil, string, int64:
 		return k, nil
+	case undefined:
+		return undefined{}, nil // all are equal
 	case bool:
 		if v {
 			return int64(1), nil
