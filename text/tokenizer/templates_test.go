@@ -53,3 +53,22 @@ func textFiles(files map[string]string) fstest.MapFS {
 	}
 	return fsys
 }
+
+// TestSpecialNames reads the tokens that templates get by name.
+func TestSpecialNames(t *testing.T) {
+	const config, older = "tokenizer_config.json", "special_tokens_map.json"
+	for i, x := range []struct {
+		files map[string]string
+		want  map[string]string
+	}{
+		{map[string]string{config: `{"bos_token": "<s>", "image_token": "<image>", "add_bos_token": true}`}, map[string]string{"bos_token": "<s>", "image_token": "<image>"}},
+		{map[string]string{config: `{"extra_special_tokens": {"boi": "<boi>", "image_token": "<i>"}}`}, map[string]string{"boi": "<boi>", "image_token": "<i>"}},
+		{map[string]string{config: `{"bos_token": "a"}`, older: `{"bos_token": "b", "audio_token": {"content": "<au>"}, "eos_token": null}`}, map[string]string{"bos_token": "b", "audio_token": "<au>"}},
+		{map[string]string{config: `{"bos_token": "a", "added_tokens_decoder": {}}`, older: `{"bos_token": "b", "audio_token": "<au>"}`}, map[string]string{"bos_token": "a"}},
+	} {
+		s, err := readSettings(textFiles(x.files))
+		if err != nil || !maps.Equal(s.Special, x.want) {
+			t.Errorf("folder %d: %q, %v, want %q", i, s.Special, err, x.want)
+		}
+	}
+}
