@@ -98,8 +98,60 @@ a|
 \Aa
 a{0}b
 x*
+\p{Han}+
+[\p{Han}&&[^中]]+|\p{^Han}
+[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
+\p{hiragana}|\p{ Latin }+|\p{Nd}|\p{Sc}
+\p{Decimal_Number}+|\p{Close_Punctuation}
+\p{Script=Han}
+\p{Klingon}
+[[:alpha:]]+
+[[:^punct:]a]+
+[[:punct:][:digit:]]+
+[[:foo:]]
+[[:alpha]
+\h+|\H
+[\h&&[^a]]+
+a\R|\R+
+\r?\R
+\X
+a\X
+\X\X
+.\X
+\A\s*\S
+\S\z
+\S\Z
+\b\w+
+\w\B
+(?>a|ab)c?b
+(?>a+)b|a
+(?>a+b|a)c|b
+(?:ab|a)++b|a
+(?:a|b)*+c|\S
+(?>\s+)\S
+(?i)abc|[k-t&&[^m]]
+x(?i)a|b
+(?i)a(?-i)b|S
+(?i:[a-c])+
+(?i:[^a-c])+
+(?i:[[:lower:]&&[^ßﬀ-ﬆ]])+
+(?i:é|Ж|k|ſ)
+(?i:ß)
+(?i:[ß])
+(?i:ŉ)
+(?m:.)+
+(?i-m:a.)+
+(?m)a.
+(?s)a
+(?x) a b
+(?=a+b).
+(?!a*c)\w
+(?=(?>a|b)+c)\w
+(?<!a)(?>b|bc)
+(?<n1>a)b
+(?<1>a)b
 """.strip("\n").split("\n") + ["[\r\n]+", "a#b", " {2,}", "[^\r\n]a"]
-ALPHABET = list("aaaabbbccc dszkKSLRE'’\n\r\t \u00a0\u3000.,!|()-]é1²3٣ß") + ["\r\n", "ab", "abc", "  ", "'s", "'LL", "ſ", "\u212a", "中", "の", "A", "\n\n", "x\u0301"]
+ALPHABET = list("aaaabbbccc dszkKSLRE'’\n\r\t \u00a0\u3000.,!|()-]é1²3٣ß") + ["\r\n", "ab", "abc", "  ", "'s", "'LL", "ſ", "\u212a", "é", "É", "Ж", "ж", "😀", "🇫🇷", "🇩", "\r", "中", "の", "A", "\n\n", "x\u0301"]
 
 
 def places(pattern, text):
@@ -112,7 +164,7 @@ def places(pattern, text):
 # What random patterns are made of.
 LETTERS = list("abcdskSKfiltx")
 CHARS = LETTERS + list(" '.,!-&^1é中ſß") + ["\\.", "\\-", "\\]", "\\[", "\\u0061", "\\x62", "\\x{e9}", "\\n", "\\r", "\\t"]
-SETS = ["\\s", "\\S", "\\d", "\\D", "\\w", "\\W"] + [f"\\{p}{{{n}}}" for p in "pP" for n in ("L", "N", "P", "S", "M", "Lu", "Ll", "Lt", "Lm", "Lo", "^L")]
+SETS = ["\\h", "\\H", "\\p{Han}", "\\P{Nd}", "\\p{Latin}", "\\s", "\\S", "\\d", "\\D", "\\w", "\\W"] + [f"\\{p}{{{n}}}" for p in "pP" for n in ("L", "N", "P", "S", "M", "Lu", "Ll", "Lt", "Lm", "Lo", "^L")]
 QUANTIFIERS = ["*", "+", "?", "*?", "+?", "??", "*+", "++", "?+", "{2}", "{1,3}", "{2,}", "{,2}", "{1,2}?", "{2}+", "{1,2}+"]
 
 
@@ -120,7 +172,7 @@ def random_class(rng, depth):
     def member():
         x = rng.random()
         if x < 0.2:
-            return rng.choice(SETS)
+            return rng.choice(SETS + ["[:alpha:]", "[:^space:]", "[:punct:]"])
         if x < 0.3 and depth < 2:
             return random_class(rng, depth + 1)
         if x < 0.5:
@@ -139,17 +191,17 @@ def random_pattern(rng, depth=0):
         x = rng.random()
         if x < 0.3:
             return rng.choice(["(?<=", "(?<!"]) + rng.choice([rng.choice(LETTERS), rng.choice(SETS), random_class(rng, 1)]) + ")"
-        return rng.choice("^$") if x < 0.5 or depth == 3 else rng.choice(["(?=", "(?!"]) + random_pattern(rng, depth + 1) + ")"
+        return rng.choice(["^", "$", "\\b", "\\B", "\\A", "\\z", "\\Z"]) if x < 0.5 or depth == 3 else rng.choice(["(?=", "(?!"]) + random_pattern(rng, depth + 1) + ")"
 
     def atom():
         x = rng.random()
         if depth < 3 and x < 0.2:
-            return rng.choice(["(?:", "(?:", "(", "(?i:"]) + random_pattern(rng, depth + 1) + ")"
+            return rng.choice(["(?:", "(?>", "(", "(?i:", "(?m:", "(?<a>"]) + random_pattern(rng, depth + 1) + ")"
         if x < 0.3:
             return rng.choice(SETS)
         if x < 0.5:
             return random_class(rng, 0)
-        return "." if x < 0.55 else rng.choice(CHARS)
+        return rng.choice([".", "\\X", "\\R"]) if x < 0.57 else rng.choice(CHARS)
 
     def sequence():
         parts = [place() if rng.random() < 0.12 else atom() + (rng.choice(QUANTIFIERS) if rng.random() < 0.35 else "") for _ in range(rng.randrange(1, 5))]

@@ -1,6 +1,51 @@
 package onig
 
-// Letters that match a ligature as well where case does not count: ss and ß.
+// Letters without case, and those that match a ligature as well then: ss and ß.
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// folded adds to a single letter its other cases, where (?i) asks for them. What stands for
+// more than one character stays as it is; classes are folded as a whole.
+func (p *parser) folded(s *set) (*set, error) {
+	if !p.fold || s.char < 0 {
+		return s, nil
+	}
+	same, several := ucd.Cases()
+	if several[s.char] {
+		return nil, fmt.Errorf("%c without case", s.char)
+	}
+	spans := []span{{s.char, s.char}}
+	for _, r := range same[s.char] {
+		spans = append(spans, span{r, r})
+	}
+	return within(spans), nil
+}
+
+// closed adds to a class the other cases of its letters. A class that is not negated may
+// hold none that is several letters.
+func closed(s *set, negated bool) (*set, error) {
+	same, several := ucd.Cases()
+	added := []*set{s}
+	for r, all := range same {
+		if s.has(r) {
+			for _, x := range all {
+				if !s.has(x) {
+					added = append(added, between(x, x))
+				}
+			}
+		}
+	}
+	for r := range several {
+		if !negated && s.has(r) {
+			return nil, fmt.Errorf("a class with %c without case", r)
+		}
+	}
+	return anyOf(added), nil
+}
 
 // letters is a set of those of the alphabet that ligatures have.
 type letters uint8
@@ -14,6 +59,9 @@ const (
 )
 
 func letter(r rune) letters {
+	if r == 'ſ' {
+		return letterS
+	}
 	return map[rune]letters{'f': letterF, 'i': letterI, 'l': letterL, 's': letterS, 't': letterT}[r|0x20]
 }
 

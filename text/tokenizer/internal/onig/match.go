@@ -2,7 +2,11 @@ package onig
 
 // Backtracking over a program, with a memory of what has failed.
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
 
 type machine struct {
 	program []instruction
@@ -14,6 +18,12 @@ type machine struct {
 	// which does not depend on where the search began. It is kept once a text
 	// takes more steps than usual: so no instruction runs twice at a position.
 	failed []uint64
+	// ends has, from then on, for each split and join inside of opLook and opAtomic and each
+	// position where the match ends that is found from there, plus 1; 0 if that is not known.
+	inner int
+	ends  []int32
+	// breaks are the places where grapheme clusters end, once they are asked for.
+	breaks []int32
 }
 
 // frame is an alternative that is left: go on at pc and position at. If pc is
@@ -31,9 +41,9 @@ const (
 // each search begins behind the match before.
 func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
 	m := re.machine.Get().(*machine)
-	m.text, m.steps, m.failed = text, 0, nil
+	m.text, m.steps = text, 0
 	places = m.appendAll(places)
-	m.text, m.failed = nil, nil
+	m.text, m.failed, m.ends, m.breaks = nil, nil, nil, nil
 	if cap(m.stack) > keepStack {
 		m.stack = nil
 	}
@@ -43,7 +53,7 @@ func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
 
 func (m *machine) appendAll(places []Place) []Place {
 	for at := int32(0); int(at) < len(m.text); {
-		if end := m.match(0, at); end >= 0 {
+		if end := m.match(0, at, false); end >= 0 {
 			places = append(places, Place{at, end})
 			at = end
 			continue
@@ -55,8 +65,8 @@ func (m *machine) appendAll(places []Place) []Place {
 }
 
 // match runs the program at pc and gives the end of what it matches at a position,
-// or -1.
-func (m *machine) match(pc, at int32) int32 {
+// or -1. What matches inside of another program is remembered.
+func (m *machine) match(pc, at int32, inner bool) int32 {
 	base := len(m.stack)
 	for {
 		m.steps++
@@ -64,22 +74,33 @@ func (m *machine) match(pc, at int32) int32 {
 		ok := true
 		switch i.op {
 		case opMatch:
-			m.stack = m.stack[:base]
-			return at
+			return m.found(base, at, inner)
 		case opJump:
 			pc = i.to
 			continue
 		case opSplit:
+			if end := m.end(i, at); end >= 0 {
+				return m.found(base, end, inner)
+			}
 			if ok = m.enter(i, pc, at); ok {
 				m.stack = append(m.stack, frame{i.or, at})
 				pc = i.to
 				continue
 			}
 		case opJoin:
+			if end := m.end(i, at); end >= 0 {
+				return m.found(base, end, inner)
+			}
 			ok = m.enter(i, pc, at)
 		case opLook:
-			if ok = m.match(i.or, at) >= 0 != i.negated; ok {
+			if ok = m.match(i.or, at, true) >= 0 != i.negated; ok {
 				pc = i.to
+				continue
+			}
+		case opAtomic:
+			end := m.match(i.or, at, true)
+			if ok = end >= 0; ok {
+				pc, at = i.to, end
 				continue
 			}
 		case opChar:
@@ -89,6 +110,12 @@ func (m *machine) match(pc, at int32) int32 {
 		case opBehind:
 			r, n := utf8.DecodeLastRune(m.text[:at])
 			ok = (n > 0 && i.set.has(r)) != i.negated
+		case opCluster:
+			if ok = int(at) < len(m.text); ok {
+				at = m.cluster(at)
+			}
+		case opWordEdge, opTextBegin, opTextEnd, opLastLine:
+			ok = m.anchored(i, at)
 		case opLineBegin: // not behind a line break that ends the text
 			ok = at == 0 || m.text[at-1] == '\n' && int(at) < len(m.text)
 		case opLineEnd:
@@ -100,6 +127,64 @@ func (m *machine) match(pc, at int32) int32 {
 			return -1
 		}
 	}
+}
+
+// found ends a match above base, and remembers its end for the splits and joins on its way.
+func (m *machine) found(base int, at int32, inner bool) int32 {
+	if inner && m.ends != nil {
+		for _, f := range m.stack[base:] {
+			if f.pc < 0 && m.program[^f.pc].inner > 0 {
+				m.ends[m.place(&m.program[^f.pc], f.at)] = at + 1
+			}
+		}
+	}
+	m.stack = m.stack[:base]
+	return at
+}
+
+// end gives where the match ends that is known to begin at the split or join i, or -1.
+func (m *machine) end(i *instruction, at int32) int32 {
+	if m.ends == nil || i.inner == 0 {
+		return -1
+	}
+	return m.ends[m.place(i, at)] - 1
+}
+
+func (m *machine) place(i *instruction, at int32) int {
+	return int(i.inner-1)*(len(m.text)+1) + int(at)
+}
+
+// anchored tells whether one of the anchors that look at the whole text holds.
+func (m *machine) anchored(i *instruction, at int32) bool {
+	rest := m.text[at:]
+	switch i.op {
+	case opTextBegin:
+		return at == 0
+	case opTextEnd:
+		return len(rest) == 0
+	case opLastLine:
+		return len(rest) == 0 || len(rest) == 1 && rest[0] == '\n'
+	}
+	before, n := utf8.DecodeLastRune(m.text[:at])
+	return (n > 0 && isWord(before) != (word.begins(rest) > 0) || n == 0 && word.begins(rest) > 0) != i.negated
+}
+
+var word = ofProps(ucd.Word)
+
+func isWord(r rune) bool { return word.has(r) }
+
+// cluster gives the end of the grapheme cluster that at lies in.
+func (m *machine) cluster(at int32) int32 {
+	if m.breaks == nil {
+		m.breaks = make([]int32, len(m.text))
+		for start := 0; start < len(m.text); {
+			end := start + ucd.Grapheme(m.text[start:])
+			for ; start < end; start++ {
+				m.breaks[start] = int32(end)
+			}
+		}
+	}
+	return m.breaks[at]
 }
 
 // enter tells whether the split or join i at pc may lead to a match.
@@ -117,6 +202,9 @@ func (m *machine) enter(i *instruction, pc, at int32) bool {
 
 func (m *machine) remember() {
 	m.failed = make([]uint64, (m.memory*(len(m.text)+1)+63)/64)
+	if m.inner > 0 {
+		m.ends = make([]int32, m.inner*(len(m.text)+1))
+	}
 }
 
 func (m *machine) bit(i *instruction, at int32) int {

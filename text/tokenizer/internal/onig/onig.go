@@ -4,7 +4,7 @@
 // know is an error of [Compile], never a match of another kind.
 //
 // Work and memory are linear in the text, whatever the pattern is: for each byte some
-// 2*maxProgram steps at most, and the memory of maxMemory alternatives.
+// 2*maxProgram steps at most, and the memory of maxMemory alternatives and maxInner matches.
 package onig
 
 import (
@@ -18,6 +18,8 @@ import (
 type Regexp struct {
 	program []instruction
 	memory  int       // instructions that are remembered
+	inner   int       // those whose matches are remembered too
+	depth   int       // of opLook and opAtomic, while compiling
 	machine sync.Pool // *machine
 }
 
@@ -27,12 +29,18 @@ type Place struct{ Start, End int32 }
 type operation int8
 
 const (
-	opChar  operation = iota // a character of set
-	opSplit                  // try to, and if that fails, or
-	opJoin                   // where ways of the same choice meet
-	opJump                   // to
-	opLook                   // the program at or finds something here, or nothing if negated; then to
+	opChar   operation = iota // a character of set
+	opSplit                   // try to, and if that fails, or
+	opJoin                    // where ways of the same choice meet
+	opJump                    // to
+	opLook                    // the program at or finds something here, or nothing if negated; then to
+	opAtomic                  // as much as the program at or matches here; then to
+	opCluster
 	opBehind
+	opWordEdge
+	opTextBegin
+	opTextEnd
+	opLastLine
 	opLineBegin
 	opLineEnd
 	opMatch
@@ -43,16 +51,19 @@ type instruction struct {
 	negated bool
 	to, or  int32
 	memory  int32 // number of the split or join, from 0
+	inner   int32 // its number among those inside of opLook and opAtomic without a bound, from 1
 	set     *set
 }
 
 const (
 	maxProgram = 2048
 	maxMemory  = 256
+	maxInner   = 64
 )
 
 // Compile parses a pattern. One that matches the empty text is refused, as are
-// lookahead without a bound, backreferences, conditions and inline options.
+// backreferences, conditions, looking behind for more than a character, and letters
+// without case that may be one with several others.
 func Compile(pattern string) (*Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("longer than %d bytes", maxPattern)
@@ -84,13 +95,17 @@ func Compile(pattern string) (*Regexp, error) {
 }
 
 func (re *Regexp) newMachine(text []byte) *machine {
-	return &machine{program: re.program, memory: re.memory, text: text}
+	return &machine{program: re.program, memory: re.memory, inner: re.inner, text: text}
 }
 
 func (re *Regexp) add(i instruction) int {
 	if i.op == opSplit || i.op == opJoin {
 		i.memory = int32(re.memory)
 		re.memory++
+		if re.depth > 0 {
+			re.inner++
+			i.inner = int32(re.inner)
+		}
 	}
 	re.program = append(re.program, i)
 	return len(re.program) - 1
@@ -99,7 +114,7 @@ func (re *Regexp) add(i instruction) int {
 func (re *Regexp) here() int32 { return int32(len(re.program)) }
 
 func (re *Regexp) emit(n *node) error {
-	if len(re.program) > maxProgram || re.memory > maxMemory {
+	if len(re.program) > maxProgram || re.memory > maxMemory || re.inner > maxInner {
 		return errors.New("too long with its repetitions")
 	}
 	switch n.kind {
@@ -115,8 +130,13 @@ func (re *Regexp) emit(n *node) error {
 		return re.emitChoice(n.subs)
 	case repetition:
 		return re.emitRepetition(n)
-	case ahead:
-		look := re.add(instruction{op: opLook, negated: n.negated, or: re.here() + 1})
+	case ahead, atomic:
+		op := map[kind]operation{ahead: opLook, atomic: opAtomic}[n.kind]
+		look := re.add(instruction{op: op, negated: n.negated, or: re.here() + 1})
+		if _, most := n.subs[0].lengths(); most < 0 {
+			re.depth++
+			defer func() { re.depth-- }()
+		}
 		if err := re.emit(n.subs[0]); err != nil {
 			return err
 		}
@@ -124,13 +144,14 @@ func (re *Regexp) emit(n *node) error {
 		re.program[look].to = re.here()
 	case behind:
 		re.add(instruction{op: opBehind, negated: n.negated, set: n.set})
-	case lineBegin:
-		re.add(instruction{op: opLineBegin})
-	case lineEnd:
-		re.add(instruction{op: opLineEnd})
+	default:
+		re.add(instruction{op: anchors[n.kind], negated: n.negated})
 	}
 	return nil
 }
+
+var anchors = map[kind]operation{lineBegin: opLineBegin, lineEnd: opLineEnd, cluster: opCluster, textBegin: opTextBegin,
+	textEnd: opTextEnd, lastLine: opLastLine, wordEdge: opWordEdge}
 
 func (re *Regexp) emitChoice(subs []*node) error {
 	var ends []int

@@ -28,6 +28,12 @@ const (
 	behind     // a character of set stands before, or none if negated
 	lineBegin
 	lineEnd
+	atomic    // the first way in which subs[0] matches, and no other
+	cluster   // an extended grapheme cluster, or what is left of one
+	textBegin // \A
+	textEnd   // \z
+	lastLine  // \Z: the end, or a line break that ends the text
+	wordEdge  // \b, or \B if negated
 )
 
 type node struct {
@@ -52,7 +58,9 @@ func (n *node) lengths() (least, most int) {
 	switch n.kind {
 	case oneChar:
 		return 1, 1
-	case sequence:
+	case cluster:
+		return 1, -1
+	case sequence, atomic:
 		for _, s := range n.subs {
 			l, m := part(s)
 			least, most = least+l, most+m
@@ -78,7 +86,8 @@ type parser struct {
 	in    string
 	at    int
 	depth int
-	fold  bool // inside of (?i:…)
+	fold  bool // case does not count: (?i)
+	line  bool // a dot takes line breaks: (?m)
 }
 
 func (p *parser) has(prefix string) bool { return strings.HasPrefix(p.in[p.at:], prefix) }
@@ -124,6 +133,9 @@ func (p *parser) atom() (*node, error) {
 	case '[':
 		s, err = p.class()
 	case '\\':
+		if n := p.anchor(); n != nil {
+			return n, nil
+		}
 		s, err = p.escape(false)
 		if err == nil {
 			return p.one(s)
@@ -133,7 +145,9 @@ func (p *parser) atom() (*node, error) {
 		return &node{kind: map[byte]kind{'^': lineBegin, '$': lineEnd}[b]}, nil
 	case '.':
 		p.at++
-		s = not(between('\n', '\n'))
+		if s = not(between('\n', '\n')); p.line {
+			s = newSet(func(rune) bool { return true })
+		}
 	case '*', '+', '?', '{', '}':
 		err = fmt.Errorf("%c where nothing can be repeated", b)
 	default:
@@ -142,6 +156,27 @@ func (p *parser) atom() (*node, error) {
 		return p.one(between(r, r))
 	}
 	return &node{kind: oneChar, set: s}, err
+}
+
+// anchor reads the escapes that stand for no character, or for several; nil for others.
+func (p *parser) anchor() *node {
+	if p.at+1 == len(p.in) {
+		return nil
+	}
+	n := map[byte]*node{'A': {kind: textBegin}, 'z': {kind: textEnd}, 'Z': {kind: lastLine}, 'b': {kind: wordEdge},
+		'B': {kind: wordEdge, negated: true}, 'X': {kind: cluster}, 'R': newline()}[p.in[p.at+1]]
+	if n != nil {
+		p.at += 2
+	}
+	return n
+}
+
+// newline is \R: \r\n as one, or one of the characters that end a line.
+func newline() *node {
+	char := func(s *set) *node { return &node{kind: oneChar, set: s} }
+	feed, others := char(between('\n', '\n')), char(within([]span{{'\n', '\f'}, {0x85, 0x85}, {0x2028, 0x2029}}))
+	both := &node{kind: sequence, subs: []*node{char(between('\r', '\r')), feed}}
+	return &node{kind: atomic, subs: []*node{{kind: choice, subs: []*node{both, char(between('\r', '\r')), others}}}}
 }
 
 // one is a character outside of classes.
@@ -155,31 +190,40 @@ func (p *parser) one(s *set) (*node, error) {
 	return n, err
 }
 
-func (p *parser) group() (*node, error) {
-	open := func(prefix string) bool {
-		ok := p.has(prefix)
-		if ok {
-			p.at += len(prefix)
-		}
-		return ok
+func (p *parser) open(prefix string) bool {
+	ok := p.has(prefix)
+	if ok {
+		p.at += len(prefix)
 	}
+	return ok
+}
+
+func (p *parser) group() (*node, error) {
 	n := &node{kind: ahead}
-	fold := p.fold
-	defer func() { p.fold = fold }()
+	fold, line := p.fold, p.line
+	defer func() { p.fold, p.line = fold, line }()
 	switch {
-	case open("(?:"):
+	case p.open("(?:"):
 		n.kind = sequence
-	case open("(?i:"):
-		n.kind, p.fold = sequence, true
-	case open("(?="):
-	case open("(?!"):
+	case p.open("(?>"):
+		n.kind = atomic
+	case p.open("(?="):
+	case p.open("(?!"):
 		n.negated = true
-	case open("(?<="):
+	case p.open("(?<="):
 		n.kind = behind
-	case open("(?<!"):
+	case p.open("(?<!"):
 		n.kind, n.negated = behind, true
-	case p.has("(?"):
-		return nil, fmt.Errorf("a group beginning with %.4s", p.in[p.at:])
+	case p.name():
+		n.kind = sequence
+	case p.open("(?"):
+		rest, err := p.options()
+		if err != nil {
+			return nil, err
+		}
+		if n.kind = sequence; rest { // up to the end of the group that this one stands in
+			return p.alternatives()
+		}
 	default:
 		p.at++
 		n.kind = sequence
@@ -188,7 +232,7 @@ func (p *parser) group() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !open(")") {
+	if !p.open(")") {
 		return nil, errors.New("a group that does not end")
 	}
 	for body.kind == sequence && len(body.subs) == 1 {
@@ -203,12 +247,55 @@ func (p *parser) group() (*node, error) {
 		}
 		n.set = body.set
 	default:
-		if _, most := body.lengths(); most < 0 {
-			return nil, errors.New("looking ahead without a bound")
-		}
 		n.subs = []*node{body}
 	}
 	return n, nil
+}
+
+// name reads the beginning of a group with a name.
+func (p *parser) name() bool {
+	end := strings.IndexByte(p.in[p.at:], '>')
+	if !p.has("(?<") || end < 4 {
+		return false
+	}
+	for i, b := range []byte(p.in[p.at+3 : p.at+end]) {
+		if b|0x20 < 'a' || b|0x20 > 'z' {
+			if b != '_' && (i == 0 || b < '0' || b > '9') {
+				return false
+			}
+		}
+	}
+	p.at += end + 1
+	return true
+}
+
+// options reads what follows (?, up to a colon, or to a parenthesis after which they hold
+// for the rest of the group.
+func (p *parser) options() (rest bool, err error) {
+	on := true
+	start := p.at
+	for ; p.at < len(p.in); p.at++ {
+		switch p.in[p.at] {
+		case 'i':
+			p.fold = on
+		case 'm':
+			p.line = on
+		case '-':
+			if !on {
+				return false, errors.New("options with two hyphens")
+			}
+			on = false
+		case ':', ')':
+			if p.at == start {
+				return false, errors.New("a group with no options")
+			}
+			p.at++
+			return p.in[p.at-1] == ')', nil
+		default:
+			return false, fmt.Errorf("a group beginning with (?%.2s", p.in[start:])
+		}
+	}
+	return false, errors.New("a group that does not end")
 }
 
 // quantified reads the quantifiers behind n.
@@ -246,7 +333,7 @@ func (p *parser) quantified(n *node) (*node, error) {
 		return p.quantified(rep)
 	case p.has("+"):
 		p.at++
-		return possessive(rep)
+		return possessive(rep), nil
 	}
 	if p.at < len(p.in) && strings.IndexByte("*+?{", p.in[p.at]) >= 0 {
 		return nil, errors.New("a quantifier behind a quantifier")
@@ -285,16 +372,16 @@ func (p *parser) interval(rep *node) error {
 	return err
 }
 
-// possessive gives a repetition of one character that does not give back: what
-// follows it is no such character.
-func possessive(rep *node) (*node, error) {
+// possessive gives a repetition that does not give back. What follows one of characters
+// is no such character, which takes less memory.
+func possessive(rep *node) *node {
 	char := rep.subs[0]
 	if char.kind != oneChar {
-		return nil, errors.New("a possessive quantifier behind a group")
+		return &node{kind: atomic, subs: []*node{rep}}
 	}
 	none := &node{kind: ahead, negated: true, subs: []*node{char}}
 	if rep.most == 1 {
-		return &node{kind: choice, subs: []*node{char, none}}, nil
+		return &node{kind: choice, subs: []*node{char, none}}
 	}
-	return &node{kind: sequence, subs: []*node{rep, none}}, nil
+	return &node{kind: sequence, subs: []*node{rep, none}}
 }

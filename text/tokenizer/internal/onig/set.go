@@ -45,6 +45,9 @@ func between(low, high rune) *set {
 
 // within is the set of the characters of all spans.
 func within(spans []span) *set {
+	if len(spans) == 0 {
+		return newSet(func(rune) bool { return false })
+	}
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.low, b.low) })
 	apart := spans[:1]
 	for _, s := range spans[1:] {
@@ -142,13 +145,15 @@ func (p *parser) escape(inClass bool) (*set, error) {
 			word := s
 			s = newSet(func(r rune) bool { return word.has(r) && !strings.ContainsRune("²³¹¼½¾", r) })
 		}
+	case 'h', 'H':
+		s = within([]span{{'0', '9'}, {'A', 'F'}, {'a', 'f'}})
 	case 'p', 'P':
-		return p.property(r == 'P')
+		return p.property(r == 'P', inClass)
 	case 'u', 'x':
 		return p.number(r)
 	default:
-		if i := strings.IndexRune("nrtfv", r); i >= 0 {
-			r = rune("\n\r\t\f\v"[i])
+		if i := strings.IndexRune("nrtfvae", r); i >= 0 {
+			r = rune("\n\r\t\f\v\a\x1b"[i])
 		} else if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf {
 			return nil, fmt.Errorf(`\%c`, r)
 		}
@@ -185,7 +190,7 @@ func (p *parser) number(kind rune) (*set, error) {
 }
 
 // property reads the braces of \p{…}.
-func (p *parser) property(negated bool) (*set, error) {
+func (p *parser) property(negated, inClass bool) (*set, error) {
 	end := strings.IndexByte(p.in[p.at:], '}')
 	if end < 1 || p.in[p.at] != '{' {
 		return nil, errors.New(`\p without a name`)
@@ -195,19 +200,57 @@ func (p *parser) property(negated bool) (*set, error) {
 	if strings.HasPrefix(name, "^") {
 		name, negated = name[1:], !negated
 	}
-	props, ok := propNames[name]
+	if inClass && strings.EqualFold(name, "word") { // see escape
+		return nil, errors.New(`\p{word} in a class`)
+	}
+	s, err := named(name)
+	if err == nil && negated {
+		s = not(s)
+	}
+	return s, err
+}
+
+// named is the set that Oniguruma knows by a name; POSIX brackets begin with a colon.
+func named(name string) (*set, error) {
+	if props, ok := propNames[name]; ok {
+		return ofProps(props), nil
+	}
+	runs, ok := ucd.Named(name)
 	if !ok {
 		return nil, fmt.Errorf(`\p{%s}`, name)
 	}
-	s := ofProps(props)
-	if negated {
-		s = not(s)
+	spans := make([]span, len(runs))
+	for i, r := range runs {
+		spans[i] = span{r.First, r.End - 1}
 	}
-	return s, nil
+	return within(spans), nil
 }
 
+// posix reads [:name:] or [:^name:].
+func (p *parser) posix() (*set, error) {
+	name, _, ok := strings.Cut(p.in[p.at+2:], ":]")
+	if !ok {
+		return nil, errors.New("[: without :]")
+	}
+	p.at += len("[::]") + len(name)
+	plain, negated := strings.CutPrefix(name, "^")
+	if !slices.Contains(posixNames, plain) {
+		return nil, fmt.Errorf("[:%s:]", name)
+	}
+	s, err := named(":" + plain)
+	if err == nil && negated {
+		s = not(s)
+	}
+	return s, err
+}
+
+var posixNames = strings.Fields("alnum alpha blank cntrl digit graph lower print punct space upper xdigit word ascii")
+
 // class reads a class in brackets, and those that it holds.
-func (p *parser) class() (*set, error) {
+func (p *parser) class() (*set, error) { return p.classIn(true) }
+
+// classIn reads a class, the outermost of which is folded as a whole.
+func (p *parser) classIn(outermost bool) (*set, error) {
 	p.at++
 	if p.depth++; p.depth > maxDepth {
 		return nil, errors.New("too many brackets in each other")
@@ -237,8 +280,11 @@ func (p *parser) class() (*set, error) {
 				return nil, err
 			}
 			p.at++
-			if p.fold && negated {
-				return nil, errors.New("a negated class without case")
+			if p.fold && outermost {
+				var err error
+				if left, err = closed(left, negated); err != nil {
+					return nil, err
+				}
 			}
 			if negated {
 				left = not(left)
@@ -264,13 +310,13 @@ func (p *parser) class() (*set, error) {
 
 // part reads a member of a class, or two that a range lies between.
 func (p *parser) part() (*set, error) {
-	class := p.has("[")
+	class := p.has("[") && !p.has("[:")
 	low, err := p.member()
 	if err != nil {
 		return nil, err
 	}
 	if class || !p.has("-") || p.has("-]") {
-		return p.folded(low)
+		return low, nil
 	}
 	if low.char < 0 || p.has("-&&") {
 		return nil, errors.New("a - that may be a range or not")
@@ -282,9 +328,6 @@ func (p *parser) part() (*set, error) {
 	}
 	if high.char < low.char {
 		return nil, errors.New("a range that is none")
-	}
-	if p.fold {
-		return nil, errors.New("a range without case")
 	}
 	return between(low.char, high.char), nil
 }
@@ -298,34 +341,11 @@ func (p *parser) member() (*set, error) {
 	case rest[0] == '\\':
 		return p.escape(true)
 	case strings.HasPrefix(rest, "[:"):
-		return nil, errors.New("a POSIX bracket")
+		return p.posix()
 	case rest[0] == '[':
-		return p.class()
+		return p.classIn(false)
 	}
 	r, n := utf8.DecodeRuneInString(rest)
 	p.at += n
 	return between(r, r), nil
-}
-
-// folded adds to a single letter its other cases, where (?i:…) asks for them. Classes
-// were folded member by member.
-func (p *parser) folded(s *set) (*set, error) {
-	switch r := s.char; {
-	case !p.fold:
-		return s, nil
-	case r < 0:
-		return nil, errors.New("a set without case")
-	case r >= utf8.RuneSelf:
-		return nil, fmt.Errorf("%c without case", r)
-	case r|0x20 >= 'a' && r|0x20 <= 'z':
-		lower, upper, third := r|0x20, r&^0x20, r
-		switch lower {
-		case 's':
-			third = 'ſ'
-		case 'k':
-			third = '\u212a' // the sign of Kelvin
-		}
-		return within([]span{{lower, lower}, {upper, upper}, {third, third}}), nil
-	}
-	return s, nil
 }

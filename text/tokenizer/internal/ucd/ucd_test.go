@@ -99,3 +99,29 @@ func TestProperties(t *testing.T) {
 		t.Errorf("lower case of İ: %q", got)
 	}
 }
+
+// TestNamed: names as Oniguruma reads them.
+func TestNamed(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		in, out rune
+	}{
+		{"Han", '中', 'の'}, {"hiragana", 'の', '中'}, {"Nd", '٣', '²'}, {" Decimal-Number_", '٣', '²'},
+		{"punct", '!', '+'}, {":punct", '+', 'a'}, {":alpha", 'é', '1'}, {"sc", '€', 'a'},
+	} {
+		runs, ok := Named(x.name)
+		has := func(r rune) bool {
+			return slices.ContainsFunc(runs, func(run Run) bool { return run.First <= r && r < run.End })
+		}
+		if !ok || !has(x.in) || has(x.out) {
+			t.Errorf("%s: %t, has %c: %t, has %c: %t", x.name, ok, x.in, has(x.in), x.out, has(x.out))
+		}
+	}
+	if _, ok := Named("Klingon"); ok {
+		t.Error("a name of nothing")
+	}
+	same, several := Cases()
+	if !slices.Equal(same['k'], []rune{'K', 'k', '\u212a'}) || same['1'] != nil || !several['ß'] || several['é'] {
+		t.Errorf("k: %c, ß: %t, é: %t", same['k'], several['ß'], several['é'])
+	}
+}
