@@ -209,6 +209,40 @@ func (t *tokens) UnmarshalJSON(text []byte) error {
 	return pyjson.Unmarshal(text, &(*t)[0])
 }
 
+// mostLabels is the most labels of a classifier.
+const mostLabels = 1 << 20
+
+// labels are names by their index: an object whose keys are the numbers from 0 on.
+type labels []string
+
+func (l *labels) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	byID := map[int]string{}
+	err := pyjson.Members(text, func(key string, value json.RawMessage) error {
+		id, err := strconv.Atoi(key)
+		if err != nil || id < 0 || id >= mostLabels {
+			return fmt.Errorf("key %.20q, want numbers from 0 to at most %d", key, mostLabels-1)
+		}
+		var name string
+		err = pyjson.Unmarshal(value, &name)
+		byID[id] = name
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	*l = make(labels, len(byID))
+	for id, name := range byID {
+		if id >= len(byID) {
+			return fmt.Errorf("key %q, want the numbers from 0 to %d", strconv.Itoa(id), len(byID)-1)
+		}
+		(*l)[id] = name
+	}
+	return nil
+}
+
 // tokenFields are the tokens with a meaning of their own.
 type tokenFields struct {
 	Pad   int    `json:"pad_token_id" min:"-1"`
@@ -221,11 +255,11 @@ type tokenFields struct {
 // before config.json in what concerns generation.
 func common(d, generation Document) (Config, error) {
 	raw := struct {
-		ModelType     string            `json:"model_type"`
-		Architectures []string          `json:"architectures"`
-		ID2Label      map[string]string `json:"id2label"`
-		LabelCount    int               `json:"num_labels" min:"0"`
-		Problem       string            `json:"problem_type"`
+		ModelType     string   `json:"model_type"`
+		Architectures []string `json:"architectures"`
+		Labels        labels   `json:"id2label"`
+		LabelCount    int      `json:"num_labels" min:"0"`
+		Problem       string   `json:"problem_type"`
 		tokenFields
 	}{tokenFields: tokenFields{Pad: -1, BOS: -1, Start: -1}}
 	if err := d.Decode(&raw); err != nil {
@@ -248,21 +282,12 @@ func common(d, generation Document) (Config, error) {
 		ModelType: raw.ModelType, Architectures: raw.Architectures, MultiLabel: raw.Problem == "multi_label_classification",
 		PadToken: raw.Pad, BOSToken: raw.BOS, DecoderStart: raw.Start, EOSTokens: raw.EOS,
 	}
-	if d.Has("num_labels") && len(raw.ID2Label) != raw.LabelCount { // the names are then those of transformers
-		const most = 1 << 20
-		if raw.LabelCount > most {
-			return c, d.Errorf("num_labels", "want at most %d", most)
+	c.Labels = raw.Labels
+	if d.Has("num_labels") && len(raw.Labels) != raw.LabelCount { // the names are then those of transformers
+		if raw.LabelCount > mostLabels {
+			return c, d.Errorf("num_labels", "want at most %d", mostLabels)
 		}
 		c.Labels = labelNames(raw.LabelCount)
-		return c, nil
-	}
-	c.Labels = make([]string, len(raw.ID2Label))
-	for id, label := range raw.ID2Label {
-		i, err := strconv.Atoi(id)
-		if err != nil || i < 0 || i >= len(c.Labels) {
-			return c, d.Errorf("id2label", "key %q, want the numbers from 0 to %d", id, len(c.Labels)-1)
-		}
-		c.Labels[i] = label
 	}
 	return c, nil
 }

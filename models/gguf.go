@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
@@ -41,7 +41,7 @@ func (o Options) openGGUF(path string) (*Model, error) {
 }
 
 func isGGUF(path string) bool {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return false
 	}

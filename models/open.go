@@ -13,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/pytorch"
@@ -60,7 +61,7 @@ func (o Options) Open(dir string) (*Model, error) {
 
 // asPointer is what to add about a file where a GGUF file should be.
 func asPointer(path string) string {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return ""
 	}
@@ -74,9 +75,7 @@ func asPointer(path string) string {
 // OpenFS is the function OpenFS with options.
 func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	doc, err := readJSON(fsys, "config.json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, check.Errorf(ErrFolder, "config.json: %w", err)
-	} else if err != nil {
+	if err != nil {
 		return nil, err
 	}
 	generation, err := readJSON(fsys, "generation_config.json")
@@ -165,13 +164,22 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	return m, nil
 }
 
-// readJSON reads the object in a file.
+// readJSON reads the object in a file, fs.ErrNotExist if there is none.
 func readJSON(fsys fs.FS, name string) (Document, error) {
-	text, err := fs.ReadFile(fsys, name)
+	text, err := readFile(fsys, name)
 	if err != nil {
 		return Document{Name: name}, err
 	}
 	return parse(name, text)
+}
+
+// readFile reads a file of the folder.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	text, err := regular.ReadFile(fsys, name)
+	if err != nil {
+		return nil, check.Errorf(ErrFolder, "%w", err)
+	}
+	return text, nil
 }
 
 // files is the tensors of one or several files.
@@ -275,7 +283,7 @@ func (w *files) indexed(doc Document, dir string) ([]string, error) {
 
 // add opens a file and notes its tensors.
 func (w *files) add(fsys fs.FS, name string) error {
-	f, err := fsys.Open(name)
+	f, err := regular.OpenFS(fsys, name)
 	if err != nil {
 		return check.Errorf(ErrFolder, "%w", err)
 	}

@@ -94,7 +94,7 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 
 // readModules is the list in modules.json, nil if there is no such file.
 func readModules(fsys fs.FS) ([]module, error) {
-	text, err := fs.ReadFile(fsys, "modules.json")
+	text, err := readFile(fsys, "modules.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

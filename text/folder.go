@@ -12,6 +12,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -156,11 +157,11 @@ func (f *folder) noSplit(pipeline string) error {
 
 // readJSON fills into from a file, if there is one.
 func (f *folder) readJSON(name string, into any) error {
-	data, err := fs.ReadFile(f.fsys, name)
+	data, err := regular.ReadFile(f.fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return err
+		return errorf("%w", err)
 	}
 	if err := pyjson.Unmarshal(data, into); err != nil {
 		return errorf("%s: %w", name, err)

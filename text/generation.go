@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -97,16 +98,16 @@ var (
 // readSettings reads what the folder says about generating.
 func (f *folder) readSettings() error {
 	s := &settings{file: "generation_config.json"}
-	data, err := fs.ReadFile(f.fsys, s.file)
+	data, err := regular.ReadFile(f.fsys, s.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.file = "config.json"
-		data, err = fs.ReadFile(f.fsys, s.file)
+		data, err = regular.ReadFile(f.fsys, s.file)
 	}
 	f.settings = s
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a GGUF file
 	} else if err != nil {
-		return err
+		return errorf("%w", err)
 	}
 	var fields map[string]json.RawMessage
 	if err := errors.Join(pyjson.Unmarshal(data, &fields), pyjson.Unmarshal(data, s)); err != nil {
@@ -119,6 +120,14 @@ func (f *folder) readSettings() error {
 		s.sampling = s.refuse(fields, refusedSampling)
 		if s.Beams > 1 {
 			s.sampling = s.errorf("num_beams", "%d with do_sample is not supported", s.Beams)
+		}
+		for _, x := range []struct {
+			name  string
+			value *float64
+		}{{"temperature", s.Temp}, {"typical_p", s.TypicalP}} { // of which 0 says something else in GenerateOptions
+			if x.value != nil && *x.value == 0 {
+				s.sampling = s.errorf(x.name, "0 with do_sample, want a number above 0")
+			}
 		}
 	}
 	return s.check(f)
@@ -241,6 +250,9 @@ func (s *settings) defaults() (GenerateOptions, error) {
 		// Without a value, transformers has 1 and 50.
 		o.Temperature, o.TopK, o.TopP = number(s.Temp, 1), number(s.TopK, 50), number(s.TopP, 1)
 		o.MinP, o.TypicalP = number(s.MinP, 0), number(s.TypicalP, 1)
+		if o.TopP == 0 { // there, one token is left; here, all would be
+			o.TopP = math.SmallestNonzeroFloat64
+		}
 		if s.sampling != nil {
 			return o, s.sampling
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/vision"
 	"github.com/avoformer/avoformer/transformer"
@@ -30,7 +31,7 @@ func openImages(fsys fs.FS, opts []Option) (images, error) {
 	if f.model.Image == nil {
 		return images{}, errorf("model_type %q with %s takes no images", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
-	config, err := fs.ReadFile(fsys, "preprocessor_config.json")
+	config, err := regular.ReadFile(fsys, "preprocessor_config.json")
 	if err != nil {
 		return images{}, errorf("%w", err)
 	}

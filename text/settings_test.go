@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -178,7 +179,11 @@ func TestSettingsRefused(t *testing.T) {
 		}
 	}
 	// What concerns sampling alone leaves the folder usable without.
-	for field, value := range map[string]string{"top_h": "0.4", "epsilon_cutoff": "0.1", "eta_cutoff": "0.1", "num_beams": "4", "top_p": "2", "min_p": "-1", "typical_p": "3", "temperature": "-1"} {
+	for _, x := range []struct{ field, value string }{
+		{"top_h", "0.4"}, {"epsilon_cutoff", "0.1"}, {"eta_cutoff", "0.1"}, {"num_beams", "4"}, {"top_p", "2"}, {"min_p", "-1"},
+		{"typical_p", "3"}, {"typical_p", "0"}, {"typical_p", "0.0"}, {"temperature", "-1"}, {"temperature", "0"}, {"temperature", "0.0"},
+	} {
+		field, value := x.field, x.value
 		config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage(value), "do_sample": json.RawMessage("true")})
 		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
 		if err != nil {
@@ -187,6 +192,46 @@ func TestSettingsRefused(t *testing.T) {
 		}
 		if _, err := g.Defaults(); !errors.Is(err, ErrFolder) {
 			t.Errorf("%s = %s: error %v of sampling, want an ErrFolder", field, value, err)
+		}
+	}
+}
+
+// TestSettingsTopP: of 0 as the probability of the tokens that are kept, transformers makes one token.
+func TestSettingsTopP(t *testing.T) {
+	generate := func(fields map[string]json.RawMessage, seed uint64) string {
+		t.Helper()
+		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": merged(t, "generate", fields)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := g.Defaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Seed, o.MaxTokens = seed, 8
+		var tokens []string
+		for token, err := range g.Tokens(context.Background(), "The", o) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens = append(tokens, fmt.Sprint(token))
+		}
+		return strings.Join(tokens, " ")
+	}
+	sampled := map[string]json.RawMessage{"do_sample": json.RawMessage("true"), "temperature": json.RawMessage("3.0")}
+	likeliest, others := generate(nil, 0), 0
+	for seed := range uint64(5) {
+		if generate(sampled, seed) != likeliest {
+			others++
+		}
+	}
+	if others == 0 {
+		t.Fatal("sampling never differs from the likeliest tokens")
+	}
+	sampled["top_p"] = json.RawMessage("0")
+	for seed := range uint64(5) {
+		if got := generate(sampled, seed); got != likeliest {
+			t.Errorf("top_p = 0, seed %d: %q, want %q", seed, got, likeliest)
 		}
 	}
 }

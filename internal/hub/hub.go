@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // Folder is the folder that holds a model's files: dir itself or, where dir is the
 // model's folder in the hub's cache, the snapshot that refs/main names.
 func Folder(dir string) string {
-	ref, err := os.ReadFile(filepath.Join(dir, "refs", "main"))
+	ref, err := regular.ReadFile(os.DirFS(dir), "refs/main")
 	if err != nil {
 		return dir
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // Config is what tokenizer_config.json and its companions say beside the tokenizer
@@ -51,7 +53,7 @@ var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_to
 
 // readJSON reads an object, nil if there is no such file.
 func readJSON(fsys fs.FS, name string) (*object, error) {
-	data, err := fs.ReadFile(fsys, name)
+	data, err := regular.ReadFile(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

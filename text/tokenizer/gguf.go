@@ -9,12 +9,13 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
-	file, err := fsys.Open(name)
+	file, err := regular.OpenFS(fsys, name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
@@ -25,7 +26,7 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	default:
 		return nil, unknownClass(class, "vocab.txt")
 	}
-	data, err := fs.ReadFile(fsys, "vocab.txt")
+	data, err := regular.ReadFile(fsys, "vocab.txt")
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func openMerges(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := fs.ReadFile(fsys, "merges.txt")
+	data, err := regular.ReadFile(fsys, "merges.txt")
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func openMerges(fsys fs.FS, s *settings) (*Tokenizer, error) {
 }
 
 func readVocabJSON(fsys fs.FS) (*vocabulary, error) {
-	data, err := fs.ReadFile(fsys, "vocab.json")
+	data, err := regular.ReadFile(fsys, "vocab.json")
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := fs.ReadFile(fsys, "source.spm")
+	data, err := regular.ReadFile(fsys, "source.spm")
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // Open reads the tokenizer of a folder: tokenizer.json, or what stood in its place
@@ -39,7 +40,7 @@ func OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := fs.ReadFile(fsys, "tokenizer.json")
+	data, err := regular.ReadFile(fsys, "tokenizer.json")
 	var t *Tokenizer
 	switch {
 	case err == nil:

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
+
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // spmFolder is a tokenizer in the making.
@@ -48,7 +50,7 @@ func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
 	if name != "tokenizer.model" && name != c.file {
 		return nil, fmt.Errorf("%w: tokenizer_class %q reads %s, not %s", ErrUnsupported, class, c.file, name)
 	}
-	data, err := fs.ReadFile(fsys, name)
+	data, err := regular.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 const (
@@ -76,7 +78,7 @@ func templateFiles(fsys fs.FS) (map[string]string, error) {
 	paths, _ := fs.Glob(fsys, path.Join(templateDir, "*.jinja"))
 	files := map[string]string{}
 	for _, p := range append([]string{templateFile}, paths...) {
-		data, err := fs.ReadFile(fsys, p)
+		data, err := regular.ReadFile(fsys, p)
 		if p == templateFile && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
+
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // Open opens the file at path and has parse read its header.
 func Open[F any](path string, parse func(r io.ReaderAt, size int64) (F, error)) (F, io.Closer, error) {
 	var none F
-	file, err := os.Open(path)
+	file, err := regular.Open(path)
 	if err != nil {
 		return none, nil, err
 	}

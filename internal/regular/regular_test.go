@@ -1,0 +1,89 @@
+package regular_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/avoformer/avoformer/internal/regular"
+)
+
+// longFile is a file of a length that it merely claims.
+type longFile struct{ fstest.MapFS }
+
+func (longFile) Stat(string) (fs.FileInfo, error) { return long{}, nil }
+
+type long struct{ fs.FileInfo }
+
+func (long) Mode() fs.FileMode { return 0 }
+func (long) Size() int64       { return 1 << 40 }
+
+func TestReadFile(t *testing.T) {
+	fsys := fstest.MapFS{
+		"file": {Data: []byte("text")}, "folder": {Mode: fs.ModeDir}, "pipe": {Mode: fs.ModeNamedPipe},
+		"device": {Mode: fs.ModeDevice | fs.ModeCharDevice}, "socket": {Mode: fs.ModeSocket},
+	}
+	for name, want := range map[string]error{
+		"file": nil, "folder": regular.ErrKind, "pipe": regular.ErrKind, "device": regular.ErrKind, "socket": regular.ErrKind, "none": fs.ErrNotExist,
+	} {
+		data, err := regular.ReadFile(fsys, name)
+		if !errors.Is(err, want) || err == nil && string(data) != "text" {
+			t.Errorf("%s: %q, error %v, want %v", name, data, err, want)
+		}
+		if err != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("error %q does not name %s", err, name)
+		}
+		f, err := regular.OpenFS(fsys, name)
+		if !errors.Is(err, want) {
+			t.Errorf("OpenFS of %s: error %v, want %v", name, err, want)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+	if _, err := regular.ReadFile(longFile{fsys}, "file"); !errors.Is(err, regular.ErrSize) {
+		t.Errorf("a file of a terabyte: error %v", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{path: nil, dir: regular.ErrKind, os.DevNull: regular.ErrKind, path + "s": fs.ErrNotExist} {
+		f, err := regular.Open(name)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", name, err, want)
+		}
+		f.Close()
+	}
+}
+
+// TestUsers demands that the packages that read folders of models open files with this one.
+func TestUsers(t *testing.T) {
+	for _, root := range []string{"models", "text", "transformer", "internal/hub"} {
+		tree, found := os.DirFS("../../"+root), 0
+		err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "internal/cmd/") {
+				return err
+			}
+			source, err := fs.ReadFile(tree, name)
+			found++
+			for _, call := range []string{"fs.ReadFile(", "os.ReadFile(", "os.Open(", "fsys.Open(", "os.OpenFile("} {
+				if strings.Contains(string(source), call) {
+					t.Errorf("%s/%s: %s...), want that of package regular", root, name, call)
+				}
+			}
+			return err
+		})
+		if err != nil || found == 0 {
+			t.Errorf("%s: %d files, error %v", root, found, err)
+		}
+	}
+}
