@@ -100,7 +100,7 @@ func (d Document) warn(format string, args ...any) {
 
 // settle is the account at the end: an error for a field that was not read and would change
 // what the model computes, and warnings about those that nobody knows.
-func (d Document) settle() (warnings []string, err error) {
+func (d Document) settle(m *Model) (warnings []string, err error) {
 	for _, part := range d.account.ledger.parts {
 		for _, name := range slices.Sorted(maps.Keys(part.fields)) {
 			if part.account.read[name] || neutral[name] != "" || generationFields[name] {
@@ -108,12 +108,27 @@ func (d Document) settle() (warnings []string, err error) {
 			}
 			if initial, known := part.account.class.field(name); !known {
 				part.warn("%s = %s: ignored, as by transformers %s, which has no such field here", name, part.value(name), transformersVersion)
-			} else if !part.silent(name, initial) {
+			} else if !part.silent(name, initial) && !part.idle(name, m) {
 				return nil, part.Errorf(name, "not supported by this model_type")
 			}
 		}
 	}
 	return d.account.ledger.warnings, nil
+}
+
+// idle reports whether a field has no effect on a model of these parts.
+func (d Document) idle(name string, m *Model) bool {
+	switch name {
+	case "is_causal": // makes causal attention bidirectional
+		encoder, ok := m.Encoder.(interface{ bothWays() bool })
+		return m.LM == nil && (m.Encoder == nil || ok && encoder.bothWays())
+	case "attention_chunk_size", "sliding_window": // decide how much caches keep
+		return m.LM == nil
+	case "layer_types":
+		var kinds []string
+		return m.LM == nil || d.Field(name, &kinds) == nil && !slices.ContainsFunc(kinds, func(kind string) bool { return kind != fullAttention })
+	}
+	return false
 }
 
 // field is the default of a field.

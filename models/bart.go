@@ -139,6 +139,9 @@ type bartEncoder struct {
 	start   int // token in front of the decoder's text
 }
 
+// bothWays is not that of the encoder alone.
+func (b *bartEncoder) bothWays() bool { return false }
+
 func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
 	memory := &Memory{X: ws.Alloc(len(dst)), Batch: in.Batch}      // [rows, D]

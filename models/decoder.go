@@ -168,6 +168,10 @@ func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
 		pool, err := c.poolBeforePadding()
 		return &Model{Encoder: causalEncoder{d}, Classifier: &head{pool: pool, out: labels()}}, err
 	case "ForTokenClassification":
+		const field = "token_classification_bias" // absent: true
+		if (c.JSON.Has(field) || c.JSON.isNull(field)) && c.JSON.empty(field) && c.Loader.Has("score.bias") {
+			return nil, c.JSON.Errorf(field, "but the checkpoint has score.bias")
+		}
 		return &Model{Encoder: causalEncoder{d}, TokenClassifier: &head{out: labels()}}, nil
 	}
 	return nil, c.unknownHead()

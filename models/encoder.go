@@ -142,6 +142,9 @@ type textEncoder struct {
 	mask   *transformer.Mask // nil: all tokens see all
 }
 
+// bothWays tells that no token is hidden from those in front of it.
+func (e *textEncoder) bothWays() bool { return e.mask == nil }
+
 func (e *textEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if err := e.embed(ws, dst, in, nil); err != nil { // [rows, D]
 		return err

@@ -28,7 +28,7 @@ type gemma2Config struct {
 
 type gemma3Config struct {
 	gemma2Config
-	LocalTheta float64 `json:"rope_local_base_freq"`
+	LocalTheta float64 `json:"rope_local_base_freq" min:"1"`
 	Pattern    int     `json:"sliding_window_pattern"` // the last layer of each group of this size sees all
 	BothWays   bool    `json:"use_bidirectional_attention"`
 }

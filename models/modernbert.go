@@ -27,8 +27,8 @@ type modernbertConfig struct {
 	FeedBias     bool     `json:"mlp_bias"`
 	Window       int      `json:"local_attention" min:"0"` // both sides together
 	GlobalEvery  int      `json:"global_attn_every_n_layers"`
-	GlobalTheta  float64  `json:"global_rope_theta"`
-	LocalTheta   float64  `json:"local_rope_theta"`
+	GlobalTheta  float64  `json:"global_rope_theta" min:"1"`
+	LocalTheta   float64  `json:"local_rope_theta" min:"1"`
 	LayerTypes   []string `json:"layer_types"`
 	Sliding      int      `json:"sliding_window" min:"0"` // half of Window, before which it goes
 
@@ -186,6 +186,9 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	h.out = c.classify(l.At("classifier."), config.Dim, true)
 	return m, nil
 }
+
+// bothWays is that of textEncoder.
+func (m *modernbert) bothWays() bool { return true }
 
 func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if err := m.embed(ws, dst, in, nil); err != nil { // [rows, D]

@@ -38,9 +38,11 @@ var neutral = reasons(map[string][]string{
 	"which token is which decides the tokenizer, and what reads it here asks for it": {
 		"cls_token_id", "sep_token_id", "mask_token_id", "unk_token_id", "pad_token_id", "bos_token_id", "eos_token_id", "tokenizer_class",
 	},
-	"what the training of a rotary scaling was": {"finetuned"},
-	"layer_types says it":                       {"_sliding_window_pattern"},
-	"says how timm makes images":                {"pretrained_cfg"},
+	"asked for where heads do not divide the width, which is an error here": {"embedding_size"},
+	"only one head of decoders asks for it, see Checkpoint.decoderModel":    {"token_classification_bias"},
+	"what the training of a rotary scaling was":                             {"finetuned"},
+	"layer_types says it":        {"_sliding_window_pattern"},
+	"says how timm makes images": {"pretrained_cfg"},
 	"of BERT in TensorFlow": {
 		"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
 	},

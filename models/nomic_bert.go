@@ -37,7 +37,7 @@ type nomicHubConfig struct {
 	MaxPositions int      `json:"n_positions"`
 	Types        int      `json:"type_vocab_size" min:"0"`
 	Eps          float32  `json:"layer_norm_epsilon"`
-	Theta        float64  `json:"rotary_emb_base"`
+	Theta        float64  `json:"rotary_emb_base" min:"1"`
 	Fraction     float64  `json:"rotary_emb_fraction"`
 	Interleaved  bool     `json:"rotary_emb_interleaved"`
 	ScaleBase    *float64 `json:"rotary_emb_scale_base" min:"0"`

@@ -151,7 +151,7 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Warnings, err = c.JSON.settle(); err != nil {
+	if m.Warnings, err = c.JSON.settle(m); err != nil {
 		return nil, err
 	}
 	if err := c.Loader.Finish(); err != nil {

@@ -16,7 +16,7 @@ import (
 // ropeFields are the fields of config.json; embedded in an architecture's configuration,
 // they make it one that has rotary positions. See [Document.rotary].
 type ropeFields struct {
-	RopeTheta      float64 `json:"rope_theta"` // the architecture's default beforehand
+	RopeTheta      float64 `json:"rope_theta" min:"1"` // the architecture's default beforehand
 	RopeScaling    any     `json:"rope_scaling"`
 	RopeParameters any     `json:"rope_parameters"`
 	RopePart       float64 `json:"partial_rotary_factor"`
@@ -34,7 +34,7 @@ func rope(theta float64) ropeFields { return ropeFields{RopeTheta: theta, RopePa
 type ropeScaling struct {
 	Type            string    `json:"rope_type"`
 	OldType         string    `json:"type"`
-	Theta           float64   `json:"rope_theta"`
+	Theta           float64   `json:"rope_theta" min:"1"` // below, frequencies grow beyond what float32 tells apart
 	Part            float64   `json:"partial_rotary_factor"`
 	Factor          float64   `json:"factor" min:"0"` // 0: absent
 	Original        int       `json:"original_max_position_embeddings" min:"0"`
@@ -87,10 +87,15 @@ func (d Document) rotaryOf(object Document, f ropeFields, headDim, maxPositions 
 	if s.Type == "" {
 		s.Type = cmp.Or(s.OldType, "default")
 	}
-	if f.RopeOriginal != 0 {
+	const original = "original_max_position_embeddings"
+	switch {
+	case f.RopeOriginal != 0 || d.Has(original):
 		s.Original = f.RopeOriginal
-	} else if s.Original == 0 {
+	case !object.Has(original):
 		s.Original = maxPositions
+	}
+	if s.Original == 0 && slices.Contains([]string{"yarn", "llama3", "longrope", "su"}, s.Type) {
+		return nil, d.Errorf(original, "want at least 1, in rope_parameters too")
 	}
 	if s.Part != 1 && !f.partial {
 		if s.Type != "default" {
