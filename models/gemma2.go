@@ -39,6 +39,16 @@ func gemma2Defaults() gemma2Config {
 	return gemma2Config{gemmaFields: f, windowFields: windowFields{Window: 4096}, QueryScale: 256}
 }
 
+// capped refuses caps of 0, which would leave nothing; null is none.
+func (f *gemma2Config) capped(d Document) error {
+	for _, name := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
+		if d.Has(name) && d.empty(name) {
+			return d.Errorf(name, "want a number above 0, or null")
+		}
+	}
+	return nil
+}
+
 func newGemma2(c *Checkpoint) (*Model, error) {
 	config := gemma2Defaults()
 	if !c.JSON.isNull("attn_logit_softcapping") {
@@ -49,6 +59,9 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 	}
 	config.kinds = true
 	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	if err := config.capped(c.JSON); err != nil {
 		return nil, err
 	}
 	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
@@ -69,6 +82,9 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	config := gemma3Config{gemma2Config: gemma2Defaults(), LocalTheta: 10000, Pattern: 6}
 	config.Vocab, config.RopeTheta, config.MaxPositions = 262208, 1e6, 131072
 	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	if err := config.capped(c.JSON); err != nil {
 		return nil, err
 	}
 	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })

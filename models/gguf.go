@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,7 +51,7 @@ func isGGUF(path string) bool {
 }
 
 func (o Options) readGGUF(file *gguf.File) (*Model, error) {
-	r := &ggufReader{file: file, fields: map[string]any{}}
+	r := &ggufReader{file: file, fields: map[string]any{}, read: map[string]bool{}}
 	doc, err := r.document()
 	if err != nil {
 		return nil, err
@@ -69,7 +68,11 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	c.Loader.Rename(llamaCppName(r.arch))
 	c.Loader.Ignore("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 	o.asStored = true
-	return c.load(build, o)
+	m, err := c.load(build, o)
+	if err == nil {
+		m.Warnings = append(m.Warnings, r.unread()...)
+	}
+	return m, err
 }
 
 // ggufArchitectures are llama.cpp's names, which but for gemma3 are those of config.json.
@@ -80,7 +83,32 @@ type ggufReader struct {
 	file   *gguf.File
 	arch   string
 	fields map[string]any
-	err    error // the first
+	read   map[string]bool // keys
+	err    error           // the first
+}
+
+// key is the architecture's key of a name, which is read.
+func (r *ggufReader) key(name string) string {
+	key := r.arch + "." + name
+	r.read[key] = true
+	return key
+}
+
+// ggufNeutral are the architectures' keys that change nothing.
+var ggufNeutral = []string{
+	"vocab_size", "rope.scaling.finetuned", "attention.layer_norm_epsilon", "tensor_data_layout", // of tensors; not of these architectures; of none since GGUF 2
+	"expert_used_count", "expert_shared_count", // there are no experts
+}
+
+// unread is a warning for each key of the architecture that was not read.
+func (r *ggufReader) unread() (warnings []string) {
+	for _, key := range r.file.Keys() {
+		name, own := strings.CutPrefix(key, r.arch+".")
+		if value, _ := r.file.Value(key); own && !r.read[key] && !slices.Contains(ggufNeutral, name) {
+			warnings = append(warnings, fmt.Sprintf("metadata: %s = %.60s: ignored", key, fmt.Sprint(value)))
+		}
+	}
+	return warnings
 }
 
 // document is config.json for the file.
@@ -140,7 +168,7 @@ func (r *ggufReader) note(err error) {
 // integer takes a field from the architecture's key. A list of equal numbers, one for
 // each layer, counts as one.
 func (r *ggufReader) integer(field, key string, wanted bool) {
-	key = r.arch + "." + key
+	key = r.key(key)
 	n, err := r.file.Int(key)
 	if list, listErr := r.file.Ints(key); listErr == nil && len(list) > 0 {
 		n, err = list[0], nil
@@ -158,7 +186,7 @@ func (r *ggufReader) integer(field, key string, wanted bool) {
 
 // number takes a field from the architecture's key.
 func (r *ggufReader) number(field, key string, wanted bool) {
-	x, err := r.file.Float(r.arch + "." + key)
+	x, err := r.file.Float(r.key(key))
 	switch {
 	case err == nil:
 		// The decimal number that the float32 was written for: 1e-6, not 9.99999997e-07.
@@ -171,15 +199,38 @@ func (r *ggufReader) number(field, key string, wanted bool) {
 
 // integerOf is the architecture's integer, 0 if there is none.
 func (r *ggufReader) integerOf(key string) int64 {
-	n, err := r.file.Int(r.arch + "." + key)
+	n, err := r.file.Int(r.key(key))
 	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
 		r.note(err)
 	}
 	return n
 }
 
+// numberOf is the architecture's number, or what holds without one.
+func (r *ggufReader) numberOf(key string, without float64) float64 {
+	x, err := r.file.Float(r.key(key))
+	if errors.Is(err, gguf.ErrAbsent) {
+		return without
+	}
+	r.note(err)
+	return x
+}
+
+// want notes an error if the architecture has another number than the only one supported.
+func (r *ggufReader) want(key string, only float64) {
+	if x := r.numberOf(key, only); x != only {
+		r.note(check.Errorf(ErrConfig, "%s.%s = %g: not supported", r.arch, key, x))
+	}
+}
+
 // special is what only some architectures have.
 func (r *ggufReader) special() {
+	causal, err := r.file.Bool(r.key("attention.causal"))
+	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
+		r.note(err)
+	} else if err == nil && !causal {
+		r.note(check.Errorf(ErrConfig, "%s.attention.causal = false: not supported", r.arch))
+	}
 	if n := r.integerOf("expert_count"); n > 0 {
 		r.note(check.Errorf(ErrConfig, "%s.expert_count = %d: not supported", r.arch, n))
 	}
@@ -193,8 +244,11 @@ func (r *ggufReader) special() {
 		r.integer("sliding_window", "attention.sliding_window", false)
 	case "gemma2", "gemma3":
 		r.integer("sliding_window", "attention.sliding_window", true)
-		r.number("attn_logit_softcapping", "attn_logit_softcapping", false)
-		r.number("final_logit_softcapping", "final_logit_softcapping", false)
+		for _, cap := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
+			if r.number(cap, cap, false); r.fields[cap] == 0.0 { // none
+				r.fields[cap] = nil
+			}
+		}
 		if r.arch == "gemma3" {
 			r.number("rope_local_base_freq", "rope.freq_base_swa", false)
 			r.integer("sliding_window_pattern", "attention.sliding_window_pattern", false)
@@ -208,61 +262,6 @@ func (r *ggufReader) special() {
 		}
 		r.fields["query_pre_attn_scalar"] = scale
 	}
-}
-
-// rope is rope_scaling, which for factors of the frequencies lies in tensors.
-func (r *ggufReader) rope() {
-	heads, width := r.integerOf("attention.head_count"), r.integerOf("attention.key_length")
-	if width == 0 && heads > 0 {
-		width = r.integerOf("embedding_length") / heads
-	}
-	if n := r.integerOf("rope.dimension_count"); n > 0 && width > 0 {
-		r.fields["partial_rotary_factor"] = float64(n) / float64(width)
-		if n != width && r.arch != "phi3" {
-			r.note(check.Errorf(ErrConfig, "%s.rope.dimension_count = %d: heads of %d are not supported", r.arch, n, width))
-		}
-	}
-	scaling := map[string]any{}
-	kind, _ := r.file.Text(r.arch + ".rope.scaling.type")
-	original := r.integerOf("rope.scaling.original_context_length")
-	factor, _ := r.file.Float(r.arch + ".rope.scaling.factor")
-	attention, err := r.file.Float(r.arch + ".rope.scaling.attn_factor")
-	if err != nil {
-		attention = 1
-	}
-	switch {
-	case r.has("rope_factors_long.weight"):
-		scaling = map[string]any{"rope_type": "longrope", "long_factor": r.floats("rope_factors_long.weight"), "short_factor": r.floats("rope_factors_short.weight"),
-			"attention_factor": attention}
-		r.fields["original_max_position_embeddings"] = original
-	case r.has("rope_freqs.weight"):
-		factors := r.floats("rope_freqs.weight")
-		scaling = map[string]any{"rope_type": "longrope", "long_factor": factors, "short_factor": factors, "attention_factor": 1, "original_max_position_embeddings": 1}
-	case kind == "linear":
-		scaling = map[string]any{"rope_type": kind, "factor": factor}
-	case kind == "yarn":
-		scaling = map[string]any{"rope_type": kind, "factor": factor, "original_max_position_embeddings": original}
-		if attention != 1 {
-			scaling["attention_factor"] = attention * (1 + 0.1*math.Log(factor))
-		}
-	case kind == "" || kind == "none" || kind == "longrope": // a length with all its factors 1
-		return
-	default:
-		r.note(check.Errorf(ErrConfig, "%s.rope.scaling.type = %q is unknown", r.arch, kind))
-	}
-	r.fields["rope_scaling"] = scaling
-}
-
-// floats is the elements of a small tensor.
-func (r *ggufReader) floats(name string) []float32 {
-	const most = 1 << 16
-	if info, _ := r.file.Info(name); info.Len() > most {
-		r.note(check.Errorf(ErrConfig, "%s has %d elements", name, info.Len()))
-		return nil
-	}
-	x, err := r.file.Float32(name)
-	r.note(err)
-	return x
 }
 
 // llamaCppName gives llama.cpp's names of the tensors that Hugging Face's have.

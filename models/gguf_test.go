@@ -56,6 +56,9 @@ func TestGGUF(t *testing.T) {
 				if kind == "f32" {
 					e.greedy(ws, m, nil)
 				}
+				if len(m.Warnings) > 0 {
+					t.Errorf("warnings %q", m.Warnings)
+				}
 				if c := m.Config; c.Vocab != 101 || c.BOSToken != 1 || !slices.Equal(c.EOSTokens, []int{100}) {
 					t.Errorf("configuration %+v", c)
 				}

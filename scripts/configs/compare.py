@@ -62,7 +62,20 @@ class Recipe:
 
     def write(self, model, cls, run, decode=None, eos=(), seed=0, config=None, rename=None, published=None, dtype=None, shard=None, inputs=None, **how):
         self.cls, self.run, self.seed, self.inputs, self.how = cls, run, seed, inputs, how
+        self.padded = [inputs[k].clone() for k in ("input_ids", "attention_mask") if k in inputs]
         RECIPES[self.name] = self if not published else None
+
+    def pad(self, config):
+        """Pads the texts with the token that the configuration names, as a tokenizer does: some
+        classifiers tell the end of a text by it. Where that is no token the padding is text."""
+        if "attention_mask" not in self.inputs:
+            return
+        config, (ids, mask) = config.get_text_config(), (self.inputs[k] for k in ("input_ids", "attention_mask"))
+        ids.copy_(self.padded[0]), mask.copy_(self.padded[1])
+        if config.pad_token_id in range(config.vocab_size):
+            ids[mask == 0] = int(config.pad_token_id)
+        elif config.pad_token_id is not None:
+            mask.fill_(1)
 
 
 RECIPES = {}
@@ -106,6 +119,7 @@ def theirs(recipe, path):
         raise ValueError(f"a {type(config).__name__}")
     model = recipe.cls._from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     folder.redraw(model, recipe.seed, **recipe.how)
+    recipe.pad(config)
     result = recipe.run(model, torch.float32)
     result.pop("sentence_embedding", None)  # for which there would have to be modules.json
     if not all(v.isfinite().all() for v in result.values()):

@@ -1,0 +1,92 @@
+package models_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// ggufPair is a key and its value as a GGUF file has them.
+func ggufPair(key string, value any) []byte {
+	text := func(s string) []byte { return append(binary.LittleEndian.AppendUint64(nil, uint64(len(s))), s...) }
+	b := text(key)
+	switch v := value.(type) {
+	case float32:
+		b = binary.LittleEndian.AppendUint32(b, 6)
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	case bool:
+		b = binary.LittleEndian.AppendUint32(b, 7)
+		return append(b, map[bool]byte{true: 1}[v])
+	}
+	return append(binary.LittleEndian.AppendUint32(b, 8), text(value.(string))...)
+}
+
+// TestGGUFMetadata changes the metadata of a file, whose frequencies of rotary positions in
+// layers without a window are divided by 8. What llama.cpp does with each form is in its function
+// that loads the hyperparameters.
+func TestGGUFMetadata(t *testing.T) {
+	const file = "testdata/gguf/gemma3/f32.gguf"
+	whole := tftest.Must(os.ReadFile(file))(t)
+	scaling := append(ggufPair("gemma3.rope.scaling.type", "linear"), ggufPair("gemma3.rope.scaling.factor", float32(8))...)
+	if bytes.Count(whole, scaling) != 1 {
+		t.Fatal("the file is not scaled as expected")
+	}
+	// open is the model of the file with another pair in place of the two, and one that fills.
+	open := func(pair []byte) (*models.Model, error) {
+		filler := "gemma3.filler"
+		fill := len(scaling) - len(pair) - len(ggufPair(filler, ""))
+		changed := bytes.Replace(whole, scaling, append(slices.Clone(pair), ggufPair(filler, strings.Repeat("-", fill))...), 1)
+		path := filepath.Join(t.TempDir(), "model.gguf")
+		tftest.NoError(t, os.WriteFile(path, changed, 0o600))
+		return models.Open(path)
+	}
+	e := openExpected(t, filepath.Dir(file))
+	in := e.tokens("input_ids", "attention_mask", "")
+	logits := func(m *models.Model) []float32 { return e.logits(new(models.Workspace), m, in, nil) }
+	scaled := logits(tftest.Must(models.Open(file))(t))
+	for _, c := range []struct {
+		key   string
+		value any
+		same  bool // as with the scaling
+		want  error
+	}{
+		{"gemma3.rope.scaling.factor", float32(8), true, nil}, // without a type, which is linear
+		{"gemma3.rope.scale_linear", float32(8), true, nil},   // the key's old name
+		{"gemma3.rope.scaling.factor", float32(4), false, nil},
+		{"gemma3.rope.scaling.factor", float32(0), false, nil}, // none
+		{"gemma3.rope.scaling.type", "none", false, nil},
+		{"gemma3.attention.causal", true, false, nil},
+		{"gemma3.final_logit_softcapping", float32(0), false, nil}, // none
+		{"gemma3.attention.causal", false, false, models.ErrConfig},
+		{"gemma3.rope.scaling.type", "spiral", false, models.ErrConfig},
+		{"gemma3.rope.scaling.factor", float32(-2), false, models.ErrConfig},
+		{"gemma3.rope.scaling.attn_factor", float32(2), false, models.ErrConfig},
+		{"gemma3.rope.scaling.factor", "8", false, gguf.ErrType},
+		{"gemma3.rope.scaling.type", true, false, gguf.ErrType},
+		{"gemma3.attention.causal", "no", false, gguf.ErrType},
+	} {
+		m, err := open(ggufPair(c.key, c.value))
+		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.key) {
+			t.Errorf("%s = %v: error %v, want %v that names it", c.key, c.value, err, c.want)
+		}
+		if err != nil {
+			continue
+		}
+		if same := slices.Equal(logits(m), scaled); same != c.same {
+			t.Errorf("%s = %v: logits as with the scaling: %v, want %v", c.key, c.value, same, c.same)
+		}
+		if len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "gemma3.filler = ---") {
+			t.Errorf("%s = %v: warnings %q, want one about the filler", c.key, c.value, m.Warnings)
+		}
+	}
+}
