@@ -105,6 +105,10 @@ func TestStartWithoutLM(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ folder, field, value, want string }{
 		{"llama", "clip_qkv", `0.1`, "clip_qkv = 0.1"},
+		{"llama", "logit_scale", `2.0`, "logit_scale = 2"},
+		{"llama", "no_rope_layers", `[0,1]`, "no_rope_layers = [0,1]"},
+		{"llama", "use_qk_norm", `true`, "use_qk_norm = true"},
+		{"llama", "rope_interleaved", `true`, "rope_interleaved = true"},
 		{"llama", "a_remark", `"of the author"`, "a_remark"},
 		{"llama", "num_experts", `8`, "num_experts"},
 		{"llama", "rope_scaling", `{"rope_type":"linear","factor":2,"twist":1}`, "twist"},

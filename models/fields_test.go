@@ -1,0 +1,161 @@
+package models
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Fields that decide the same are in conflict here: which one holds is what transformers does, as
+// `make compare-models` finds it.
+
+// fields are those of a config.json, changed; "-" takes a field away.
+type fields map[string]string
+
+// changed is what the model of a folder computes once fields of its config.json are changed.
+func changed(t *testing.T, folder string, change fields) []float32 {
+	t.Helper()
+	dir := filepath.Join("testdata/folders", folder)
+	var config map[string]json.RawMessage
+	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(dir, "config.json")))(t), &config))
+	for name, value := range change {
+		if config[name] = json.RawMessage(value); value == "-" {
+			delete(config, name)
+		}
+	}
+	m, err := OpenFS(fstest.MapFS{
+		"config.json":       {Data: tftest.Must(json.Marshal(config))(t)},
+		"model.safetensors": {Data: tftest.Must(os.ReadFile(filepath.Join(dir, "model.safetensors")))(t)},
+	})
+	if err != nil {
+		t.Fatalf("%s with %v: %v", folder, change, err)
+	}
+	return results(t, m)
+}
+
+// results is what the parts of a model compute for some input.
+func results(t *testing.T, m *Model) (all []float32) {
+	t.Helper()
+	ws := new(Workspace)
+	ids, batch := make([]int, 23), transformer.Ragged(14, 9)
+	for i := range ids {
+		ids[i] = 5 + 7*i%60
+	}
+	var memory *Memory
+	if e := m.Encoder; e != nil {
+		x := make([]float32, len(ids)*e.Dim())
+		tftest.NoError(t, e.Encode(ws, x, Tokens{IDs: ids, Batch: batch}))
+		all, memory = append(all, x...), &Memory{X: x, Batch: batch}
+	}
+	if a := m.Audio; a != nil {
+		frames := 0
+		for a.Rows(frames) < 6 {
+			frames++
+		}
+		features := make([]float32, 2*a.Features()*frames)
+		for i := range features {
+			features[i] = float32(i%11) / 11
+		}
+		rows := a.Rows(frames)
+		x := make([]float32, 2*rows*a.Dim())
+		tftest.NoError(t, a.EncodeAudio(ws, x, features, 2, frames))
+		all, memory = append(all, x...), &Memory{X: x, Batch: transformer.Uniform(2, rows)}
+	}
+	if m.LM != nil {
+		x := make([]float32, len(ids)*m.LM.Dim())
+		tftest.NoError(t, m.LM.Hidden(ws, x, ids, batch, memory, nil))
+		all = append(all, x...)
+	}
+	if m.Image != nil {
+		h, w := m.Image.Size()
+		pixels := make([]float32, m.Image.Channels()*h*w)
+		for i := range pixels {
+			pixels[i] = float32(i%13) / 13
+		}
+		x := make([]float32, tftest.Must(m.Image.Rows(h, w))(t)*m.Image.Dim())
+		tftest.NoError(t, m.Image.EncodeImages(ws, x, pixels, 1, h, w))
+		all = append(all, x...)
+	}
+	return all
+}
+
+// TestAliases gives fields by their other names: alone, and beside another value under their own
+// name, which they go before.
+func TestAliases(t *testing.T) {
+	found := map[string]bool{}
+	for _, folder := range []string{
+		"gpt2", "distilbert", "bart", "mbart", "marian", "m2m_100", "whisper", "t5", "mt5",
+	} {
+		var config map[string]json.RawMessage
+		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join("testdata/folders", folder, "config.json")))(t), &config))
+		want, kind := changed(t, folder, nil), strings.Trim(string(config["model_type"]), `"`)
+		found[kind] = true
+		for alias, name := range classes[kind].aliases {
+			value := string(config[name])
+			if value == "" {
+				continue
+			}
+			if got := changed(t, folder, fields{name: "-", alias: value}); !slices.Equal(got, want) {
+				t.Errorf("%s: %s in place of %s computes something else", folder, alias, name)
+			}
+			if got := changed(t, folder, fields{name: "1" + value, alias: value}); !slices.Equal(got, want) {
+				t.Errorf("%s: %s = 1%s goes before %s = %s", folder, name, value, alias, value)
+			}
+		}
+	}
+	for kind, c := range classes {
+		if len(c.aliases) > 0 && !found[kind] {
+			t.Errorf("no folder for the aliases of %s", kind)
+		}
+	}
+}
+
+// TestConflicts compares configurations in which two fields say different things.
+func TestConflicts(t *testing.T) {
+	const (
+		yarn   = `{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}`
+		linear = `{"rope_type": "linear", "factor": 2.0}`
+		theta  = `{"rope_type": "default", "rope_theta": 500.0}`
+	)
+	inside := func(original string) string {
+		return `{"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": ` + original + `}`
+	}
+	for _, c := range []struct {
+		name, folder string
+		change, as   fields
+	}{
+		{"rope_scaling hides rope_parameters", "llama", fields{"rope_scaling": yarn, "rope_parameters": linear}, fields{"rope_scaling": yarn}},
+		{"rope_scaling hides the theta of rope_parameters", "llama", fields{"rope_scaling": linear, "rope_parameters": theta}, fields{"rope_scaling": linear}},
+		{"an empty rope_scaling hides nothing", "llama", fields{"rope_scaling": `{}`, "rope_parameters": linear}, fields{"rope_scaling": linear}},
+		{"a theta in rope_parameters goes before rope_theta", "llama", fields{"rope_theta": "77.0", "rope_parameters": theta}, fields{"rope_theta": "500.0"}},
+		{"the original length outside goes before that inside", "llama-tied-rope3", fields{"original_max_position_embeddings": "24"}, fields{"rope_scaling": inside("24")}},
+		{"rope_parameters without kinds of layers", "gemma3_text", fields{"rope_scaling": "-", "rope_parameters": linear}, fields{"rope_scaling": "-"}},
+		{"a kind of layers without rope_theta", "gemma3_text-new",
+			fields{"rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_type": "default"}}`}, nil},
+		{"rope_theta for a kind of layers without", "gemma3_text-new",
+			fields{"rope_theta": "77.0", "rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}`},
+			fields{"rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 77.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}`}},
+		{"dense_act_fn goes before feed_forward_proj", "t5", fields{"feed_forward_proj": `"relu"`, "dense_act_fn": `"gelu"`}, fields{"feed_forward_proj": `"gelu"`, "dense_act_fn": "-"}},
+		{"is_gated_act goes before feed_forward_proj", "t5-gated", fields{"feed_forward_proj": `"relu"`}, nil},
+	} {
+		if !slices.Equal(changed(t, c.folder, c.change), changed(t, c.folder, c.as)) {
+			t.Errorf("%s: %s with %v and with %v compute different things", c.name, c.folder, c.change, c.as)
+		}
+	}
+	// What the configurations above have in common is an effect.
+	for folder, change := range map[string]fields{
+		"llama": {"rope_scaling": yarn}, "llama-tied-rope3": {"original_max_position_embeddings": "24"}, "gemma3_text": {"rope_scaling": "-"}, "t5": {"dense_act_fn": `"gelu"`},
+	} {
+		if slices.Equal(changed(t, folder, change), changed(t, folder, nil)) {
+			t.Errorf("%s: %v has no effect", folder, slices.Sorted(maps.Keys(change)))
+		}
+	}
+}
