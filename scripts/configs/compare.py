@@ -17,10 +17,7 @@ weights. A case ends as
 Exits with 1 if any differ, or if ours alone refuses more than a tenth of what transformers takes."""
 
 import argparse
-import ast
 import collections
-import dataclasses
-import inspect
 import json
 import math
 import os
