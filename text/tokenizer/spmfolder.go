@@ -9,9 +9,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
-
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
 // spmFolder is a tokenizer in the making.
