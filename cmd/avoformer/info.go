@@ -35,6 +35,7 @@ type folderInfo struct {
 	Tokenizer   string            `json:"tokenizer"`
 	Uses        []string          `json:"uses"`
 	Unsupported map[string]string `json:"unsupported,omitempty"`
+	Warnings    []string          `json:"warnings,omitempty"`
 }
 
 func info(a *app, args []string) error {
@@ -130,6 +131,7 @@ func (i *folderInfo) model() error {
 		return err
 	}
 	c := m.Config
+	i.Warnings = m.Warnings
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
 	has := func(part bool, use string) {
 		if part {
@@ -212,6 +214,9 @@ func (i *folderInfo) print(a *app) error {
 	}
 	for _, what := range slices.Sorted(maps.Keys(i.Unsupported)) {
 		line("not", "%s: %s", what, i.Unsupported[what])
+	}
+	for _, w := range i.Warnings {
+		line("warning", "%s", oneLine(errors.New(w)))
 	}
 	return nil
 }

@@ -28,6 +28,9 @@ func TestWarnings(t *testing.T) {
 	if strings.Count(stderr, "warning: config.json: clip_qkv = 0.5") != 1 {
 		t.Errorf("stderr %q, want one warning about clip_qkv", stderr)
 	}
+	if _, out, _ = call(t, "", "info", dir); strings.Count(out, "warning      config.json: clip_qkv = 0.5") != 1 {
+		t.Errorf("info prints %q, want one warning about clip_qkv", out)
+	}
 	if _, _, stderr = call(t, "hello\n", "classify", testdata+"classify"); stderr != "" {
 		t.Errorf("stderr %q without such a field", stderr)
 	}

@@ -119,8 +119,8 @@ def theirs(recipe, path):
     recipe.pad(config)
     result = recipe.run(model, torch.float32)
     result.pop("sentence_embedding", None)  # for which there would have to be modules.json
-    if not all(v.isfinite().all() for v in result.values()):
-        raise ValueError("not finite")
+    if not result or not all(v.isfinite().all() for v in result.values()):
+        raise ValueError("no numbers")  # a tuple without names, where return_dict is false, or NaN
     model.save_pretrained(path)
     if os.path.exists(os.path.join(path, "generation_config.json")):
         os.remove(os.path.join(path, "generation_config.json"))
