@@ -56,7 +56,7 @@ func newT5(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	if !c.JSON.Has("scale_decoder_outputs") {
+	if !c.JSON.Has("scale_decoder_outputs") && !c.JSON.isNull("scale_decoder_outputs") { // null is false
 		config.ScaleOutputs = config.Tied && c.Config.ModelType == "t5"
 	}
 	if config.DecoderLayers == 0 {
