@@ -12,7 +12,7 @@ import (
 func (u *unit) fetchAhead(from, to, j int, values bool) {
 	c, w := u.c, u.w
 	w.ahead.n = 0
-	if c.splits > 1 || simd.KernelAttnPanels.On(c.isa).ISA == simd.Generic {
+	if c.splits > 1 || !simd.KernelAttnPanels.InAssembly(c.isa) {
 		return
 	}
 	if to < u.rows {

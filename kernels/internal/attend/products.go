@@ -43,7 +43,7 @@ func (u *unit) packKeys(j, n int) (packed int) {
 	}
 	w.keys = mem.Grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
 	u.scaled = 0
-	if simd.KernelAttnKeys.On(c.isa).ISA != simd.Generic && p.HeadDim%16 == 0 {
+	if simd.KernelAttnKeys.InAssembly(c.isa) && p.HeadDim%16 == 0 {
 		u.scaled = n / c.nr * c.nr
 		simd.AttnKeys(c.isa, w.keys[:u.scaled*p.HeadDim], u.k.from(j), u.scaled, p.HeadDim, u.k.ld, p.Scale, c.nr)
 	}
@@ -82,7 +82,7 @@ func (u *unit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, s []float32, lds int) {
 	const most = 1 << 22 // multiply-adds of a call
 	c, ahead, at := u.c, &u.w.ahead, 0
-	if simd.KernelAttnPanels.On(c.isa).ISA != simd.Generic && k > 0 {
+	if simd.KernelAttnPanels.InAssembly(c.isa) && k > 0 {
 		for whole := n / c.nr * c.nr; at < whole; {
 			some := min(max(1, most/(m*k*c.nr)), max(1, (whole-at)/c.nr/max(1, ahead.n))) * c.nr
 			some = min(some, whole-at)

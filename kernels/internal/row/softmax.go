@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // Softmax and its logarithm.
@@ -26,11 +27,11 @@ func Softmax(t int, dst, x []float32, rows, cols int) {
 	}
 }
 
-// SoftmaxPiece is the longest row that Softmax takes in one piece in a call with a number of rows. With AVX-512 it is
-// longer if there are several, whose passes overlap for as long as one call of the assembly takes two. Four times as
+// SoftmaxPiece is the longest row that Softmax takes in one piece in a call with a number of rows. With wide vectors it
+// is longer if there are several, whose passes overlap for as long as one call of the assembly takes two. Four times as
 // many sums share a row there as on the narrowest tier, so that the bound of the error is the same.
 func SoftmaxPiece(isa simd.ISA, rows int) int {
-	if rows > 1 && isa == simd.AVX512 {
+	if rows > 1 && tune.WideVectors(isa) {
 		return 2 * SumElements
 	}
 	return SumElements

@@ -55,6 +55,9 @@ func (k Kernel) On(isa ISA) *Implementation {
 	return &implementations[k][chosen[k][isa&isaMask]]
 }
 
+// InAssembly reports whether a kernel has an implementation other than that in pure Go on a tier.
+func (k Kernel) InAssembly(isa ISA) bool { return k.On(isa).ISA != Generic }
+
 // GemmTile is the register tile of GemmPanel on a tier: mr rows by nr columns.
 func GemmTile(isa ISA) (mr, nr int) {
 	im := KernelGemmPanel.On(isa)

@@ -14,10 +14,12 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Record is the figures of one family of CPUs.
+// Record is the figures of one family of CPUs. The tag of a figure has its unit, where it was measured or argued, as a
+// page of doc/measurements and words that stand there, and the families on which it was; elsewhere it is derived.
 type Record struct {
-	name    string
-	Ways    int // of the first-level data cache, of 64 sets of 64 bytes each
+	name string
+	// Ways are of the first-level data cache, of 64 sets of 64 bytes each.
+	Ways    int `unit:"lines" at:"products: rows of A 2 KiB apart read in place instead of copied" on:"zen4"`
 	Gemm    Gemm
 	Rows    Rows
 	Threads Threads
@@ -28,44 +30,53 @@ type Gemm struct {
 	// An mc x kc block of A stays in the second-level cache, or at worst in the third
 	// level, while the panels of B pass by. One call of the micro-kernel makes at most
 	// 2*mc*kc*NR operations, which bounds the time that it holds a P.
-	MC int
+	MC int `unit:"rows of A" at:"products: mc of 280, nc of 512, packRows of 16 or 64" on:"zen4, sapphire rapids"`
 	// nc columns of B are packed at a time, if A has several blocks of rows.
-	NC int
+	NC int `unit:"columns of B" at:"products: mc of 280, nc of 512, packRows of 16 or 64" on:"zen4, sapphire rapids"`
 	// PackRows rows of B are packed panel by panel before the next rows.
-	PackRows int
+	PackRows int `unit:"rows of B" at:"products: mc of 280, nc of 512, packRows of 16 or 64" on:"zen4, sapphire rapids"`
 	// Up to InPlaceTiles tiles of rows of A, B is read in place instead of packed.
 	// So it is for more rows where a panel of InPlacePanel elements stays in the
 	// first-level cache and the matrix around it spans InPlaceSpan elements, some 32
 	// pages, which leaves translations for those of C.
-	InPlaceTiles, InPlacePanel, InPlaceSpan int
+	InPlaceTiles int `unit:"tiles of rows" at:"products: B in place with prefetch, not packed" on:"zen4"`
+	InPlacePanel int `unit:"elements" at:"products: in place for many rows only where B spans at most 128 KiB" on:"zen4"`
+	InPlaceSpan  int `unit:"elements" at:"products: in place for many rows only where B spans at most 128 KiB" on:"zen4"`
 	// Up to NearElements, B in place is taken to be in a core's own caches. Then it is read in place up to
 	// NearTiles tiles too, where a panel has two lines of each row, which do not all share a set.
-	NearElements, NearTiles int
+	NearElements int `unit:"elements of B" at:"products: no plan up to 2^20 multiply-adds" on:"zen4"`
+	NearTiles    int `unit:"tiles of rows" at:"products: in place for more than three tiles of rows" on:"zen4, sapphire rapids"`
 	// Up to LinesTiles tiles too, where rows of B are whole cache lines and at most LinesWays of a
 	// panel share one of LinesSets sets of the second-level cache.
-	LinesTiles, LinesSets, LinesWays int
+	LinesTiles int `unit:"tiles of rows" at:"products: B in place for up to 40 tiles of rows of whole lines" on:"sapphire rapids"`
+	LinesSets  int `unit:"sets" at:"products: B in place for up to 40 tiles of rows of whole lines" on:"zen4, sapphire rapids"`
+	LinesWays  int `unit:"lines of a set" at:"products: B in place for up to 40 tiles of rows of whole lines" on:"zen4, sapphire rapids"`
 	// From spread elements on, a B in place is fetched by many tiles instead of the last.
-	Spread int
+	Spread int `unit:"elements of B" at:"products: next panel of a B in place of 2 MiB and more fetched by all tiles" on:"sapphire rapids"`
 	// Up to WideNum/WideDen of a tile's rows, B in place is read by wide tiles: 8 rows of
 	// AVX-512's 14 are two wide tiles of four, and 3 of AVX2's 6 are one.
-	WideNum, WideDen int
+	WideNum int `unit:"numerator" at:"products: tiles of seven rows and four vectors" on:"zen4"`
+	WideDen int `unit:"denominator" at:"products: tiles of seven rows and four vectors" on:"zen4"`
 	// Up to StreamNum/StreamDen of a tile's rows, 5 of AVX-512's and 2 of AVX2's, a
 	// packed B is read as fast as memory delivers one stream, and not fetched ahead.
-	StreamNum, StreamDen int
+	StreamNum int `unit:"numerator" at:"products: StreamNum" on:"zen4"`
+	StreamDen int `unit:"denominator" at:"products: StreamNum" on:"zen4"`
 	// Up to HalvesTiles tiles of rows of A, a packed B of 16 bits is widened on the way into
 	// the multiply-adds, and from there on before.
-	HalvesTiles int
+	HalvesTiles int `unit:"tiles of rows" at:"products: HalvesTiles" on:"zen4"`
 	// Int8Rows rows of A become integers at a time, and Int8Panel bytes of a panel of int8
 	// stay in the first-level cache while they are multiplied with them.
-	Int8Rows, Int8Panel int
+	Int8Rows  int `unit:"rows of A" at:"products: Int8Rows" on:"zen4"`
+	Int8Panel int `unit:"bytes" at:"products: Int8Rows" on:"zen4"`
 	// From WinogradRows rows on, a panel of int8 is made words for Winograd's inner product,
 	// WinogradPanel bytes at a time.
-	WinogradRows, WinogradPanel int
+	WinogradRows  int `unit:"rows of A" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
+	WinogradPanel int `unit:"bytes" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
 	// A packed B that one row is multiplied with, and one in blocks always, is fetched ahead bytes
 	// before its use; 0 where the machine does so by itself.
-	Ahead int
+	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second level" on:"sapphire rapids"`
 	// CopyColumns columns are worth a copy of A's rows.
-	CopyColumns int
+	CopyColumns int `unit:"columns of B" at:"products: and where lda is nearly one" on:"zen4"`
 }
 
 // Rows is for functions that work row by row or element by element, in elements.
@@ -73,23 +84,28 @@ type Rows struct {
 	// From StreamElements on, the result of a call is written past the caches. Much of
 	// it would be gone from a shared cache before its next use, and a line must be read
 	// before a part of it is written to the cache.
-	StreamElements int
+	StreamElements int `unit:"elements" at:"rows: exponentials in a row of their own, results past the caches" on:"zen4"`
 	// A part of a parallel call has about PartElements: some microseconds' work, several
 	// times what it costs to hand it out. A call with fewer than two parts is serial.
-	PartElements int
+	PartElements int `unit:"elements" at:"rows: some 2^14 elements" on:"zen4"`
 	// A part of a softmax has CutPart elements of a long row, since it takes longer than
 	// most functions. Where there are fewer rows than threads, rows from CutElements on
 	// are cut. Such a row is handed out once for each pass: with 24576 elements two
 	// threads gain an eighth only.
-	CutPart, CutElements int
+	CutPart     int `unit:"elements" at:"rows: from 28672 elements on" on:"zen4"`
+	CutElements int `unit:"elements" at:"rows: from 28672 elements on" on:"zen4"`
 }
 
 // Threads is for cutting products, in multiply-adds at full speed.
 type Threads struct {
-	WakeWork  int // the least that is worth waking a second thread
-	ReadyWork int // the least that is worth a second thread that is awake
-	PartWork  int // the least for a part
-	Bands     int // a product is cut into at most this many bands for each thread
+	// WakeWork is the least that is worth waking a second thread,
+	WakeWork int `unit:"multiply-adds" at:"products: 2^20 multiply-adds on (some 20 µs)" on:"zen4"`
+	// ReadyWork the least that is worth a second thread that is awake,
+	ReadyWork int `unit:"multiply-adds" at:"products: from 2^18 where one is awake" on:"zen4"`
+	// PartWork the least for a part.
+	PartWork int `unit:"multiply-adds" at:"products: parts of some 3 µs" on:"zen4"`
+	// A product is cut into at most Bands bands for each thread.
+	Bands int `unit:"bands of a thread" at:"products: bands, parts, mc of other sizes" on:"zen4"`
 }
 
 // Used is the figures for this machine.
@@ -122,8 +138,6 @@ func recordOf(vendor string, family, model int, caches [4]int) Record {
 	}
 	return Derived(caches)
 }
-
-const element, line = 4, 64 // bytes of a float32 and of a cache line
 
 // Derived makes the same use of caches of other sizes as zen4 makes of its own. A level
 // that is not known counts as one of zen4's.

@@ -1,6 +1,12 @@
 package tune
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -64,6 +70,75 @@ func TestCrowdsFar(t *testing.T) {
 	}{{768, 3072, true}, {512, 3072, false}, {1024, 1024, true}, {512, 1024, false}, {1025, 2048, true}, {768, 768, false}, {768, 3080, false}, {17, 1 << 17, true}} {
 		if got := CrowdsFar(c.k, c.ld); got != c.want {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestFigures wants each figure to have a unit, a place in the documents where its measurement stands, or why there is
+// none, and the families that were measured, which are those whose figure is not what it would be without a record.
+func TestFigures(t *testing.T) {
+	if _, err := os.Stat("../../../doc"); err != nil {
+		t.Skip("only the package is here: ", err)
+	}
+	count := 0
+	var check func(of, sapphireRapids reflect.Value)
+	check = func(of, sapphireRapids reflect.Value) {
+		for i, f := range reflect.VisibleFields(of.Type()) {
+			if f.Type.Kind() == reflect.Struct {
+				check(of.Field(i), sapphireRapids.Field(i))
+				continue
+			}
+			if f.Type.Kind() != reflect.Int {
+				continue
+			}
+			count++
+			for _, p := range problemsOf(f) {
+				t.Errorf("%s: %s", f.Name, p)
+			}
+			if derived := of.Field(i).Int(); sapphireRapids.Field(i).Int() != derived && !strings.Contains(f.Tag.Get("on"), SapphireRapids.name) {
+				t.Errorf("%s is %v on %s, %v without its record, and not said to be measured there", f.Name, sapphireRapids.Field(i), SapphireRapids.name, derived)
+			}
+		}
+	}
+	derived := Derived([4]int{1: 48 << 10, 2: 2 << 20, 3: 260 << 20})
+	check(reflect.ValueOf(derived), reflect.ValueOf(SapphireRapids))
+	if count < 30 {
+		t.Errorf("%d figures", count)
+	}
+}
+
+// problemsOf is what the tag of a figure lacks.
+func problemsOf(f reflect.StructField) (problems []string) {
+	if f.Tag.Get("unit") == "" {
+		problems = append(problems, "no unit")
+	}
+	page, words, ok := strings.Cut(f.Tag.Get("at"), ": ")
+	text, err := os.ReadFile(filepath.Join("../../../doc/measurements", page+".md"))
+	if !ok || err != nil {
+		problems = append(problems, fmt.Sprintf("no page of measurements: %q, %v", page, err))
+	} else if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), words) {
+		problems = append(problems, fmt.Sprintf("%q does not stand in %s.md", words, page))
+	}
+	var names []string
+	for _, f := range families {
+		names = append(names, f.tuning.name)
+	}
+	for family := range strings.SplitSeq(f.Tag.Get("on"), ", ") {
+		if !slices.Contains(names, family) {
+			problems = append(problems, fmt.Sprintf("no family %q", family))
+		}
+	}
+	return problems
+}
+
+// TestFiguresWithout shows that TestFigures would fail.
+func TestFiguresWithout(t *testing.T) {
+	for tag, want := range map[string]int{
+		``: 3, `unit:"rows" at:"products: Products of matrices" on:"zen4"`: 0, `unit:"rows" at:"products: never written" on:"zen4"`: 1,
+		`unit:"rows" at:"nowhere: x" on:"zen4"`: 1, `unit:"rows" at:"products: Products of matrices" on:"zen 9"`: 1,
+	} {
+		if got := problemsOf(reflect.StructField{Name: "X", Tag: reflect.StructTag(tag)}); len(got) != want {
+			t.Errorf("%s: %q, want %d problems", tag, got, want)
 		}
 	}
 }

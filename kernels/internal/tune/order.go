@@ -37,7 +37,7 @@ const (
 func DotColumns(isa simd.ISA, n, k, gather int) int {
 	strip := simd.KernelGemmPanel.On(isa).Strip
 	dots, tile := n%strip, k
-	if 0 < gather && gather <= halfRows && strip >= 16 && dots <= strip/2 {
+	if 0 < gather && gather <= halfRows && wideStrips(strip) && dots <= strip/2 {
 		tile = k / 2
 	}
 	gain := tile - dots*(k/strip+dotSum)
@@ -58,6 +58,5 @@ func Evenly(n, limit, unit int) int {
 	return (units + blocks - 1) / blocks * unit
 }
 
-// TwoLines reports whether a row of a panel of nr columns is two cache lines, which come together from
-// further away.
-func TwoLines(nr int) bool { return nr >= 2*line/element }
+// wideStrips reports whether the narrowest tile has 16 columns: then gemmNear takes half of it for half the time.
+func wideStrips(strip int) bool { return strip >= 16 }

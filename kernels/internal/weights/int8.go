@@ -22,9 +22,9 @@ func int8KindOn(isa simd.ISA) Kind {
 	switch {
 	case isa != simd.Generic && simd.KernelInt8Quads.On(isa).ISA == isa: // that of a lesser tier has other columns
 		return Int8Quads
-	case simd.KernelInt8Pairs.On(isa).ISA != simd.Generic:
+	case simd.KernelInt8Pairs.InAssembly(isa):
 		return Int8Pairs
-	case simd.KernelInt8Octets.On(isa).ISA != simd.Generic:
+	case simd.KernelInt8Octets.InAssembly(isa):
 		return int8Octets
 	}
 	return int8Dots

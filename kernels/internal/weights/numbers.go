@@ -41,9 +41,9 @@ var widePanels = sync.Pool{New: func() any { return new([]float32) }}
 func (f *Record) HasPanel() bool {
 	switch f.Format {
 	case BF16:
-		return simd.KernelGemmPanelBFloat16.On(f.ISA).ISA != simd.Generic
+		return simd.KernelGemmPanelBFloat16.InAssembly(f.ISA)
 	case F16:
-		return simd.KernelGemmPanelFloat16.On(f.ISA).ISA != simd.Generic
+		return simd.KernelGemmPanelFloat16.InAssembly(f.ISA)
 	}
 	return false
 }
