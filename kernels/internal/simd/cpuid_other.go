@@ -1,11 +1,11 @@
-//go:build purego || !amd64
+//go:build purego || (!amd64 && !(arm64 && (linux || darwin)))
 
 package simd
 
-// Vendor is the processor's maker, where CPUID says it.
+// Vendor is the processor's maker, where the processor or the system says it.
 func Vendor() string { return "" }
 
-// FamilyModel is the processor's display family and model, where CPUID says it.
+// FamilyModel is the processor's family and model, where the processor or the system says it.
 func FamilyModel() (family, model int) { return 0, 0 }
 
 // Caches is the size in bytes of the data or unified cache of each level that

@@ -4,29 +4,32 @@ import "math/bits"
 
 // Rows of a matrix that share sets of a cache.
 
+// mostSets is the most that a first-level cache of the records has.
+const mostSets = 256
+
 // Crowd reports whether some rows ld elements apart crowd each other out of the
 // cache: if more share a set than it has ways, for which they have to span more than all ways.
 func Crowd(ld, rows int) bool {
-	const way = 64 * 16 // elements
+	way := Used.Sets * (line / element) // elements
 	return rows > Used.Ways && rows*ld > Used.Ways*way && aliases(ld, rows) > Used.Ways
 }
 
 // aliases is how many lines of some rows ld elements apart share a set of the
-// first-level cache, 64 sets of 64 bytes, at the most: one of each if the rows are
-// about 4 KiB apart.
+// first-level cache at the most: one of each if the rows are about as far apart as its
+// sets span.
 func aliases(ld, rows int) int {
 	if ld > 0 && ld%16 == 0 {
-		return Sharing(ld/16, rows, 64)
+		return Sharing(ld/16, rows, Used.Sets)
 	}
-	var sets [64]uint8
+	var sets [mostSets]uint8
 	most, last := uint8(0), -1
 	for i := range rows {
-		line := i * ld / 16
-		if line == last {
+		at := i * ld / 16
+		if at == last {
 			continue
 		}
-		last = line
-		set := &sets[line%64]
+		last = at
+		set := &sets[at%Used.Sets%mostSets]
 		*set++
 		most = max(most, *set)
 	}

@@ -18,8 +18,11 @@ import (
 // page of doc/measurements and words that stand there, and the families on which it was; elsewhere it is derived.
 type Record struct {
 	name string
-	// Ways are of the first-level data cache, of 64 sets of 64 bytes each.
+	// computed says that the figures follow from published sizes, and that nothing was measured.
+	computed bool
+	// Ways and Sets are of the first-level data cache, a line being 64 bytes.
 	Ways    int `unit:"lines" at:"products: rows of A 2 KiB apart read in place instead of copied" on:"zen4"`
+	Sets    int `unit:"sets" at:"products: rows of A 2 KiB apart read in place instead of copied" on:"zen4"`
 	Gemm    Gemm
 	Rows    Rows
 	Threads Threads
@@ -114,7 +117,7 @@ var Used = func() Record {
 	return recordOf(simd.Vendor(), family, model, simd.Caches())
 }()
 
-// families are the CPUs on which the figures were measured, by what CPUID says.
+// families are the CPUs with figures of their own, by what CPUID or the system says.
 var families = []struct {
 	vendor string
 	family int
@@ -123,6 +126,10 @@ var families = []struct {
 }{
 	{"AuthenticAMD", 0x19, []modelRange{{0x10, 0x1f}, {0x60, 0x7f}, {0xa0, 0xaf}}, Zen4},
 	{"GenuineIntel", 0x06, []modelRange{{0x8f, 0x8f}, {0xcf, 0xcf}}, SapphireRapids},
+	{"ARM", 0, []modelRange{{0xd0c, 0xd0c}}, neoverseN1},
+	{"ARM", 0, []modelRange{{0xd40, 0xd40}}, neoverseV1},
+	{"ARM", 0, []modelRange{{0xd4f, 0xd4f}}, neoverseV2},
+	{"Apple", 0, []modelRange{{0, 0xfff}}, appleM1},
 }
 
 type modelRange struct{ first, last int }
@@ -144,9 +151,8 @@ func recordOf(vendor string, family, model int, caches [4]int) Record {
 func Derived(caches [4]int) Record {
 	t := Zen4
 	t.name = "derived from cache sizes"
-	const sets = 64
 	if l1 := caches[1]; l1 > 0 {
-		t.Ways = max(l1/(line*sets), 1)
+		t.Ways = max(l1/(line*t.Sets), 1)
 		t.Gemm.InPlacePanel = l1 / 2 / element
 	}
 	if l2 := caches[2]; l2 > 0 {
@@ -167,7 +173,7 @@ func Derived(caches [4]int) Record {
 // effect, with bench/cmd/compare for single cases and bench/cmd/sweep for all.
 var Zen4 = Record{
 	name: "zen4",
-	Ways: 8,
+	Ways: 8, Sets: 64,
 	Gemm: Gemm{
 		MC: 140, NC: 1024, PackRows: 32,
 		InPlaceTiles: 3, InPlacePanel: 1 << 12, InPlaceSpan: 1 << 15, LinesSets: 2048, LinesWays: 4, Spread: math.MaxInt,
@@ -197,3 +203,24 @@ var SapphireRapids = func() Record {
 	t.Gemm.Ahead = 4 << 10
 	return t
 }()
+
+// What follows is computed from sizes that the makers publish, and not measured: nobody has timed these CPUs. Sources: the
+// Technical Reference Manuals of Arm, with the larger second-level cache where there is a choice, the third-level caches of
+// AWS's Graviton 2, 3 and 4, and Apple's hw.perflevel0 as sysctl has it on an M1.
+var (
+	neoverseN1 = computed("neoverse n1", 4, 256, 8, [4]int{1: 64 << 10, 2: 1 << 20, 3: 32 << 20})
+	neoverseV1 = computed("neoverse v1", 4, 256, 8, [4]int{1: 64 << 10, 2: 1 << 20, 3: 32 << 20})
+	neoverseV2 = computed("neoverse v2", 4, 256, 8, [4]int{1: 64 << 10, 2: 2 << 20, 3: 36 << 20})
+	// 128 sets of lines of 128 bytes repeat as 256 of 64 do. Four cores share the second-level cache, and there is no third.
+	appleM1 = computed("apple m1", 8, 256, 12, [4]int{1: 128 << 10, 2: 12 << 20 / 4, 3: 12 << 20})
+)
+
+// computed is the record of a CPU whose first-level cache has some ways and sets, and its second-level one ways.
+func computed(name string, ways, sets, ways2 int, caches [4]int) Record {
+	t := Derived(caches)
+	t.name, t.computed = name, true
+	t.Ways, t.Sets = ways, sets
+	t.Gemm.LinesWays = ways2 / 2
+	t.Gemm.LinesSets = caches[2] / line / ways2
+	return t
+}

@@ -33,6 +33,12 @@ func TestTuning(t *testing.T) {
 		{"GenuineIntel", 0x06, 0xcf, [4]int{}, SapphireRapids},
 		{"GenuineIntel", 0x19, 0x11, zen4Caches, like("derived from cache sizes")},
 		{"", 0, 0, [4]int{}, like("derived from cache sizes")},
+		{"ARM", 0, 0xd0c, [4]int{}, neoverseN1},
+		{"ARM", 0, 0xd40, [4]int{}, neoverseV1},
+		{"ARM", 0, 0xd4f, zen4Caches, neoverseV2},
+		{"ARM", 0, 0xd49, zen4Caches, like("derived from cache sizes")}, // Neoverse N2
+		{"Apple", 0, 0, [4]int{}, appleM1},
+		{"Apple", 0, 0x023, [4]int{}, appleM1},
 	} {
 		if got := recordOf(c.vendor, c.family, c.model, c.caches); got != c.want {
 			t.Errorf("%s family %#x model %#x: %+v, want %+v", c.vendor, c.family, c.model, got, c.want)
@@ -121,7 +127,9 @@ func problemsOf(f reflect.StructField) (problems []string) {
 	}
 	var names []string
 	for _, f := range families {
-		names = append(names, f.tuning.name)
+		if !f.tuning.computed {
+			names = append(names, f.tuning.name)
+		}
 	}
 	for family := range strings.SplitSeq(f.Tag.Get("on"), ", ") {
 		if !slices.Contains(names, family) {
@@ -139,6 +147,40 @@ func TestFiguresWithout(t *testing.T) {
 	} {
 		if got := problemsOf(reflect.StructField{Name: "X", Tag: reflect.StructTag(tag)}); len(got) != want {
 			t.Errorf("%s: %q, want %d problems", tag, got, want)
+		}
+	}
+}
+
+// TestComputed wants records that were not measured to say so, and to have caches as large as their ways and sets.
+func TestComputed(t *testing.T) {
+	for _, f := range families {
+		r, measured := f.tuning, f.vendor == "AuthenticAMD" || f.vendor == "GenuineIntel"
+		if r.computed == measured {
+			t.Errorf("%s: computed %v", r.name, r.computed)
+		}
+		if r.Sets < 1 || r.Sets > mostSets || r.Sets&(r.Sets-1) != 0 {
+			t.Errorf("%s: %d sets", r.name, r.Sets)
+		}
+		if r.Ways*r.Sets*line != 2*element*r.Gemm.InPlacePanel {
+			t.Errorf("%s: %d ways of %d sets, a panel of %d elements", r.name, r.Ways, r.Sets, r.Gemm.InPlacePanel)
+		}
+	}
+}
+
+// TestCrowd: rows of 4 KiB share a set of a cache with 64 sets, and only every fourth does where there are 256.
+func TestCrowd(t *testing.T) {
+	kept := Used
+	t.Cleanup(func() { Used = kept })
+	for _, c := range []struct {
+		record   Record
+		ld, rows int
+		want     bool
+	}{
+		{Zen4, 1024, 9, true}, {Zen4, 1024, 8, false}, {Zen4, 1040, 14, false}, {neoverseN1, 1024, 14, false},
+		{neoverseN1, 4096, 5, true}, {neoverseN1, 4096, 4, false}, {appleM1, 4096, 8, false}, {appleM1, 4096, 9, true},
+	} {
+		if Used = c.record; Crowd(c.ld, c.rows) != c.want {
+			t.Errorf("%s: %d rows %d apart: %v", c.record.name, c.rows, c.ld, !c.want)
 		}
 	}
 }
