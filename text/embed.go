@@ -149,7 +149,7 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([]
 }
 
 // promptLength is how many tokens at the beginning are a prompt's and do not count, for
-// models trained so: those of the prompt alone, but for a special one at its end.
+// models trained so: those of the prompt alone, but for a special one at its end, be it of the tokenizer or of the text.
 func (e *Embedder) promptLength(prompt string) (int, error) {
 	if prompt == "" || e.pool.IncludePrompt {
 		return 0, nil
@@ -162,7 +162,7 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 		return 0, err
 	}
 	n := len(alone.IDs)
-	if n > 0 && alone.Special[n-1] {
+	if n > 0 && (alone.Special[n-1] || e.tokenizer.IsSpecial(alone.IDs[n-1])) {
 		n--
 	}
 	return n, nil

@@ -258,6 +258,27 @@ func TestEmbedFiles(t *testing.T) {
 	close32(t, "the default prompt", vector(prompted.Embed, "reads"), vector(plain.Embed, "the cat reads"), 1e-6)
 	close32(t, "no prompt of questions", vector(prompted.EmbedQueries, "reads"), vector(plain.Embed, "reads"), 1e-6)
 	close32(t, "no prompt of documents", vector(prompted.EmbedDocuments, "reads"), vector(plain.Embed, "reads"), 1e-6)
+	// A special token at the end of a prompt that is not included counts, whether the text has it or
+	// the tokenizer adds it.
+	file, err := os.ReadFile("testdata/embed-prompt/tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tokens map[string]any
+	if err := json.Unmarshal(file, &tokens); err != nil {
+		t.Fatal(err)
+	}
+	tokens["post_processor"] = nil
+	if file, err = json.Marshal(tokens); err != nil {
+		t.Fatal(err)
+	}
+	bare := open("embed-prompt", map[string]string{"tokenizer.json": string(file)})
+	for prompt, want := range map[string]int{"the cat": 3, "the cat [SEP]": 3, "[SEP] the": 2, "the cat [MASK]": 3} {
+		if n, err := bare.promptLength(prompt); n != want || err != nil {
+			t.Errorf("prompt %q: %d tokens, %v, want %d", prompt, n, err, want)
+		}
+	}
+
 	unnamed := open("embed", map[string]string{"config_sentence_transformers.json": `{"prompts": {"": "the dog "}}`})
 	close32(t, "no default", vector(unnamed.Embed, "reads"), vector(plain.Embed, "reads"), 1e-6)
 }

@@ -241,7 +241,7 @@ def main():
     warnings.simplefilter("ignore")
     import logging
     logging.disable(logging.CRITICAL)
-    root = tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    root = tempfile.mkdtemp()
     try:
         return run(args, root)
     finally:
@@ -277,6 +277,8 @@ def run(args, root):
                     listed[end][f"{file}: {field}"].append((name, what, why))
                     if log:
                         print(json.dumps([end, name, file, field, what, why]), file=log, flush=True)
+        if (end := compare(path, server)[0]) != "equal":
+            raise SystemExit(f"{name} after all changes are undone: {end}")
         ends += here
         print(f"{name:16}", dict(here), flush=True)
     return report(ends, listed, args.show)

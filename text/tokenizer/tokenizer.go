@@ -376,6 +376,21 @@ func (t *Tokenizer) Size() int {
 	return n
 }
 
+// IsSpecial reports whether a token has a role, such as eos_token, or is an added token that is
+// special.
+func (t *Tokenizer) IsSpecial(id int) bool {
+	if i, ok := t.added.byID[uint32(id)]; ok && t.added.list[i].Special {
+		return true
+	}
+	token, known := t.Token(id)
+	for _, s := range t.config.Special {
+		if known && s == token {
+			return true
+		}
+	}
+	return false
+}
+
 // AddedTokens gives a copy of the tokens that are found before all others.
 func (t *Tokenizer) AddedTokens() []AddedToken { return append([]AddedToken(nil), t.added.list...) }
 
