@@ -141,6 +141,11 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([]
 	if err != nil {
 		return nil, err
 	}
+	for _, w := range all {
+		if skip > 0 && w.tokens() <= skip {
+			return nil, fmt.Errorf("%w: text %d has %d tokens, none behind the %d of the prompt, which do not count", ErrInput, w.text, w.tokens(), skip)
+		}
+	}
 	windows, err := e.pooled(ctx, all, skip)
 	if err != nil {
 		return nil, err
@@ -157,10 +162,11 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 	if e.long == splitLong {
 		return 0, fmt.Errorf("%w: SplitLong with a prompt that 1_Pooling/config.json does not include", ErrOption)
 	}
-	alone, err := e.tokenizer.Encode(prompt, tokenizer.Options{})
+	windows, err := e.windows([]string{prompt}, nil, tokenizer.Options{})
 	if err != nil {
 		return 0, err
 	}
+	alone := windows[0].encoding // cut as texts are
 	n := len(alone.IDs)
 	if n > 0 && (alone.Special[n-1] || e.tokenizer.IsSpecial(alone.IDs[n-1])) {
 		n--

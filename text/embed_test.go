@@ -279,6 +279,16 @@ func TestEmbedFiles(t *testing.T) {
 		}
 	}
 
+	// A prompt is as long as texts can be: behind it is the token that ends a text, if there is one.
+	short := map[string]string{"sentence_bert_config.json": `{"max_seq_length": 4}`}
+	if v := vector(open("embed-prompt", short).EmbedQueries, "x"); len(v) != 4*32 {
+		t.Errorf("a vector of %d elements", len(v))
+	}
+	short["tokenizer.json"] = string(file)
+	if _, err := open("embed-prompt", short).EmbedQueries(ctx, []string{"x"}); !errors.Is(err, ErrInput) {
+		t.Errorf("error %v of a prompt that leaves no token, want an ErrInput", err)
+	}
+
 	unnamed := open("embed", map[string]string{"config_sentence_transformers.json": `{"prompts": {"": "the dog "}}`})
 	close32(t, "no default", vector(unnamed.Embed, "reads"), vector(plain.Embed, "reads"), 1e-6)
 }
