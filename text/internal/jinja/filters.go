@@ -103,7 +103,7 @@ func indentFilter(v any, a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := str(v)
+	s, err := wantString("indent", v)
 	if err != nil {
 		return nil, err
 	}

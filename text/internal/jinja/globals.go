@@ -213,11 +213,22 @@ func percent(format string, v any) (any, error) {
 		values = values[1:]
 	}
 	if len(values) > 0 {
-		if _, ok := v.(*dict); !ok {
+		if !subscripted(v) {
 			return nil, failf("not all arguments converted by format %q", format)
 		}
 	}
 	return b.String(), nil
+}
+
+// subscripted says whether v may be a source of named values, which need not all be used.
+func subscripted(v any) bool {
+	switch v := v.(type) {
+	case *dict, undefined:
+		return true
+	case *list:
+		return !v.tuple && v.plain()
+	}
+	return false
 }
 
 func percentOne(flags string, verb byte, v any) (string, error) {

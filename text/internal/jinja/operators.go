@@ -46,13 +46,13 @@ func asFloat(v any) (f float64, ok bool, err error) {
 }
 
 func arithmetic(op string, a, b any) (any, error) {
+	if s, ok := a.(string); ok && op == "%" {
+		return percent(s, b)
+	}
 	for _, v := range []any{a, b} {
 		if u, ok := v.(undefined); ok {
 			return nil, u.err()
 		}
-	}
-	if s, ok := a.(string); ok && op == "%" {
-		return percent(s, b)
 	}
 	if op == "+" || op == "*" {
 		if v, ok, err := sequence(op, a, b); ok || err != nil {
@@ -96,6 +96,9 @@ func sequence(op string, a, b any) (v any, ok bool, err error) {
 			}
 			return strings.Repeat(a, int(n)), true, nil
 		case *list:
+			if a.view != "" {
+				break
+			}
 			if int64(size(a)) > maxSteps/max(n, 1) || !times.IsInt64() {
 				return nil, false, failf("a value of more than %d elements", maxSteps)
 			}

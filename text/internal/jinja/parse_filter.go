@@ -55,9 +55,10 @@ func (p *parser) test(x expr) (expr, error) {
 	if p.accept("(") {
 		return t, p.arguments(&t.arguments)
 	}
-	// An argument may stand without parentheses, if it cannot be an operator.
+	// An argument may stand without parentheses. Jinja takes "if", "not", "in" and "is"
+	// for one, so that "x is defined if y" is an error.
 	switch n := p.peek(); {
-	case n.kind == tName && n.text != "else" && n.text != "or" && n.text != "and" && n.text != "is" && n.text != "if" && n.text != "not" && n.text != "in",
+	case n.kind == tName && n.text != "else" && n.text != "or" && n.text != "and",
 		n.kind == tString, n.kind == tInt, n.kind == tFloat,
 		n.kind == tOp && (n.text == "[" || n.text == "{"):
 		y, err := p.primary()

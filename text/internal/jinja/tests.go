@@ -27,7 +27,7 @@ func init() {
 		"iterable":    func(v any, _ *args) (bool, error) { _, err := iterator(v); return err == nil, nil },
 		"sequence":    isSequence,
 		"escaped":     func(v any, _ *args) (bool, error) { return false, nil },
-		"callable":    func(v any, _ *args) (bool, error) { _, ok := v.(function); return ok, nil },
+		"callable":    isCallable,
 		"odd":         func(v any, _ *args) (bool, error) { return remainder(v, int64(2), 1) },
 		"even":        func(v any, _ *args) (bool, error) { return remainder(v, int64(2), 0) },
 		"divisibleby": withArgument(func(v, w any) (bool, error) { return remainder(v, w, 0) }),
@@ -53,6 +53,14 @@ var beyondFilters = strings.Fields("attr batch center filesizeformat forceescape
 func isFilter(v any, _ *args) (bool, error) {
 	s, _ := v.(string)
 	return filters[s] != nil || slices.Contains(beyondFilters, s), nil
+}
+
+func isCallable(v any, _ *args) (bool, error) {
+	switch v.(type) {
+	case function, undefined, *loop:
+		return true, nil // calling the latter two is an error all the same
+	}
+	return false, nil
 }
 
 func isSequence(v any, _ *args) (bool, error) {

@@ -67,10 +67,20 @@ func hashable(k any) (any, error) {
 	case *big.Int:
 		return bigKey(v.Text(62)), nil
 	case *list:
-		if v.tuple {
-			s, err := repr(v)
-			return tupleKey(s), err
+		if !v.tuple {
+			break
 		}
+		var b strings.Builder
+		for _, x := range v.items {
+			h, err := hashable(x)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(&b, "%T %#v,", h, h)
+		}
+		return tupleKey(b.String()), nil
+	case *generator, *namespace, *loop:
+		return k, nil
 	}
 	return nil, failf("unhashable type: %s", typeName(k))
 }
