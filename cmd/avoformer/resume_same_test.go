@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// brokenOff leaves an output of which two chunks are done, and returns the input that it
+// is to go on with.
+func brokenOff(t *testing.T, output string, flags ...string) string {
+	t.Helper()
+	texts := filepath.Join(t.TempDir(), "texts.txt")
+	writeTexts(t, texts, 3*chunkLines)
+	data, err := os.ReadFile(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	bad := string(bytes.Join(lines[:2*chunkLines], nil)) + strings.Repeat("word ", 100) + "\n" // longer than -refuse allows
+	args := append([]string{"embed", testdata + "embed", "-refuse", "-o", output}, flags...)
+	if code, _, stderr := call(t, bad, args...); code != exitFailed || linesDone(t, output) != 2*chunkLines {
+		t.Fatalf("exit code %d, %q, %d lines are done", code, stderr, linesDone(t, output))
+	}
+	return string(data)
+}
+
+// TestResumeCutsOff: what stands in the output after the last chunk that is done does not
+// stay, even if it is longer than all that follows.
+func TestResumeCutsOff(t *testing.T) {
+	dir := t.TempDir()
+	for _, format := range []string{"jsonl", "npy"} {
+		whole, output := filepath.Join(dir, "whole."+format), filepath.Join(dir, "out."+format)
+		data := brokenOff(t, output)
+		part, err := os.ReadFile(output + ".part")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(output+".part", append(part, make([]byte, 10*len(part))...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []string{whole, output} {
+			if code, _, stderr := call(t, data, "embed", testdata+"embed", "-refuse", "-o", o); code != exitOK {
+				t.Fatalf("%s: exit code %d, %q", o, code, stderr)
+			}
+		}
+		compareFiles(t, output, whole)
+	}
+}
+
+// TestResumeOtherFlags does not go on with flags that make other vectors or other lines.
+func TestResumeOtherFlags(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "out.jsonl")
+	data := brokenOff(t, output)
+	for _, flags := range [][]string{
+		{"-prompt", "query"}, {"-dim", "8"}, {"-max-length", "20"}, {"-batch-tokens", "64"}, {"-weights", "bf16"}, {"-format", "csv"},
+	} {
+		args := append([]string{"embed", testdata + "embed", "-refuse", "-o", output}, flags...)
+		if code, _, stderr := call(t, data, args...); code != exitFailed || !strings.Contains(stderr, "other flags") {
+			t.Errorf("%v: exit code %d, %q", flags, code, stderr)
+		}
+	}
+	for _, long := range [][]string{nil, {"-split", "0"}} { // in the place of -refuse
+		args := append([]string{"embed", testdata + "embed", "-o", output}, long...)
+		if code, _, stderr := call(t, data, args...); code != exitFailed || !strings.Contains(stderr, "other flags") {
+			t.Errorf("%v without -refuse: exit code %d, %q", long, code, stderr)
+		}
+	}
+}
