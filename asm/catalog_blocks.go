@@ -21,6 +21,18 @@ var blocksKernels = []Kernel{
 		"A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign",
 		"for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is",
 		"w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16."),
+	blocks("blocks4Min", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Least: true},
+		"The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4."),
+	blocks("blocks5", kernel.BlockLayout{Elements: 32, Bits: 5, Group: 32},
+		"The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of",
+		"w[16*nr+4*j+p%4] the fifth."),
+	blocks("blocks5Min", kernel.BlockLayout{Elements: 32, Bits: 5, Group: 32, Least: true},
+		"The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5."),
+	blocks("blocks5K", kernel.BlockLayout{Elements: 256, Bits: 5, Group: 32, Scales: true, Least: true},
+		"A block is as of blocks4K, with w as of blocks5."),
+	blocks("blocksCodes", kernel.BlockLayout{Elements: 32, Bits: 4, Group: 32, Codes: true},
+		"The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the",
+		"number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4."),
 }
 
 // blocks is a micro-kernel for a layout.
@@ -32,6 +44,8 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 	case l.Least:
 		start = in("offset", groups, "m", "ldscale")
 		offset, t = "\t\t\t\ts += float32(offset[g*ldscale+i] * the minimum of column j)", "0"
+	case l.Codes:
+		t += " >> 3"
 	case l.Bits < 8:
 		t += fmt.Sprintf(" >> %d", 8-l.Bits)
 	}

@@ -14,14 +14,19 @@ type Format uint8
 
 // The formats.
 const (
-	FormatF32  = Format(weights.F32)  // float32, as given
-	FormatBF16 = Format(weights.BF16) // bfloat16, rounded to nearest: half the memory
-	FormatF16  = Format(weights.F16)  // IEEE 754 binary16, rounded to nearest; beyond 65504 it is infinite
-	FormatInt8 = Format(weights.Int8) // integers of at most 127 with a scale for each column; so become the rows of A
-	FormatQ8_0 = Format(weights.Q8_0) // integers of at most 127 with a scale of 16 bits for each 32 of a column
-	FormatQ4_0 = Format(weights.Q4_0) // integers from -8 to 7 with a scale of 16 bits for each 32 of a column
-	FormatQ4_K = Format(weights.Q4_K) // integers from 0 to 15, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
-	FormatQ6_K = Format(weights.Q6_K) // integers from -32 to 31, each 16 with a scale of 8 bits, each 256 with one of 16
+	FormatF32   = Format(weights.F32)   // float32, as given
+	FormatBF16  = Format(weights.BF16)  // bfloat16, rounded to nearest: half the memory
+	FormatF16   = Format(weights.F16)   // IEEE 754 binary16, rounded to nearest; beyond 65504 it is infinite
+	FormatInt8  = Format(weights.Int8)  // integers of at most 127 with a scale for each column; so become the rows of A
+	FormatQ8_0  = Format(weights.Q8_0)  // integers of at most 127 with a scale of 16 bits for each 32 of a column
+	FormatQ4_0  = Format(weights.Q4_0)  // integers from -8 to 7 with a scale of 16 bits for each 32 of a column
+	FormatQ4_K  = Format(weights.Q4_K)  // integers from 0 to 15, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
+	FormatQ6_K  = Format(weights.Q6_K)  // integers from -32 to 31, each 16 with a scale of 8 bits, each 256 with one of 16
+	FormatQ4_1  = Format(weights.Q4_1)  // integers from 0 to 15 with a scale and a minimum of 16 bits for each 32 of a column
+	FormatQ5_0  = Format(weights.Q5_0)  // integers from -16 to 15 with a scale of 16 bits for each 32 of a column
+	FormatQ5_1  = Format(weights.Q5_1)  // integers from 0 to 31 with a scale and a minimum of 16 bits for each 32 of a column
+	FormatQ5_K  = Format(weights.Q5_K)  // integers from 0 to 31, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
+	FormatMXFP4 = Format(weights.MXFP4) // numbers of 4 bits, 0, 0.5, 1, 1.5, 2, 3, 4, 6 and below zero, each 32 with a power of 2
 )
 
 // String is the format's name in lower case.

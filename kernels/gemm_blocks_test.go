@@ -17,7 +17,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-var blockFormats = []Format{FormatQ8_0, FormatQ4_0, FormatQ4_K, FormatQ6_K}
+var blockFormats = []Format{FormatQ8_0, FormatQ4_0, FormatQ4_1, FormatQ5_0, FormatQ5_1, FormatQ4_K, FormatQ5_K, FormatQ6_K, FormatMXFP4}
 
 // fileRows are n rows of k elements in some blocks of a format, with all bits of the weights
 // and scales that are numbers of moderate size.
@@ -31,11 +31,14 @@ func fileRows(f Format, n, k int) [][]byte {
 			for i := range b {
 				b[i] = byte(r.Uint32())
 			}
-			for _, at := range map[Format][]int{FormatQ4_K: {0, 2}, FormatQ6_K: {208}}[f] {
+			for _, at := range map[Format][]int{FormatQ4_K: {0, 2}, FormatQ5_K: {0, 2}, FormatQ4_1: {2}, FormatQ5_1: {2}, FormatQ6_K: {208}}[f] {
 				b[at+1] = b[at+1]&0x83 | 0x28 // an exponent that makes it about 2^-5
 			}
-			if elements == simd.WeightBlock {
+			if elements == simd.WeightBlock && f != FormatMXFP4 {
 				b[1] = b[1]&0x83 | 0x30
+			}
+			if f == FormatMXFP4 {
+				b[0] = 120 + b[0]%12
 			}
 			rows[j] = append(rows[j], b...)
 		}
@@ -140,7 +143,7 @@ func (x *int8Data) packAs(f Format) *PackedB {
 // TestBlocksColumn wants columns back as the format rounds them, from the definition.
 func TestBlocksColumn(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
-		for _, f := range []Format{FormatQ8_0, FormatQ4_0} {
+		for _, f := range []Format{FormatQ8_0, FormatQ4_0, FormatQ5_0} {
 			x := int8Case{m: 1, n: 37, k: 101}.data()
 			b := x.packAs(f)
 			got := make([]float32, x.k)
@@ -155,15 +158,18 @@ func TestBlocksColumn(t *testing.T) {
 						}
 					}
 					scale := half.Float16(half.ToFloat16(float32(math.Abs(float64(extreme))) / 127))
-					if f == FormatQ4_0 {
+					switch f {
+					case FormatQ4_0:
 						scale = half.Float16(half.ToFloat16(extreme / -8))
+					case FormatQ5_0:
+						scale = half.Float16(half.ToFloat16(extreme / -16))
 					}
 					for p := from; p < to; p++ {
 						q := float64(got[p]) / float64(scale)
 						want := float64(x.b[p*x.n+j]) / float64(scale)
 						limit := 0.51 + math.Abs(want)/1024 // the scale was rounded
-						if f == FormatQ4_0 && want > 7 {
-							limit = 1.01 // there is no 8
+						if f == FormatQ4_0 && want > 7 || f == FormatQ5_0 && want > 15 {
+							limit = 1.01 // there is no 8, or 16
 						}
 						if q != math.Round(q) || math.Abs(q-want) > limit {
 							t.Fatalf("%v: element %d of column %d is %v scales, want %v", f, p, j, q, want)
@@ -179,10 +185,13 @@ func TestBlocksColumn(t *testing.T) {
 // what its rounded scale and minimum add.
 func TestGroupsColumn(t *testing.T) {
 	x := int8Case{m: 1, n: 37, k: 301}.data()
-	for _, f := range []Format{FormatQ4_K, FormatQ6_K} {
+	for _, f := range []Format{FormatQ4_K, FormatQ5_K, FormatQ6_K} {
 		b, got := x.packAs(f), make([]float32, x.k)
 		group, levels, scales := 32, 15., 63.
-		if f == FormatQ6_K {
+		switch f {
+		case FormatQ5_K:
+			levels = 31
+		case FormatQ6_K:
 			group, levels, scales = 16, 32, 127
 		}
 		for j := range x.n {
@@ -195,7 +204,7 @@ func TestGroupsColumn(t *testing.T) {
 					for q := (p-from)/group*group + from; q < min(p/group*group+group, to); q++ {
 						low, high = min(low, float64(x.b[q*x.n+j])), max(high, float64(x.b[q*x.n+j]))
 					}
-					if f == FormatQ4_K {
+					if f != FormatQ6_K {
 						step[p-from], depth = (high-low)/levels, max(depth, -low)
 					} else {
 						step[p-from] = max(-low, high) / levels
@@ -216,7 +225,7 @@ func TestGroupsColumn(t *testing.T) {
 // TestBlocksAgain wants what is packed once to stay as it is when it is packed again: files
 // have weights that were rounded so.
 func TestBlocksAgain(t *testing.T) {
-	for _, f := range []Format{FormatQ8_0, FormatQ4_0} {
+	for _, f := range []Format{FormatQ8_0, FormatQ4_0, FormatQ5_0, FormatMXFP4} {
 		x := int8Case{m: 1, n: 50, k: 320}.data()
 		first := x.packAs(f)
 		second := PackBRows(f, x.n, x.k, func(j int, dst []float32) { first.Column(dst, j) })
@@ -298,11 +307,11 @@ func (x *int8Data) checkBlocks(t *testing.T, what string, b *PackedB, got []floa
 
 // FuzzBlocks compares products with any blocks, as files may have them, with the reference.
 func FuzzBlocks(f *testing.F) {
-	for format := range uint8(4) {
+	for format := range uint8(len(blockFormats)) {
 		f.Add(format, uint8(7), uint8(33), uint8(1), uint64(format))
 	}
 	f.Fuzz(func(t *testing.T, format, m, n, blocks uint8, seed uint64) {
-		f := blockFormats[format%4]
+		f := blockFormats[int(format)%len(blockFormats)]
 		c := int8Case{m: 1 + int(m)%20, n: 1 + int(n)%70, k: 256 * (1 + int(blocks)%3), alpha: 1, ep: "b"}
 		x, rows := c.data(), fileRows(f, c.n, c.k)
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -345,7 +354,8 @@ func TestBlocksWithoutProduct(t *testing.T) {
 	})
 }
 
-// TestBlocksSpecial wants NaN where a row of A, or a column of B, has a NaN or an infinity.
+// TestBlocksSpecial wants NaN where a row of A, or a column of B, has a NaN or an infinity, and an infinity or NaN
+// where the format has no NaN.
 func TestBlocksSpecial(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
 		for _, f := range blockFormats {
@@ -358,7 +368,11 @@ func TestBlocksSpecial(t *testing.T) {
 						if input == "NaN" {
 							want = i == 2 || i == 4
 						}
-						if y := got[i*x.ldc+j]; (y != y) != want {
+						y := got[i*x.ldc+j]
+						if f == FormatMXFP4 && math.IsInf(float64(y), 0) {
+							y = float32(math.NaN())
+						}
+						if (y != y) != want {
 							t.Errorf("%v, %s: element %d,%d is %v, want NaN: %v", f, input, i, j, y, want)
 						}
 					}

@@ -105,6 +105,19 @@ func (f *Function) VEXT(i int, m, n, d Arranged) {
 	f.vec("VEXT", bytesOnly, []Arranged{m, n}, d, false, Imm(i))
 }
 
+// tableOf is a vector in the place of a list.
+type tableOf struct{ v Vec }
+
+func (t tableOf) text() string { return "[" + t.v.B16().text() + "]" }
+
+// VTBL is the bytes of table that n has the places of, and 0 where there is none.
+func (f *Function) VTBL(n Arranged, table Vec, d Arranged) {
+	if n.arr != B16 || d.arr != B16 {
+		f.errorf("VTBL: from %s to %s, want B16", n.arr, d.arr)
+	}
+	f.add(node{op: "VTBL", args: []operand{n, tableOf{table}, d}, reads: []*register{n.v.r, table.r}, writes: []*register{d.v.r}})
+}
+
 // VZIP1 is d = the lower halves of n and m, lane by lane in turn.
 func (f *Function) VZIP1(m, n, d Arranged) { f.vec("VZIP1", integers, []Arranged{m, n}, d, false) }
 

@@ -15,7 +15,7 @@ func BlockPairs(l BlockLayout) blockDot { return &bytePairs{byHalves: l.Bits == 
 func (d *quads) blockRows(g *blockTile) int {
 	few := len(g.Tier().Vectors) <= 16
 	switch {
-	case g.vectors > 2 || few && (g.Least || g.Bits == 6):
+	case g.vectors > 2 || few && (g.Least || g.wide() == 5 || g.Bits == 6):
 		return 4
 	case few && g.Bits == 4:
 		return 5
@@ -49,7 +49,7 @@ func (d *words) starts(*intTile) bool { return false }
 // bytePairs, on x86 without VPDPBUSD, adds two products of bytes, as a word with a sign, which they may
 // exceed if both have 8 bits: VPMADDUBSW. So weights of 8 bits are taken as two of 4, and the
 // words become sums of 32 bits before they could overflow: 16 products with weights of 4 bits
-// make no more than 30720, and 4 with 6 bits no more than 32256.
+// make no more than 30720, 8 with 5 bits no more than 31496, and 4 with 6 bits no more than 32256.
 type bytePairs struct {
 	pairs
 	byHalves bool
@@ -60,7 +60,7 @@ type bytePairs struct {
 func (d *bytePairs) elements() (n, bytes int) { return 16, 1 }
 
 func (d *bytePairs) blockRows(g *blockTile) int {
-	if len(g.Tier().Vectors) <= 16 && g.Bits > 4 {
+	if len(g.Tier().Vectors) <= 16 && g.wide() > 4 {
 		return 2
 	}
 	return 4

@@ -19,12 +19,29 @@ type BlockLayout struct {
 	Bits     int  // of an element
 	Group    int  // elements that are scaled together, as are those of A
 	Scales   bool // groups have scales beside the block's
-	Least    bool // and minima
+	Least    bool // and the block, or its groups if they have scales, minima
+	// Codes says that elements are codes of numbers of 4 bits, E2M1, and that the block's number is an
+	// exponent of 2, a byte.
+	Codes bool
+}
+
+// CodesOf are the numbers of the codes, doubled, and larger by 16, so that they have no sign.
+var CodesOf = [16]byte{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
+
+// wide is the bits of an element once it is a byte.
+func (l BlockLayout) wide() int {
+	if l.Codes {
+		return 5
+	}
+	return l.Bits
 }
 
 // Head is the bytes of a column before the units.
 func (l BlockLayout) Head() int {
-	if l.Least {
+	switch {
+	case l.Codes:
+		return 1
+	case l.Least:
 		return 4
 	}
 	return 2
@@ -33,7 +50,7 @@ func (l BlockLayout) Head() int {
 // UnitScales is the bytes of a column at the beginning of a unit.
 func (l BlockLayout) UnitScales() int {
 	switch {
-	case l.Least:
+	case l.Scales && l.Least:
 		return 2 * WeightBlock / l.Group
 	case l.Scales:
 		return WeightBlock / l.Group
@@ -89,7 +106,8 @@ type blockTile struct {
 	dot blockDot
 
 	atOnce          int   // vectors of columns whose weights are taken at once; one stays in registers, both halves of it
-	low, high, flip vec.V // the lower 4 bits of all bytes, the 2 above, and the highest
+	low, high, flip vec.V // the lower 4 bits of all bytes, those above that weights have, and the highest
+	numbers         vec.V // of codes
 
 	// What is in turn: the rows of A, the block and its unit, the scales of the rows and how far what their
 	// sums start with lies from them, and where that is.
@@ -106,8 +124,14 @@ func (g *blockTile) constants() {
 	if g.Bits < 8 || g.dot.halves() {
 		g.low = g.Splat(0x0f0f0f0f)
 	}
-	if g.Bits == 6 {
+	switch g.Bits {
+	case 5:
+		g.high = g.Splat(0x10101010)
+	case 6:
 		g.high = g.Splat(0x30303030)
+	}
+	if g.Codes {
+		g.numbers = g.Table("codes", CodesOf)
 	}
 	if g.Bits == 8 && g.dot.signed(g.intTile) {
 		g.flip = g.Splat(0x80808080)
@@ -201,7 +225,7 @@ func (g *blockTile) group(n int) {
 // 8 bits, and by half as much for each bit that they lack.
 func (g *blockTile) bias(i int) vec.V {
 	s := g.SpreadInt(g.startAt, 4*i)
-	if shift := 8 - g.Bits; shift > 0 {
+	if shift := 8 - g.wide(); shift > 0 {
 		g.ShiftRightTo(s, shift)
 	}
 	return s
@@ -227,13 +251,13 @@ func (g *blockTile) dots(n int) {
 				g.pair(lane+2*p, lane+2*p+1, v, g.flipped(row(2*p)), func() []vec.V { return g.flipped(row(2*p + 1)) })
 			case g.Bits == 4:
 				w := row(p)
-				g.pair(lane+p, lane+p+pairs, v, g.lower(w), func() []vec.V { return g.upper(w) })
+				g.pair(lane+p, lane+p+pairs, v, g.decoded(g.lower(w)), func() []vec.V { return g.decoded(g.upper(w)) })
 			default:
-				six := g.sixBits(row, p)
-				g.pair(lane+p, lane+p+pairs, v, six(0), func() []vec.V { return six(1) })
+				bits := g.moreBits(row, p)
+				g.pair(lane+p, lane+p+pairs, v, bits(0), func() []vec.V { return bits(1) })
 			}
 		}
-		if g.Bits == 6 {
+		if g.wide() == 6 || g.wide() == 5 && p%2 == 1 {
 			g.dot.flush(g.intTile)
 		}
 	}
@@ -279,14 +303,24 @@ func (g *blockTile) flipped(w []vec.V) []vec.V {
 	return of(w, func(v vec.V) vec.V { return g.Xor(v, g.flip) })
 }
 
-// sixBits prepares the quads p and p + Group/8 of each column: of eight elements, the lower bits are in the
-// lower halves of two rows of bytes, and those of the others in the upper ones; the upper bits
-// of all are in the row behind. Where vectors of columns go one by one, both rows stay in registers.
-func (g *blockTile) sixBits(row func(s int) []vec.V, p int) func(half int) []vec.V {
-	w, upper := row(p), row(2)
+// decoded are the numbers of codes, where weights are such.
+func (g *blockTile) decoded(w []vec.V) []vec.V {
+	if g.Codes {
+		for _, v := range w {
+			g.LookUp(g.numbers, v)
+		}
+	}
+	return w
+}
+
+// moreBits prepares the quads p and p + Group/8 of each column, of 5 or 6 bits: the lower 4 bits of the first half of a
+// group are in the lower halves of Group/8 rows of bytes, and those of the second half in the upper ones; the other bits
+// of all are in the row after these. Where vectors of columns go one by one, both rows stay in registers.
+func (g *blockTile) moreBits(row func(s int) []vec.V, p int) func(half int) []vec.V {
+	w, upper := row(p), row(g.Group/8)
 	return func(half int) []vec.V {
 		if half == 1 && g.atOnce > 1 {
-			w, upper = row(p), row(2)
+			w, upper = row(p), row(g.Group/8)
 		}
 		four := g.lower
 		if half == 1 {
@@ -294,12 +328,12 @@ func (g *blockTile) sixBits(row func(s int) []vec.V, p int) func(half int) []vec
 		}
 		all := four(w)
 		for i, v := range all {
-			bits, s := upper[i], p+half*g.Group/8
+			bits, left := upper[i], 4-(g.Bits-4)*(p+half*g.Group/8)
 			switch {
-			case s < 2:
-				bits = g.ShiftLeft(bits, 4-2*s)
-			case s > 2:
-				bits = g.ShiftRight(bits, 2*s-4)
+			case left > 0:
+				bits = g.ShiftLeft(bits, left)
+			case left < 0:
+				bits = g.ShiftRight(bits, -left)
 			}
 			g.OrIntTo(v, g.AndInt(bits, g.high))
 		}
@@ -313,6 +347,10 @@ func (g *blockTile) factors(head, unit, v int, signed bool) []vec.V {
 	f, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
 	for i := range f {
 		column := g.first + (v+i)*g.Width()
+		if g.Codes {
+			f[i] = g.LoadPowers(g.head, head*nr+column)
+			continue
+		}
 		f[i] = g.LoadFloat16(g.head, head*nr+2*column)
 		if !g.Scales {
 			continue

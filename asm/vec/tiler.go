@@ -74,6 +74,11 @@ type Tiler interface {
 	// AndInt and OrIntTo work on the bits.
 	AndInt(a, b V) V
 	OrIntTo(acc, b V)
+	// LoadPowers is 2 to the power of bytes less 128, as floats, for a vector of bytes at p + off.
+	LoadPowers(p Ptr, off int) V
+	// Table is 16 bytes, and LookUp replaces the bytes of v, each below 16, with those of a table.
+	Table(name string, b [16]byte) V
+	LookUp(table, v V)
 	// UpperHalves is the upper 4 bits of every byte; ones has the lower 4 set. It consumes v.
 	UpperHalves(v, ones V) V
 	// DotQuads adds four products, of a byte of l, which has a sign, and a byte of b, to each lane of acc.

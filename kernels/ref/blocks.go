@@ -17,7 +17,8 @@ type BlockWeights struct {
 	Scale, Min []float32 // Min is nil where all are 0
 }
 
-// Blocks reads a row of blocks: of "q8_0", "q4_0", "q4_k" or "q6_k". Source: ggml-common.h.
+// Blocks reads a row of blocks: of "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k" or "mxfp4".
+// Source: ggml-common.h.
 func Blocks(format string, b []byte) (w BlockWeights) {
 	switch format {
 	case "q8_0":
@@ -36,9 +37,46 @@ func Blocks(format string, b []byte) (w BlockWeights) {
 				w.Q = append(w.Q, bits(b[2:], 8*(p%16)+p/16*4, 4)-8)
 			}
 		}
-	case "q4_k":
+	case "q4_1":
 		w.Group = 32
-		for ; len(b) > 0; b = b[144:] {
+		for ; len(b) > 0; b = b[20:] {
+			w.Scale, w.Min = append(w.Scale, float16(b)), append(w.Min, -float16(b[2:]))
+			for p := range 32 {
+				w.Q = append(w.Q, bits(b[4:], 8*(p%16)+p/16*4, 4))
+			}
+		}
+	case "q5_0":
+		w.Group = 32
+		for ; len(b) > 0; b = b[22:] {
+			w.Scale = append(w.Scale, float16(b))
+			for p := range 32 {
+				w.Q = append(w.Q, (bits(b[6:], 8*(p%16)+p/16*4, 4)|bits(b[2:], p, 1)<<4)-16)
+			}
+		}
+	case "q5_1":
+		w.Group = 32
+		for ; len(b) > 0; b = b[24:] {
+			w.Scale, w.Min = append(w.Scale, float16(b)), append(w.Min, -float16(b[2:]))
+			for p := range 32 {
+				w.Q = append(w.Q, bits(b[8:], 8*(p%16)+p/16*4, 4)|bits(b[4:], p, 1)<<4)
+			}
+		}
+	case "mxfp4":
+		w.Group = 32
+		for ; len(b) > 0; b = b[17:] {
+			w.Scale = append(w.Scale, float32(math.Ldexp(1, int(b[0])-128)))
+			for p := range 32 {
+				code := bits(b[1:], 8*(p%16)+p/16*4, 4)
+				w.Q = append(w.Q, []int{0, 1, 2, 3, 4, 6, 8, 12}[code%8]*(1-code/8*2))
+			}
+		}
+	case "q4_k", "q5_k":
+		w.Group = 32
+		size, low := 144, 16
+		if format == "q5_k" {
+			size, low = 176, 48
+		}
+		for ; len(b) > 0; b = b[size:] {
 			six := b[4:]
 			for g := range 8 {
 				scale, least := bits(six, 8*g, 6), bits(six, 8*(g+4), 6)
@@ -49,7 +87,11 @@ func Blocks(format string, b []byte) (w BlockWeights) {
 				w.Scale = append(w.Scale, float16(b)*float32(scale))
 				w.Min = append(w.Min, float16(b[2:])*float32(least))
 				for p := range 32 {
-					w.Q = append(w.Q, bits(b[16+g/2*32:], 8*p+g%2*4, 4))
+					q := bits(b[low+g/2*32:], 8*p+g%2*4, 4)
+					if format == "q5_k" {
+						q |= bits(b[16:], 8*p+g, 1) << 4
+					}
+					w.Q = append(w.Q, q)
 				}
 			}
 		}

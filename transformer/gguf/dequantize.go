@@ -40,7 +40,9 @@ var dequantizers = map[Type]func(y []float32, b []byte){
 	F64:  func(y []float32, b []byte) { y[0] = float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) },
 	Q8_0: dequantizeQ8_0,
 	Q4_0: dequantizeQ4_0, Q4_1: dequantizeQ4_1, Q5_0: dequantizeQ5_0, Q5_1: dequantizeQ5_1,
+	Q2_K: dequantizeQ2_K, Q3_K: dequantizeQ3_K,
 	Q4_K: dequantizeQ4_K, Q5_K: dequantizeQ5_K, Q6_K: dequantizeQ6_K,
+	IQ4_NL: dequantizeIQ4_NL, IQ4_XS: dequantizeIQ4_XS, MXFP4: dequantizeMXFP4,
 }
 
 func float16(b []byte) float32 { return half.Float16(binary.LittleEndian.Uint16(b)) }
@@ -84,22 +86,6 @@ func dequantizeQ5_0(y []float32, b []byte) {
 	for i, q := range b[6:] {
 		y[i] = scale * float32(int(q&15|fifth(high, i))-16)
 		y[i+16] = scale * float32(int(q>>4|fifth(high, i+16))-16)
-	}
-}
-
-// WidenQ5_0 sets dst to the blocks of type Q8_0 that hold exactly the numbers of the
-// blocks of type Q5_0 in src: 34 bytes for every 22. It panics unless the lengths are so.
-func WidenQ5_0(dst, src []byte) {
-	if n := len(src) / 22; len(src) != n*22 || len(dst) != n*34 {
-		panic(fmt.Sprintf("gguf: WidenQ5_0: %d bytes of dst for %d of src, want 34 for each 22", len(dst), len(src)))
-	}
-	for ; len(src) > 0; dst, src = dst[34:], src[22:] {
-		copy(dst, src[:2])
-		high := binary.LittleEndian.Uint32(src[2:])
-		for i, q := range src[6:22] {
-			dst[2+i] = (q&15 | fifth(high, i)) - 16
-			dst[18+i] = (q>>4 | fifth(high, i+16)) - 16
-		}
 	}
 }
 
@@ -161,4 +147,59 @@ func dequantizeQ6_K(y []float32, b []byte) {
 		scale := d * float32(int8(scales[i/16]))
 		y[i] = scale * float32(int(q)-32)
 	}
+}
+
+// twoBits is element i of 256 whose 2 bits each lie in 64 bytes: of 128, the first 32 in the lowest bits of 32 bytes.
+func twoBits(b []byte, i int) int { return int(b[i/128*32+i%32] >> (i % 128 / 32 * 2) & 3) }
+
+// dequantizeQ2_K: y = (d*scale)*q - dmin*min, with 16 bytes of scales and, above them, minima, 64 of elements, d and dmin.
+func dequantizeQ2_K(y []float32, b []byte) {
+	d, dmin := float16(b[80:]), float16(b[82:])
+	for i := range y {
+		six := b[i/16]
+		scale, least := d*float32(six&15), float32(dmin*float32(six>>4))
+		y[i] = float32(scale*float32(twoBits(b[16:80], i))) - least
+	}
+}
+
+// dequantizeQ3_K: y = (d*scale)*(q-4), with 32 bytes of third bits, 64 of the others, 12 of scales of 6 bits, and d.
+// The lower 4 bits of the scales are in 8 bytes, the upper 2 in 4.
+func dequantizeQ3_K(y []float32, b []byte) {
+	high, low, scales, d := b[:32], b[32:96], b[96:108], float16(b[108:])
+	for i := range y {
+		g := i / 16
+		scale := int(scales[g%8]>>(g/8*4)&15|scales[8+g%4]>>(g/4*2)&3<<4) - 32
+		q := twoBits(low, i) | int(high[i%32]>>(i/32)&1)<<2
+		y[i] = d * float32(scale) * float32(q-4)
+	}
+}
+
+// numbersIQ4 are those of the codes of IQ4_NL and IQ4_XS.
+var numbersIQ4 = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
+
+// dequantizeCodes: y = scale*number, the first 16 in the low halves of the bytes.
+func dequantizeCodes(y []float32, b []byte, scale float32, numbers *[16]float32) {
+	for i, q := range b {
+		y[i], y[i+16] = scale*numbers[q&15], scale*numbers[q>>4]
+	}
+}
+
+func dequantizeIQ4_NL(y []float32, b []byte) { dequantizeCodes(y, b[2:], float16(b), &numbersIQ4) }
+
+// dequantizeIQ4_XS: the scale of group g is d times a number of 6 bits less 32, of which the upper 2 are in a word and
+// the lower 4 in 4 bytes.
+func dequantizeIQ4_XS(y []float32, b []byte) {
+	d, high := float16(b), binary.LittleEndian.Uint16(b[2:])
+	for g := range 8 {
+		scale := int(b[4+g/2]>>(g%2*4)&15) | int(high>>(2*g)&3)<<4
+		dequantizeCodes(y[32*g:][:32], b[8+16*g:][:16], d*float32(scale-32), &numbersIQ4)
+	}
+}
+
+// numbersE2M1 are those of the codes of MXFP4, doubled.
+var numbersE2M1 = [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
+
+// dequantizeMXFP4: the scale is 2 to the power of a byte less 127, and half of that for numbers that are doubled.
+func dequantizeMXFP4(y []float32, b []byte) {
+	dequantizeCodes(y, b[1:], float32(math.Ldexp(1, int(b[0])-128)), &numbersE2M1)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/ref"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 	"github.com/avoformer/avoformer/transformer/internal/datafile/filetest"
 )
@@ -61,6 +63,46 @@ func TestFormats(t *testing.T) {
 	}
 	if formats != len(dequantizers) {
 		t.Errorf("%d formats in the file, %d known", formats, len(dequantizers))
+	}
+}
+
+// TestOracle holds the reader of blocks that products are compared with to the values of the gguf package, and packed
+// matrices, of the memory that they take, too.
+func TestOracle(t *testing.T) {
+	f, held := open(t), 0
+	for _, name := range f.Names() {
+		format, err := kernels.ParseFormat(strings.ToLower(name))
+		if elements, _ := format.Block(); err != nil || elements < 32 {
+			continue
+		}
+		held++
+		info, _ := f.Info(name)
+		raw, err := f.Bytes(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := f.Float32(name + "/f32")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, k := info.Shape[0], info.Shape[1]
+		got := ref.Blocks(format.String(), raw).Float32()
+		packed, row := kernels.PackBBlocks(format, n, k, func(j int, dst []byte) { copy(dst, raw[j*len(dst):]) }), make([]float32, k)
+		for i, v := range want {
+			if i%k == 0 {
+				packed.Column(row, i/k)
+			}
+			if math.Float32bits(got[i]) != math.Float32bits(v) || math.Float32bits(row[i%k]) != math.Float32bits(v) {
+				t.Fatalf("%s: element %d is %v, packed %v, want %v", name, i, got[i], row[i%k], v)
+			}
+		}
+		many := kernels.PackBBlocks(format, 64, 256, func(int, []byte) {})
+		if file := info.Type.Bytes(64 * 256); float64(many.Bytes()) > 1.05*float64(file) {
+			t.Errorf("%s: %d bytes packed, %d in a file", name, many.Bytes(), file)
+		}
+	}
+	if want := 9; held != want {
+		t.Errorf("%d formats, want %d", held, want)
 	}
 }
 
@@ -443,7 +485,7 @@ func TestDequantizeChecks(t *testing.T) {
 		want     error
 	}{
 		{Q8_0, 64, 68, nil}, {Q8_0, 64, 67, ErrFormat}, {Q8_0, 64, 69, ErrFormat}, {Q8_0, 63, 68, ErrFormat},
-		{Q4_K, 256, 144, nil}, {Q4_K, 32, 18, ErrFormat}, {10, 256, 84, ErrType}, {99, 1, 1, ErrType},
+		{Q4_K, 256, 144, nil}, {Q4_K, 32, 18, ErrFormat}, {16, 256, 66, ErrType}, {99, 1, 1, ErrType},
 		{Q6_K, 0, 0, nil},
 	} {
 		if err := Dequantize(c.kind, make([]float32, c.elements), make([]byte, c.bytes)); !errors.Is(err, c.want) {
@@ -494,23 +536,4 @@ func FuzzParse(f *testing.F) {
 			file.Floats(key)
 		}
 	})
-}
-
-// TestWidenQ5_0: blocks of 8 bits have the numbers of those of 5.
-func TestWidenQ5_0(t *testing.T) {
-	const blocks = 9
-	src, dst := make([]byte, Q5_0.Bytes(32*blocks)), make([]byte, Q8_0.Bytes(32*blocks))
-	for i := range src {
-		src[i] = byte(i * 151 >> 1)
-	}
-	WidenQ5_0(dst, src)
-	var want, got [32 * blocks]float32
-	if err := errors.Join(Dequantize(Q5_0, want[:], src), Dequantize(Q8_0, got[:], dst)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range want {
-		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-			t.Fatalf("element %d: %v, want %v", i, got[i], want[i])
-		}
-	}
 }

@@ -1,6 +1,8 @@
 package neon
 
 import (
+	"encoding/binary"
+
 	"github.com/avoformer/avoformer/asm/arm64"
 	"github.com/avoformer/avoformer/asm/vec"
 )
@@ -88,6 +90,32 @@ func (x *Machine) AndInt(a, b vec.V) vec.V { return x.And(a, b) }
 func (x *Machine) OrIntTo(acc, b vec.V) {
 	x.VORR(vector(b).B16(), vector(acc).B16(), vector(acc).B16())
 }
+
+// LoadPowers implements Tiler, as that of amd64.
+func (x *Machine) LoadPowers(p vec.Ptr, off int) vec.V {
+	v, low, one := x.upperBytes(p, off), x.V(), x.V()
+	x.VMOVI(1, one.B16())
+	x.VUSHR(24, one.S4(), one.S4())
+	x.VUSHR(24, v.S4(), v.S4())
+	x.VADD(one.S4(), v.S4(), low.S4())
+	x.VSHL(21, low.S4(), low.S4())
+	x.VSUB(one.S4(), v.S4(), v.S4())
+	x.VSHL(23, v.S4(), v.S4())
+	x.VFMAX(low.S4(), v.S4(), v.S4())
+	return vec.V{Reg: v}
+}
+
+// Table implements Tiler.
+func (x *Machine) Table(_ string, b [16]byte) vec.V {
+	var words [4]uint32
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return vec.V{Reg: x.Const(words)}
+}
+
+// LookUp implements Tiler.
+func (x *Machine) LookUp(table, v vec.V) { x.VTBL(vector(v).B16(), vector(table), vector(v).B16()) }
 
 // UpperHalves implements Tiler.
 func (x *Machine) UpperHalves(v, ones vec.V) vec.V {

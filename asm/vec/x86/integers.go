@@ -1,6 +1,9 @@
 package x86
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -109,6 +112,33 @@ func (x *Machine) OrIntTo(acc, b vec.V) {
 	}
 	x.VPOR(vector(b), vector(acc), vector(acc))
 }
+
+// LoadPowers implements Tiler: the exponent of a float is the byte less one, and the two powers below all exponents
+// are denormal, 2^21 and twice that as integers.
+func (x *Machine) LoadPowers(p vec.Ptr, off int) vec.V {
+	one, v, low := x.Constant(1), x.NewV(), x.NewV()
+	x.VPMOVZXBD(at(p, off), v)
+	x.VPADDD(one, v, low)
+	x.VPSLLD(operand.U8(21), low, low)
+	x.VPSUBD(one, v, v)
+	x.VPSLLD(operand.U8(23), v, v)
+	x.VMAXPS(low, v, v)
+	return vec.V{Reg: v}
+}
+
+// Table implements Tiler: 16 bytes over and over.
+func (x *Machine) Table(name string, b [16]byte) vec.V {
+	words := make([]uint32, x.Width())
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(b[i%4*4:])
+	}
+	v := x.NewV()
+	x.VMOVUPS(x.data(fmt.Sprint(name, x.Width()), words), v)
+	return vec.V{Reg: v}
+}
+
+// LookUp implements Tiler.
+func (x *Machine) LookUp(table, v vec.V) { x.VPSHUFB(vector(v), vector(table), vector(v)) }
 
 // UpperHalves implements Tiler.
 func (x *Machine) UpperHalves(v, ones vec.V) vec.V {

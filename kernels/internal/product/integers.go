@@ -22,11 +22,11 @@ func (b *block) int8Panels() {
 	last := (g.k - 1) / kc * kc
 	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, rows*nr)
-	x := weights.Product{ISA: g.isa, Kind: packed.Record.Kind, NR: nr}
+	x := weights.Product{Format: packed.Record}
 	for i := 0; i < b.m; i += rows {
 		x.I, x.M = 0, min(rows, b.m-i)
-		s.int8.Quantize(g.isa, x.Kind, b.a.Data[i*b.a.LD:], b.a.LD, x.M, g.k)
-		if x.Winograd = weights.WinogradFor(g.isa, x.Kind, x.M); x.Winograd {
+		s.int8.Quantize(x.Format, b.a.Data[i*b.a.LD:], b.a.LD, x.M, g.k)
+		if x.Winograd = weights.WinogradFor(g.isa, x.Format.Kind, x.M); x.Winograd {
 			s.int8.OfRows(g.isa, x.M, g.k)
 		}
 		for j := 0; j < b.n; j += nr {
@@ -67,7 +67,7 @@ func (b *block) int8InC() bool {
 	switch b.b.packed.Record.Kind {
 	case weights.Int8Quads, weights.Int8Pairs:
 		return true
-	case weights.Blocks8, weights.Blocks4, weights.Blocks4K, weights.Blocks6K:
+	case weights.Blocks:
 		return b.ep.Bias == nil
 	}
 	return false

@@ -1,6 +1,10 @@
 package simd
 
-import "github.com/avoformer/avoformer/internal/half"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/internal/half"
+)
 
 // Products with weights in blocks, in pure Go; kernels/gemm_blocks.go has the order of bytes.
 
@@ -10,7 +14,8 @@ type BlockLayout struct {
 	Bits       int  // of an element
 	Group      int  // elements that are scaled together, as are those of A
 	Scales     bool // groups have scales beside the block's
-	Least      bool // and minima
+	Least      bool // and the block, or its groups if they have scales, minima
+	Codes      bool // elements are codes of numbers of 4 bits, E2M1, and the block's number is an exponent of 2, a byte
 	Head       int  // bytes before the units of WeightBlock elements
 	UnitScales int  // bytes at the beginning of a unit
 	Unit       int  // bytes of a unit
@@ -27,12 +32,20 @@ type weightGroup struct {
 func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 	number := func(at int) float32 { return half.Float16(uint16(block[at]) | uint16(block[at+1])<<8) }
 	groups := WeightBlock / l.Group
-	w.scale = number(2 * j)
 	unit := block[(l.Head+g/groups*l.Unit)*nr:]
-	if at := g%groups*nr + j; l.Least {
+	if l.Codes {
+		w.scale = PowerOf2(block[j])
+	} else {
+		w.scale = number(2 * j)
+	}
+	if l.Least {
+		w.least = number(2 * (nr + j))
+	}
+	switch at := g%groups*nr + j; {
+	case l.Scales && l.Least:
 		w.scale *= float32(unit[at])
-		w.least = float32(number(2*(nr+j)) * float32(unit[nr+at]))
-	} else if l.Scales {
+		w.least *= float32(unit[nr+at])
+	case l.Scales:
 		w.scale *= float32(int8(unit[at]))
 	}
 	weights := unit[(l.UnitScales+g%groups*l.Group*l.Bits/8)*nr+4*j:]
@@ -46,6 +59,14 @@ func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 		case 4:
 			for i, q := range weights[p%16*nr:][:4] {
 				to[i] = int32(q >> (p / 16 * 4) & 15)
+				if l.Codes {
+					to[i] = int32(Codes[to[i]])
+				}
+			}
+		case 5:
+			low, high := weights[p%16*nr:][:4], weights[16*nr:][:4]
+			for i := range to {
+				to[i] = int32(low[i]>>(p/16*4)&15 | high[i]>>(p/4)&1<<4)
 			}
 		case 6:
 			low, high := weights[p%8*nr:][:4], weights[8*nr:][:4]
@@ -56,10 +77,25 @@ func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 	}
 }
 
+// Codes are the numbers of codes of 4 bits, doubled, and larger by 16: what products of them take. Source: OCP
+// Microscaling Formats, E2M1.
+var Codes = [16]byte{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
+
+// PowerOf2 is 2 to the power of e less 128.
+func PowerOf2(e byte) float32 {
+	if e < 2 { // denormal
+		return math.Float32frombits(1 << 21 << e)
+	}
+	return math.Float32frombits(uint32(e-1) << 23)
+}
+
 // multiply is the product of rows of integers and a panel. start and offset have one element for
 // each group and row, offset where there are minima.
 func (l *BlockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32, start []int32, offset []float32, ldscale int, b []uint8, add int, c []float32, ldc int) {
-	bytes := l.Bytes * nr
+	bytes, shift := l.Bytes*nr, 8-l.Bits
+	if l.Codes {
+		shift = 3
+	}
 	var w weightGroup
 	for j := range nr {
 		for i := range m {
@@ -73,7 +109,7 @@ func (l *BlockLayout) multiply(m, k, nr int, a []int8, lda int, scale []float32,
 			for i := range m {
 				var t int32
 				if !l.Least {
-					t = start[g*ldscale+i] >> (8 - l.Bits)
+					t = start[g*ldscale+i] >> shift
 				}
 				q := w.q[:l.Group]
 				for p, x := range a[i*lda+g*l.Group:][:len(q)] {
@@ -103,4 +139,24 @@ func blocks4KGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, l
 
 func blocks6KGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
 	Blocks6KLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+}
+
+func blocks4MinGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	Blocks4MinLayout.multiply(m, k, nr, a, lda, scale, nil, offset, ldscale, b, add, c, ldc)
+}
+
+func blocks5Generic(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	Blocks5Layout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
+}
+
+func blocks5MinGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	Blocks5MinLayout.multiply(m, k, nr, a, lda, scale, nil, offset, ldscale, b, add, c, ldc)
+}
+
+func blocks5KGeneric(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	Blocks5KLayout.multiply(m, k, nr, a, lda, scale, nil, offset, ldscale, b, add, c, ldc)
+}
+
+func blocksCodesGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, _, add int, c []float32, ldc int) {
+	BlocksCodesLayout.multiply(m, k, nr, a, lda, scale, start, nil, ldscale, b, add, c, ldc)
 }

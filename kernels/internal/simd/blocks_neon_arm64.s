@@ -10114,6 +10114,13111 @@ unit1_8:
 done_8:
 	RET
 
+// func blocks4MinNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4MinNEONDotProd(SB), NOSPLIT, $0-184
+	VMOVI $15, V25.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R9, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD R2, R3
+	ADD  R12, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R11, R6
+	MOVD offset_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
+
+block4:
+	ADD     R7, R6, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R0), F19
+	FMOVQ.P 16(R1), F20
+	FMOVQ.P 16(R1), F21
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R2), F23
+	FMOVQ.P 16(R3), F24
+	FMOVQ.P 16(R3), F26
+	FMOVQ   64(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e028 // sdot v8.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02b // sdot v11.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02e // sdot v14.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e008 // sdot v8.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae00e // sdot v14.4s, v0.16b, v26.4b[0]
+	FMOVQ   80(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e026 // sdot v6.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e009 // sdot v9.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae00f // sdot v15.4s, v0.16b, v26.4b[0]
+	FMOVQ   96(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e024 // sdot v4.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e023 // sdot v3.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e022 // sdot v2.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e004 // sdot v4.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e003 // sdot v3.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e002 // sdot v2.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae010 // sdot v16.4s, v0.16b, v26.4b[0]
+	FMOVQ   112(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e027 // sdot v7.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02a // sdot v10.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ae011 // sdot v17.4s, v0.16b, v26.4b[0]
+	FMOVQ   128(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e028 // sdot v8.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02b // sdot v11.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02e // sdot v14.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e008 // sdot v8.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae00e // sdot v14.4s, v0.16b, v26.4b[1]
+	FMOVQ   144(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e026 // sdot v6.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e009 // sdot v9.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae00f // sdot v15.4s, v0.16b, v26.4b[1]
+	FMOVQ   160(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e024 // sdot v4.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e023 // sdot v3.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e022 // sdot v2.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e004 // sdot v4.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e003 // sdot v3.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e002 // sdot v2.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae010 // sdot v16.4s, v0.16b, v26.4b[1]
+	FMOVQ   176(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e027 // sdot v7.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02a // sdot v10.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbae011 // sdot v17.4s, v0.16b, v26.4b[1]
+	FMOVQ   192(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e828 // sdot v8.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82b // sdot v11.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e808 // sdot v8.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80b // sdot v11.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae80e // sdot v14.4s, v0.16b, v26.4b[2]
+	FMOVQ   208(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e809 // sdot v9.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80c // sdot v12.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae80f // sdot v15.4s, v0.16b, v26.4b[2]
+	FMOVQ   224(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e824 // sdot v4.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e823 // sdot v3.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e822 // sdot v2.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e804 // sdot v4.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e803 // sdot v3.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e802 // sdot v2.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae810 // sdot v16.4s, v0.16b, v26.4b[2]
+	FMOVQ   240(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82a // sdot v10.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ae811 // sdot v17.4s, v0.16b, v26.4b[2]
+	FMOVQ   256(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e828 // sdot v8.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82b // sdot v11.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e808 // sdot v8.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80b // sdot v11.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae80e // sdot v14.4s, v0.16b, v26.4b[3]
+	FMOVQ   272(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e809 // sdot v9.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80c // sdot v12.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae80f // sdot v15.4s, v0.16b, v26.4b[3]
+	FMOVQ   288(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e824 // sdot v4.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e823 // sdot v3.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e822 // sdot v2.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e804 // sdot v4.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e803 // sdot v3.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e802 // sdot v2.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae810 // sdot v16.4s, v0.16b, v26.4b[3]
+	FMOVQ   304(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82a // sdot v10.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbae811 // sdot v17.4s, v0.16b, v26.4b[3]
+	FMOVS   (R6), F1
+	FMOVS   4(R6), F18
+	FMOVS   8(R6), F19
+	FMOVS   12(R6), F20
+	FMOVS   (R8), F21
+	FMOVS   4(R8), F22
+	FMOVS   8(R8), F23
+	FMOVS   12(R8), F24
+	FMOVD   (R4), F26
+	WORD    $0x0e217b5a // fcvtl v26.4s, v26.4h
+	FMOVD   32(R4), F27
+	WORD    $0x0e217b7b // fcvtl v27.4s, v27.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
+	WORD    $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD    $0x4f959360 // fmul v0.4s, v27.4s, v21.s[0]
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f929108 // fmul v8.4s, v8.4s, v18.s[0]
+	WORD    $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD    $0x4f969360 // fmul v0.4s, v27.4s, v22.s[0]
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, (R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f93916b // fmul v11.4s, v11.4s, v19.s[0]
+	WORD    $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f979360 // fmul v0.4s, v27.4s, v23.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, (R8)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9491ce // fmul v14.4s, v14.4s, v20.s[0]
+	WORD    $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD    $0x4f989360 // fmul v0.4s, v27.4s, v24.s[0]
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, (R8)
+	FMOVD   8(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   40(R4), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   16(R8), F8
+	WORD    $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	WORD    $0x4f9590a8 // fmul v8.4s, v5.4s, v21.s[0]
+	WORD    $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	FMOVQ   F6, 16(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f929129 // fmul v9.4s, v9.4s, v18.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F6
+	WORD    $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
+	WORD    $0x4f9690a6 // fmul v6.4s, v5.4s, v22.s[0]
+	WORD    $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
+	FMOVQ   F9, 16(R8)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F6
+	WORD    $0x4e26d58c // fadd v12.4s, v12.4s, v6.4s
+	WORD    $0x4f9790a6 // fmul v6.4s, v5.4s, v23.s[0]
+	WORD    $0x4e26d58c // fadd v12.4s, v12.4s, v6.4s
+	FMOVQ   F12, 16(R8)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9491ef // fmul v15.4s, v15.4s, v20.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD    $0x4f9890a0 // fmul v0.4s, v5.4s, v24.s[0]
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 16(R8)
+	FMOVD   16(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   48(R4), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f819084 // fmul v4.4s, v4.4s, v1.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   32(R8), F6
+	WORD    $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD    $0x4f9590a6 // fmul v6.4s, v5.4s, v21.s[0]
+	WORD    $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	FMOVQ   F4, 32(R8)
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F4
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD    $0x4f9690a4 // fmul v4.4s, v5.4s, v22.s[0]
+	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	FMOVQ   F3, 32(R8)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f939042 // fmul v2.4s, v2.4s, v19.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F3
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD    $0x4f9790a3 // fmul v3.4s, v5.4s, v23.s[0]
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, 32(R8)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f949210 // fmul v16.4s, v16.4s, v20.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD    $0x4f9890a0 // fmul v0.4s, v5.4s, v24.s[0]
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 32(R8)
+	FMOVD   24(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   56(R4), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	WORD    $0x4f959041 // fmul v1.4s, v2.4s, v21.s[0]
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 48(R8)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f92914a // fmul v10.4s, v10.4s, v18.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD    $0x4f969041 // fmul v1.4s, v2.4s, v22.s[0]
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, 48(R8)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD    $0x4f979041 // fmul v1.4s, v2.4s, v23.s[0]
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 48(R8)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f949231 // fmul v17.4s, v17.4s, v20.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD    $0x4f989040 // fmul v0.4s, v2.4s, v24.s[0]
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R8)
+	ADD     R14<<2, R6, R6
+	ADD     $320, R4, R4
+	SUBS    $32, R5, R5
+	BNE     block4
+	// the next rows are 4 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $16, R11, R11
+	SUB     $4, R9, R9
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R11, R5
+	MOVD offset_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
+
+block3:
+	ADD     R6, R5, R7
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R0), F15
+	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R1), F17
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R2), F19
+	FMOVQ   64(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee023 // sdot v3.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e022 // sdot v2.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe003 // sdot v3.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e002 // sdot v2.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	FMOVQ   80(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	FMOVQ   96(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02c // sdot v12.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
+	FMOVQ   112(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee026 // sdot v6.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02d // sdot v13.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
+	FMOVQ   128(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee023 // sdot v3.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e022 // sdot v2.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe003 // sdot v3.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e002 // sdot v2.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	FMOVQ   144(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	FMOVQ   160(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02c // sdot v12.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
+	FMOVQ   176(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee026 // sdot v6.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02d // sdot v13.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
+	FMOVQ   192(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee823 // sdot v3.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e822 // sdot v2.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe803 // sdot v3.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e802 // sdot v2.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	FMOVQ   208(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	FMOVQ   224(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82c // sdot v12.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
+	FMOVQ   240(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82d // sdot v13.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
+	FMOVQ   256(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee823 // sdot v3.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e822 // sdot v2.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe803 // sdot v3.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e802 // sdot v2.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	FMOVQ   272(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	FMOVQ   288(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82c // sdot v12.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
+	FMOVQ   304(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82d // sdot v13.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
+	FMOVS   (R5), F15
+	FMOVS   4(R5), F16
+	FMOVS   8(R5), F17
+	FMOVS   (R7), F18
+	FMOVS   4(R7), F19
+	FMOVS   8(R7), F20
+	FMOVD   (R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   32(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8f9063 // fmul v3.4s, v3.4s, v15.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   (R7), F14
+	WORD    $0x4e2ed463 // fadd v3.4s, v3.4s, v14.4s
+	WORD    $0x4f92902e // fmul v14.4s, v1.4s, v18.s[0]
+	WORD    $0x4e2ed463 // fadd v3.4s, v3.4s, v14.4s
+	FMOVQ   F3, (R7)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f909042 // fmul v2.4s, v2.4s, v16.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F3
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD    $0x4f939023 // fmul v3.4s, v1.4s, v19.s[0]
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, (R7)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f91914a // fmul v10.4s, v10.4s, v17.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F0
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ   F10, (R7)
+	FMOVD   8(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   40(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8f9084 // fmul v4.4s, v4.4s, v15.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   16(R7), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 16(R7)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9090e7 // fmul v7.4s, v7.4s, v16.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 16(R7)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f91916b // fmul v11.4s, v11.4s, v17.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R7)
+	FMOVD   16(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   48(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8f90a5 // fmul v5.4s, v5.4s, v15.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 32(R7)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f909108 // fmul v8.4s, v8.4s, v16.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 32(R7)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f91918c // fmul v12.4s, v12.4s, v17.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 32(R7)
+	FMOVD   24(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   56(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8f90c6 // fmul v6.4s, v6.4s, v15.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   48(R7), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 48(R7)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f909129 // fmul v9.4s, v9.4s, v16.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, 48(R7)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9191ad // fmul v13.4s, v13.4s, v17.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R7)
+	ADD     R14<<2, R5, R5
+	ADD     $320, R3, R3
+	SUBS    $32, R4, R4
+	BNE     block3
+	// the next rows are 3 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $12, R11, R11
+	SUB     $3, R9, R9
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R0), F10
+	FMOVQ.P 16(R0), F11
+	FMOVQ.P 16(R1), F12
+	FMOVQ.P 16(R1), F13
+	FMOVQ   64(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae023 // sdot v3.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce026 // sdot v6.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	FMOVQ   80(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	FMOVQ   96(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae022 // sdot v2.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce028 // sdot v8.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be002 // sdot v2.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
+	FMOVQ   112(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce029 // sdot v9.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
+	FMOVQ   128(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae023 // sdot v3.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face026 // sdot v6.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	FMOVQ   144(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	FMOVQ   160(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae022 // sdot v2.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face028 // sdot v8.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe002 // sdot v2.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
+	FMOVQ   176(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face029 // sdot v9.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
+	FMOVQ   192(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae823 // sdot v3.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce826 // sdot v6.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	FMOVQ   208(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	FMOVQ   224(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae822 // sdot v2.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce828 // sdot v8.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be802 // sdot v2.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   240(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce829 // sdot v9.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   256(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae823 // sdot v3.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face826 // sdot v6.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	FMOVQ   272(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	FMOVQ   288(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae822 // sdot v2.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face828 // sdot v8.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe802 // sdot v2.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   304(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face829 // sdot v9.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVS   (R4), F11
+	FMOVS   4(R4), F12
+	FMOVS   (R6), F13
+	FMOVS   4(R6), F14
+	FMOVD   (R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   32(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8b9063 // fmul v3.4s, v3.4s, v11.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   (R6), F10
+	WORD    $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
+	WORD    $0x4f8d902a // fmul v10.4s, v1.4s, v13.s[0]
+	WORD    $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
+	FMOVQ   F3, (R6)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8c90c6 // fmul v6.4s, v6.4s, v12.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   (R6), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, (R6)
+	FMOVD   8(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   40(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8b9084 // fmul v4.4s, v4.4s, v11.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   16(R6), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD    $0x4f8d9023 // fmul v3.4s, v1.4s, v13.s[0]
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 16(R6)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8c90e7 // fmul v7.4s, v7.4s, v12.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	FMOVD   16(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   48(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f8b9042 // fmul v2.4s, v2.4s, v11.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ   32(R6), F3
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD    $0x4f8d9023 // fmul v3.4s, v1.4s, v13.s[0]
+	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ   F2, 32(R6)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f8c9108 // fmul v8.4s, v8.4s, v12.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, 32(R6)
+	FMOVD   24(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   56(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8b90a5 // fmul v5.4s, v5.4s, v11.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   48(R6), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 48(R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f8c9129 // fmul v9.4s, v9.4s, v12.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R6)
+	ADD     R14<<2, R4, R4
+	ADD     $320, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ.P 16(R0), F7
+	FMOVQ   64(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e022 // sdot v2.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
+	FMOVQ   80(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e023 // sdot v3.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e003 // sdot v3.4s, v0.16b, v7.4b[0]
+	FMOVQ   96(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e024 // sdot v4.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
+	FMOVQ   112(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e025 // sdot v5.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
+	FMOVQ   128(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e022 // sdot v2.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
+	FMOVQ   144(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e023 // sdot v3.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e003 // sdot v3.4s, v0.16b, v7.4b[1]
+	FMOVQ   160(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e024 // sdot v4.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
+	FMOVQ   176(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e025 // sdot v5.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
+	FMOVQ   192(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e822 // sdot v2.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
+	FMOVQ   208(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e823 // sdot v3.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e803 // sdot v3.4s, v0.16b, v7.4b[2]
+	FMOVQ   224(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e824 // sdot v4.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
+	FMOVQ   240(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4f86e825 // sdot v5.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
+	FMOVQ   256(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e822 // sdot v2.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
+	FMOVQ   272(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e823 // sdot v3.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e803 // sdot v3.4s, v0.16b, v7.4b[3]
+	FMOVQ   288(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e824 // sdot v4.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
+	FMOVQ   304(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	WORD    $0x4fa6e825 // sdot v5.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
+	FMOVS   (R3), F0
+	FMOVS   (R5), F1
+	FMOVD   (R1), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVD   32(R1), F7
+	WORD    $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	FMOVQ   (R5), F6
+	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD    $0x4f8190e6 // fmul v6.4s, v7.4s, v1.s[0]
+	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	FMOVQ   F2, (R5)
+	FMOVD   8(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   40(R1), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ   16(R5), F2
+	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD    $0x4f8190c2 // fmul v2.4s, v6.4s, v1.s[0]
+	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	FMOVQ   F3, 16(R5)
+	FMOVD   16(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   48(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R5), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 32(R5)
+	FMOVD   24(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   56(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   48(R5), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R5)
+	ADD     R14<<2, R3, R3
+	ADD     $320, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	RET
+
+// func blocks4MinNEON(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks4MinNEON(SB), NOSPLIT, $0-184
+	VMOVI $15, V16.B16
+	MOVD  m+0(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  c_base+152(FP), R13
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
+
+tiles:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F17
+	FMOVQ   64(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   192(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   208(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   256(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R6), F2
+	FMOVS   4(R6), F3
+	FMOVD   (R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   32(R2), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	FMOVQ   (R6), F8
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD    $0x4f8290c8 // fmul v8.4s, v6.4s, v2.s[0]
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R6)
+	FMOVD   8(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   40(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $320, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   64(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   192(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   208(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   256(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R5), F1
+	FMOVD   (R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   32(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R5), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R5)
+	FMOVD   8(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   40(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $320, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles
+
+done:
+	MOVD m+0(FP), R7
+	MOVD a_base+24(FP), R8
+	MOVD c_base+152(FP), R13
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
+	ADD  $32, R13, R13
+
+tiles_8:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F17
+	FMOVQ   96(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V17.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   160(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   176(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V17.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   224(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V17.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   288(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606846 // sadalp v6.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   304(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V17.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R6), F2
+	FMOVS   4(R6), F3
+	FMOVD   16(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   48(R2), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	FMOVQ   (R6), F8
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD    $0x4f8290c8 // fmul v8.4s, v6.4s, v2.s[0]
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R6)
+	FMOVD   24(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   56(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $320, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2_8
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1_8:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   96(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   112(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   160(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   176(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   224(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   240(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   288(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   304(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R5), F1
+	FMOVD   16(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   48(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R5), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R5)
+	FMOVD   24(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   56(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $320, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1_8
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles_8
+
+done_8:
+	RET
+
+// func blocks5NEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks5NEONDotProd(SB), NOSPLIT, $0-184
+	VMOVI $15, V27.B16
+	VMOVI $16, V28.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R9, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD R2, R3
+	ADD  R12, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R11, R6
+	MOVD start_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
+
+block4:
+	ADD     R7, R6, R8
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	VMOVI   $0, V18.B16
+	VMOVI   $0, V19.B16
+	FMOVQ.P 16(R0), F20
+	FMOVQ.P 16(R0), F21
+	FMOVQ.P 16(R1), F22
+	FMOVQ.P 16(R1), F23
+	FMOVQ.P 16(R2), F24
+	FMOVQ.P 16(R2), F25
+	FMOVQ.P 16(R3), F26
+	FMOVQ.P 16(R3), F29
+	FMOVQ   32(R4), F0
+	FMOVQ   288(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e044 // sdot v4.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e048 // sdot v8.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04c // sdot v12.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae050 // sdot v16.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e004 // sdot v4.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e008 // sdot v8.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00c // sdot v12.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de010 // sdot v16.4s, v0.16b, v29.4b[0]
+	FMOVQ   48(R4), F0
+	FMOVQ   304(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e045 // sdot v5.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e049 // sdot v9.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04d // sdot v13.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae051 // sdot v17.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e005 // sdot v5.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e009 // sdot v9.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00d // sdot v13.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de011 // sdot v17.4s, v0.16b, v29.4b[0]
+	FMOVQ   64(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e046 // sdot v6.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e04a // sdot v10.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04e // sdot v14.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae052 // sdot v18.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e006 // sdot v6.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00a // sdot v10.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00e // sdot v14.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de012 // sdot v18.4s, v0.16b, v29.4b[0]
+	FMOVQ   80(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e047 // sdot v7.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e04b // sdot v11.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04f // sdot v15.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae053 // sdot v19.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e007 // sdot v7.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00f // sdot v15.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de013 // sdot v19.4s, v0.16b, v29.4b[0]
+	FMOVQ   96(R4), F0
+	FMOVQ   288(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e044 // sdot v4.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e048 // sdot v8.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04c // sdot v12.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae050 // sdot v16.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e004 // sdot v4.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e008 // sdot v8.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00c // sdot v12.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde010 // sdot v16.4s, v0.16b, v29.4b[1]
+	FMOVQ   112(R4), F0
+	FMOVQ   304(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e045 // sdot v5.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e049 // sdot v9.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04d // sdot v13.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae051 // sdot v17.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e005 // sdot v5.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e009 // sdot v9.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00d // sdot v13.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde011 // sdot v17.4s, v0.16b, v29.4b[1]
+	FMOVQ   128(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e046 // sdot v6.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e04a // sdot v10.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04e // sdot v14.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae052 // sdot v18.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e006 // sdot v6.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00a // sdot v10.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00e // sdot v14.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde012 // sdot v18.4s, v0.16b, v29.4b[1]
+	FMOVQ   144(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e047 // sdot v7.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e04b // sdot v11.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04f // sdot v15.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae053 // sdot v19.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e007 // sdot v7.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00f // sdot v15.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde013 // sdot v19.4s, v0.16b, v29.4b[1]
+	FMOVQ   160(R4), F0
+	FMOVQ   288(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e844 // sdot v4.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e848 // sdot v8.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84c // sdot v12.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae850 // sdot v16.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e804 // sdot v4.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e808 // sdot v8.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80c // sdot v12.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de810 // sdot v16.4s, v0.16b, v29.4b[2]
+	FMOVQ   176(R4), F0
+	FMOVQ   304(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e845 // sdot v5.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e849 // sdot v9.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84d // sdot v13.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae851 // sdot v17.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e805 // sdot v5.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e809 // sdot v9.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80d // sdot v13.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de811 // sdot v17.4s, v0.16b, v29.4b[2]
+	FMOVQ   192(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e846 // sdot v6.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e84a // sdot v10.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84e // sdot v14.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae852 // sdot v18.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e806 // sdot v6.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80a // sdot v10.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80e // sdot v14.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de812 // sdot v18.4s, v0.16b, v29.4b[2]
+	FMOVQ   208(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e847 // sdot v7.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e84b // sdot v11.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84f // sdot v15.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae853 // sdot v19.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e807 // sdot v7.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80b // sdot v11.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80f // sdot v15.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de813 // sdot v19.4s, v0.16b, v29.4b[2]
+	FMOVQ   224(R4), F0
+	FMOVQ   288(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e844 // sdot v4.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e848 // sdot v8.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84c // sdot v12.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae850 // sdot v16.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e804 // sdot v4.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e808 // sdot v8.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80c // sdot v12.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde810 // sdot v16.4s, v0.16b, v29.4b[3]
+	FMOVQ   240(R4), F0
+	FMOVQ   304(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e845 // sdot v5.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e849 // sdot v9.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84d // sdot v13.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae851 // sdot v17.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e805 // sdot v5.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e809 // sdot v9.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80d // sdot v13.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde811 // sdot v17.4s, v0.16b, v29.4b[3]
+	FMOVQ   256(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e846 // sdot v6.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e84a // sdot v10.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84e // sdot v14.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae852 // sdot v18.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e806 // sdot v6.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80a // sdot v10.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80e // sdot v14.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde812 // sdot v18.4s, v0.16b, v29.4b[3]
+	FMOVQ   272(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e847 // sdot v7.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e84b // sdot v11.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84f // sdot v15.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae853 // sdot v19.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e807 // sdot v7.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80b // sdot v11.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80f // sdot v15.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde813 // sdot v19.4s, v0.16b, v29.4b[3]
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   8(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVS   12(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V16.S4, V16.S4
+	VADD    V0.S4, V17.S4, V17.S4
+	VADD    V0.S4, V18.S4, V18.S4
+	VADD    V0.S4, V19.S4, V19.S4
+	FMOVS   (R6), F2
+	FMOVS   4(R6), F3
+	FMOVS   8(R6), F20
+	FMOVS   12(R6), F21
+	FMOVD   (R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f829084 // fmul v4.4s, v4.4s, v2.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, (R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f839108 // fmul v8.4s, v8.4s, v3.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, (R8)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f94918c // fmul v12.4s, v12.4s, v20.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, (R8)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f959210 // fmul v16.4s, v16.4s, v21.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, (R8)
+	FMOVD   8(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8290a5 // fmul v5.4s, v5.4s, v2.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 16(R8)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9491ad // fmul v13.4s, v13.4s, v20.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 16(R8)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f959231 // fmul v17.4s, v17.4s, v21.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 16(R8)
+	FMOVD   16(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8290c6 // fmul v6.4s, v6.4s, v2.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R8)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f83914a // fmul v10.4s, v10.4s, v3.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, 32(R8)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9491ce // fmul v14.4s, v14.4s, v20.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ   F14, 32(R8)
+	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD    $0x4f959252 // fmul v18.4s, v18.4s, v21.s[0]
+	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ   F18, 32(R8)
+	FMOVD   24(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8290e7 // fmul v7.4s, v7.4s, v2.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 48(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f83916b // fmul v11.4s, v11.4s, v3.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 48(R8)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9491ef // fmul v15.4s, v15.4s, v20.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	FMOVQ   F15, 48(R8)
+	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD    $0x4f959273 // fmul v19.4s, v19.4s, v21.s[0]
+	WORD    $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ   F19, 48(R8)
+	ADD     R14<<2, R6, R6
+	ADD     $352, R4, R4
+	SUBS    $32, R5, R5
+	BNE     block4
+	// the next rows are 4 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $16, R11, R11
+	SUB     $4, R9, R9
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R11, R5
+	MOVD start_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
+
+block3:
+	ADD     R6, R5, R7
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	FMOVQ.P 16(R0), F16
+	FMOVQ.P 16(R0), F17
+	FMOVQ.P 16(R1), F18
+	FMOVQ.P 16(R1), F19
+	FMOVQ.P 16(R2), F20
+	FMOVQ.P 16(R2), F21
+	FMOVQ   32(R3), F0
+	FMOVQ   288(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e046 // sdot v6.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e049 // sdot v9.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04c // sdot v12.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e006 // sdot v6.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00c // sdot v12.4s, v0.16b, v21.4b[0]
+	FMOVQ   48(R3), F0
+	FMOVQ   304(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e045 // sdot v5.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e044 // sdot v4.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04d // sdot v13.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e005 // sdot v5.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e004 // sdot v4.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00d // sdot v13.4s, v0.16b, v21.4b[0]
+	FMOVQ   64(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e047 // sdot v7.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e04a // sdot v10.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04e // sdot v14.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00e // sdot v14.4s, v0.16b, v21.4b[0]
+	FMOVQ   80(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e048 // sdot v8.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e04b // sdot v11.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04f // sdot v15.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00f // sdot v15.4s, v0.16b, v21.4b[0]
+	FMOVQ   96(R3), F0
+	FMOVQ   288(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e046 // sdot v6.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e049 // sdot v9.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04c // sdot v12.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e006 // sdot v6.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00c // sdot v12.4s, v0.16b, v21.4b[1]
+	FMOVQ   112(R3), F0
+	FMOVQ   304(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e045 // sdot v5.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e044 // sdot v4.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04d // sdot v13.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e005 // sdot v5.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e004 // sdot v4.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00d // sdot v13.4s, v0.16b, v21.4b[1]
+	FMOVQ   128(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e047 // sdot v7.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e04a // sdot v10.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04e // sdot v14.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00e // sdot v14.4s, v0.16b, v21.4b[1]
+	FMOVQ   144(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e048 // sdot v8.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e04b // sdot v11.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04f // sdot v15.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00f // sdot v15.4s, v0.16b, v21.4b[1]
+	FMOVQ   160(R3), F0
+	FMOVQ   288(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e846 // sdot v6.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e849 // sdot v9.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84c // sdot v12.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e806 // sdot v6.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
+	FMOVQ   176(R3), F0
+	FMOVQ   304(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e845 // sdot v5.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e844 // sdot v4.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84d // sdot v13.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e805 // sdot v5.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e804 // sdot v4.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80d // sdot v13.4s, v0.16b, v21.4b[2]
+	FMOVQ   192(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e847 // sdot v7.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e84a // sdot v10.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84e // sdot v14.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80e // sdot v14.4s, v0.16b, v21.4b[2]
+	FMOVQ   208(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e848 // sdot v8.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e84b // sdot v11.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84f // sdot v15.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80f // sdot v15.4s, v0.16b, v21.4b[2]
+	FMOVQ   224(R3), F0
+	FMOVQ   288(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e846 // sdot v6.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e849 // sdot v9.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84c // sdot v12.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e806 // sdot v6.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
+	FMOVQ   240(R3), F0
+	FMOVQ   304(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e845 // sdot v5.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e844 // sdot v4.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84d // sdot v13.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e805 // sdot v5.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e804 // sdot v4.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80d // sdot v13.4s, v0.16b, v21.4b[3]
+	FMOVQ   256(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e847 // sdot v7.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e84a // sdot v10.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84e // sdot v14.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80e // sdot v14.4s, v0.16b, v21.4b[3]
+	FMOVQ   272(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e848 // sdot v8.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e84b // sdot v11.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84f // sdot v15.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80f // sdot v15.4s, v0.16b, v21.4b[3]
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVS   4(R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   8(R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVS   (R5), F0
+	FMOVS   4(R5), F1
+	FMOVS   8(R5), F2
+	FMOVD   (R3), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e23dcc6 // fmul v6.4s, v6.4s, v3.4s
+	FMOVQ   (R7), F16
+	WORD    $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+	FMOVQ   F6, (R7)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F6
+	WORD    $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
+	FMOVQ   F9, (R7)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f82918c // fmul v12.4s, v12.4s, v2.s[0]
+	WORD    $0x6e23dd8c // fmul v12.4s, v12.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F3
+	WORD    $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ   F12, (R7)
+	FMOVD   8(R3), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVQ   16(R7), F6
+	WORD    $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	FMOVQ   F5, 16(R7)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f819084 // fmul v4.4s, v4.4s, v1.s[0]
+	WORD    $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F5
+	WORD    $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	FMOVQ   F4, 16(R7)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
+	WORD    $0x6e23ddad // fmul v13.4s, v13.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F3
+	WORD    $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ   F13, 16(R7)
+	FMOVD   16(R3), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	FMOVQ   32(R7), F4
+	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVQ   F7, 32(R7)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD    $0x6e23dd4a // fmul v10.4s, v10.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F4
+	WORD    $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
+	FMOVQ   F10, 32(R7)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f8291ce // fmul v14.4s, v14.4s, v2.s[0]
+	WORD    $0x6e23ddce // fmul v14.4s, v14.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F3
+	WORD    $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ   F14, 32(R7)
+	FMOVD   24(R3), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD    $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, 48(R7)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 48(R7)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
+	WORD    $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 48(R7)
+	ADD     R14<<2, R5, R5
+	ADD     $352, R3, R3
+	SUBS    $32, R4, R4
+	BNE     block3
+	// the next rows are 3 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $12, R11, R11
+	SUB     $3, R9, R9
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	FMOVQ.P 16(R0), F12
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ   32(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce044 // sdot v4.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee048 // sdot v8.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de004 // sdot v4.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
+	FMOVQ   48(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce045 // sdot v5.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee049 // sdot v9.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de005 // sdot v5.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe009 // sdot v9.4s, v0.16b, v15.4b[0]
+	FMOVQ   64(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce046 // sdot v6.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee04a // sdot v10.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe00a // sdot v10.4s, v0.16b, v15.4b[0]
+	FMOVQ   80(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce047 // sdot v7.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee04b // sdot v11.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe00b // sdot v11.4s, v0.16b, v15.4b[0]
+	FMOVQ   96(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face044 // sdot v4.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee048 // sdot v8.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade004 // sdot v4.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
+	FMOVQ   112(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face045 // sdot v5.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee049 // sdot v9.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade005 // sdot v5.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe009 // sdot v9.4s, v0.16b, v15.4b[1]
+	FMOVQ   128(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face046 // sdot v6.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee04a // sdot v10.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe00a // sdot v10.4s, v0.16b, v15.4b[1]
+	FMOVQ   144(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face047 // sdot v7.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee04b // sdot v11.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe00b // sdot v11.4s, v0.16b, v15.4b[1]
+	FMOVQ   160(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce844 // sdot v4.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee848 // sdot v8.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de804 // sdot v4.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
+	FMOVQ   176(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce845 // sdot v5.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee849 // sdot v9.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de805 // sdot v5.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe809 // sdot v9.4s, v0.16b, v15.4b[2]
+	FMOVQ   192(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce846 // sdot v6.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee84a // sdot v10.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe80a // sdot v10.4s, v0.16b, v15.4b[2]
+	FMOVQ   208(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce847 // sdot v7.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee84b // sdot v11.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe80b // sdot v11.4s, v0.16b, v15.4b[2]
+	FMOVQ   224(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face844 // sdot v4.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee848 // sdot v8.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade804 // sdot v4.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
+	FMOVQ   240(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face845 // sdot v5.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee849 // sdot v9.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade805 // sdot v5.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe809 // sdot v9.4s, v0.16b, v15.4b[3]
+	FMOVQ   256(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face846 // sdot v6.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee84a // sdot v10.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe80a // sdot v10.4s, v0.16b, v15.4b[3]
+	FMOVQ   272(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face847 // sdot v7.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee84b // sdot v11.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe80b // sdot v11.4s, v0.16b, v15.4b[3]
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, (R6)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, (R6)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   16(R6), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, 16(R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   16(R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, 16(R6)
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   32(R6), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, 32(R6)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD    $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F2
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ   F10, 32(R6)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 48(R6)
+	ADD     R14<<2, R4, R4
+	ADD     $352, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	FMOVQ.P 16(R0), F8
+	FMOVQ.P 16(R0), F9
+	FMOVQ   32(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e044 // sdot v4.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e004 // sdot v4.4s, v0.16b, v9.4b[0]
+	FMOVQ   48(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e045 // sdot v5.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e005 // sdot v5.4s, v0.16b, v9.4b[0]
+	FMOVQ   64(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e046 // sdot v6.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e006 // sdot v6.4s, v0.16b, v9.4b[0]
+	FMOVQ   80(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e047 // sdot v7.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e007 // sdot v7.4s, v0.16b, v9.4b[0]
+	FMOVQ   96(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e044 // sdot v4.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e004 // sdot v4.4s, v0.16b, v9.4b[1]
+	FMOVQ   112(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e045 // sdot v5.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e005 // sdot v5.4s, v0.16b, v9.4b[1]
+	FMOVQ   128(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e046 // sdot v6.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e006 // sdot v6.4s, v0.16b, v9.4b[1]
+	FMOVQ   144(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e047 // sdot v7.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e007 // sdot v7.4s, v0.16b, v9.4b[1]
+	FMOVQ   160(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e844 // sdot v4.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e804 // sdot v4.4s, v0.16b, v9.4b[2]
+	FMOVQ   176(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e845 // sdot v5.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e805 // sdot v5.4s, v0.16b, v9.4b[2]
+	FMOVQ   192(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e846 // sdot v6.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e806 // sdot v6.4s, v0.16b, v9.4b[2]
+	FMOVQ   208(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e847 // sdot v7.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e807 // sdot v7.4s, v0.16b, v9.4b[2]
+	FMOVQ   224(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e844 // sdot v4.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e804 // sdot v4.4s, v0.16b, v9.4b[3]
+	FMOVQ   240(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e845 // sdot v5.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e805 // sdot v5.4s, v0.16b, v9.4b[3]
+	FMOVQ   256(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e846 // sdot v6.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e806 // sdot v6.4s, v0.16b, v9.4b[3]
+	FMOVQ   272(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e847 // sdot v7.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e807 // sdot v7.4s, v0.16b, v9.4b[3]
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, (R5)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   16(R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R5)
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
+	FMOVQ   32(R5), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R5)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   48(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R5)
+	ADD     R14<<2, R3, R3
+	ADD     $352, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	RET
+
+// func blocks5NEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks5NEON(SB), NOSPLIT, $0-184
+	VMOVI $15, V16.B16
+	VMOVI $16, V17.B16
+	MOVD  m+0(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  c_base+152(FP), R13
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
+
+tiles:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   32(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   48(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   96(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   160(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   176(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   224(R2), F0
+	FMOVQ   288(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R2), F0
+	FMOVQ   304(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   (R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   8(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $352, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   32(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   48(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   96(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   112(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   160(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   176(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   224(R1), F0
+	FMOVQ   288(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   240(R1), F0
+	FMOVQ   304(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   (R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVD   8(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $352, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles
+
+done:
+	MOVD m+0(FP), R7
+	MOVD a_base+24(FP), R8
+	MOVD c_base+152(FP), R13
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
+	ADD  $32, R13, R13
+
+tiles_8:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   64(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   192(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   208(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   256(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVD   16(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVD   24(R2), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $352, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2_8
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1_8:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   64(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   192(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   208(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   256(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVD   16(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVD   24(R1), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $352, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1_8
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles_8
+
+done_8:
+	RET
+
+// func blocks5MinNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks5MinNEONDotProd(SB), NOSPLIT, $0-184
+	VMOVI $15, V27.B16
+	VMOVI $16, V28.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R9, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD R2, R3
+	ADD  R12, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R11, R6
+	MOVD offset_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
+
+block4:
+	ADD     R7, R6, R8
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	VMOVI   $0, V18.B16
+	VMOVI   $0, V19.B16
+	FMOVQ.P 16(R0), F20
+	FMOVQ.P 16(R0), F21
+	FMOVQ.P 16(R1), F22
+	FMOVQ.P 16(R1), F23
+	FMOVQ.P 16(R2), F24
+	FMOVQ.P 16(R2), F25
+	FMOVQ.P 16(R3), F26
+	FMOVQ.P 16(R3), F29
+	FMOVQ   64(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e044 // sdot v4.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e048 // sdot v8.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04c // sdot v12.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae050 // sdot v16.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e004 // sdot v4.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e008 // sdot v8.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00c // sdot v12.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de010 // sdot v16.4s, v0.16b, v29.4b[0]
+	FMOVQ   80(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e045 // sdot v5.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e049 // sdot v9.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04d // sdot v13.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae051 // sdot v17.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e005 // sdot v5.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e009 // sdot v9.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00d // sdot v13.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de011 // sdot v17.4s, v0.16b, v29.4b[0]
+	FMOVQ   96(R4), F0
+	FMOVQ   352(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e046 // sdot v6.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e04a // sdot v10.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04e // sdot v14.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae052 // sdot v18.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e006 // sdot v6.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00a // sdot v10.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00e // sdot v14.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de012 // sdot v18.4s, v0.16b, v29.4b[0]
+	FMOVQ   112(R4), F0
+	FMOVQ   368(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e047 // sdot v7.4s, v2.16b, v20.4b[0]
+	WORD    $0x4f96e04b // sdot v11.4s, v2.16b, v22.4b[0]
+	WORD    $0x4f98e04f // sdot v15.4s, v2.16b, v24.4b[0]
+	WORD    $0x4f9ae053 // sdot v19.4s, v2.16b, v26.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e007 // sdot v7.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f99e00f // sdot v15.4s, v0.16b, v25.4b[0]
+	WORD    $0x4f9de013 // sdot v19.4s, v0.16b, v29.4b[0]
+	FMOVQ   128(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e044 // sdot v4.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e048 // sdot v8.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04c // sdot v12.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae050 // sdot v16.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e004 // sdot v4.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e008 // sdot v8.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00c // sdot v12.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde010 // sdot v16.4s, v0.16b, v29.4b[1]
+	FMOVQ   144(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e045 // sdot v5.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e049 // sdot v9.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04d // sdot v13.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae051 // sdot v17.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e005 // sdot v5.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e009 // sdot v9.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00d // sdot v13.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde011 // sdot v17.4s, v0.16b, v29.4b[1]
+	FMOVQ   160(R4), F0
+	FMOVQ   352(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e046 // sdot v6.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e04a // sdot v10.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04e // sdot v14.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae052 // sdot v18.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e006 // sdot v6.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00a // sdot v10.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00e // sdot v14.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde012 // sdot v18.4s, v0.16b, v29.4b[1]
+	FMOVQ   176(R4), F0
+	FMOVQ   368(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e047 // sdot v7.4s, v2.16b, v20.4b[1]
+	WORD    $0x4fb6e04b // sdot v11.4s, v2.16b, v22.4b[1]
+	WORD    $0x4fb8e04f // sdot v15.4s, v2.16b, v24.4b[1]
+	WORD    $0x4fbae053 // sdot v19.4s, v2.16b, v26.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e007 // sdot v7.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fb9e00f // sdot v15.4s, v0.16b, v25.4b[1]
+	WORD    $0x4fbde013 // sdot v19.4s, v0.16b, v29.4b[1]
+	FMOVQ   192(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e844 // sdot v4.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e848 // sdot v8.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84c // sdot v12.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae850 // sdot v16.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e804 // sdot v4.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e808 // sdot v8.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80c // sdot v12.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de810 // sdot v16.4s, v0.16b, v29.4b[2]
+	FMOVQ   208(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e845 // sdot v5.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e849 // sdot v9.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84d // sdot v13.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae851 // sdot v17.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e805 // sdot v5.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e809 // sdot v9.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80d // sdot v13.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de811 // sdot v17.4s, v0.16b, v29.4b[2]
+	FMOVQ   224(R4), F0
+	FMOVQ   352(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e846 // sdot v6.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e84a // sdot v10.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84e // sdot v14.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae852 // sdot v18.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e806 // sdot v6.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80a // sdot v10.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80e // sdot v14.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de812 // sdot v18.4s, v0.16b, v29.4b[2]
+	FMOVQ   240(R4), F0
+	FMOVQ   368(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f94e847 // sdot v7.4s, v2.16b, v20.4b[2]
+	WORD    $0x4f96e84b // sdot v11.4s, v2.16b, v22.4b[2]
+	WORD    $0x4f98e84f // sdot v15.4s, v2.16b, v24.4b[2]
+	WORD    $0x4f9ae853 // sdot v19.4s, v2.16b, v26.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f95e807 // sdot v7.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80b // sdot v11.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f99e80f // sdot v15.4s, v0.16b, v25.4b[2]
+	WORD    $0x4f9de813 // sdot v19.4s, v0.16b, v29.4b[2]
+	FMOVQ   256(R4), F0
+	FMOVQ   320(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e844 // sdot v4.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e848 // sdot v8.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84c // sdot v12.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae850 // sdot v16.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e804 // sdot v4.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e808 // sdot v8.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80c // sdot v12.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde810 // sdot v16.4s, v0.16b, v29.4b[3]
+	FMOVQ   272(R4), F0
+	FMOVQ   336(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e845 // sdot v5.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e849 // sdot v9.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84d // sdot v13.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae851 // sdot v17.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e805 // sdot v5.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e809 // sdot v9.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80d // sdot v13.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde811 // sdot v17.4s, v0.16b, v29.4b[3]
+	FMOVQ   288(R4), F0
+	FMOVQ   352(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e846 // sdot v6.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e84a // sdot v10.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84e // sdot v14.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae852 // sdot v18.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e806 // sdot v6.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80a // sdot v10.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80e // sdot v14.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde812 // sdot v18.4s, v0.16b, v29.4b[3]
+	FMOVQ   304(R4), F0
+	FMOVQ   368(R4), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb4e847 // sdot v7.4s, v2.16b, v20.4b[3]
+	WORD    $0x4fb6e84b // sdot v11.4s, v2.16b, v22.4b[3]
+	WORD    $0x4fb8e84f // sdot v15.4s, v2.16b, v24.4b[3]
+	WORD    $0x4fbae853 // sdot v19.4s, v2.16b, v26.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb5e807 // sdot v7.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80b // sdot v11.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fb9e80f // sdot v15.4s, v0.16b, v25.4b[3]
+	WORD    $0x4fbde813 // sdot v19.4s, v0.16b, v29.4b[3]
+	FMOVS   (R6), F1
+	FMOVS   4(R6), F2
+	FMOVS   8(R6), F3
+	FMOVS   12(R6), F20
+	FMOVS   (R8), F21
+	FMOVS   4(R8), F22
+	FMOVS   8(R8), F23
+	FMOVS   12(R8), F24
+	FMOVD   (R4), F25
+	WORD    $0x0e217b39 // fcvtl v25.4s, v25.4h
+	FMOVD   32(R4), F26
+	WORD    $0x0e217b5a // fcvtl v26.4s, v26.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f819084 // fmul v4.4s, v4.4s, v1.s[0]
+	WORD    $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD    $0x4f959340 // fmul v0.4s, v26.4s, v21.s[0]
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
+	WORD    $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD    $0x4f969340 // fmul v0.4s, v26.4s, v22.s[0]
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, (R8)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f83918c // fmul v12.4s, v12.4s, v3.s[0]
+	WORD    $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD    $0x4f979340 // fmul v0.4s, v26.4s, v23.s[0]
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, (R8)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f949210 // fmul v16.4s, v16.4s, v20.s[0]
+	WORD    $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD    $0x4f989340 // fmul v0.4s, v26.4s, v24.s[0]
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, (R8)
+	FMOVD   8(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   40(R4), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R8), F8
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD    $0x4f959088 // fmul v8.4s, v4.4s, v21.s[0]
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	FMOVQ   F5, 16(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F5
+	WORD    $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD    $0x4f969085 // fmul v5.4s, v4.4s, v22.s[0]
+	WORD    $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ   F9, 16(R8)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f8391ad // fmul v13.4s, v13.4s, v3.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F5
+	WORD    $0x4e25d5ad // fadd v13.4s, v13.4s, v5.4s
+	WORD    $0x4f979085 // fmul v5.4s, v4.4s, v23.s[0]
+	WORD    $0x4e25d5ad // fadd v13.4s, v13.4s, v5.4s
+	FMOVQ   F13, 16(R8)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f949231 // fmul v17.4s, v17.4s, v20.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD    $0x4f989080 // fmul v0.4s, v4.4s, v24.s[0]
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 16(R8)
+	FMOVD   16(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   48(R4), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R8), F5
+	WORD    $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD    $0x4f959085 // fmul v5.4s, v4.4s, v21.s[0]
+	WORD    $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	FMOVQ   F6, 32(R8)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f82914a // fmul v10.4s, v10.4s, v2.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F5
+	WORD    $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD    $0x4f969085 // fmul v5.4s, v4.4s, v22.s[0]
+	WORD    $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	FMOVQ   F10, 32(R8)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f8391ce // fmul v14.4s, v14.4s, v3.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F5
+	WORD    $0x4e25d5ce // fadd v14.4s, v14.4s, v5.4s
+	WORD    $0x4f979085 // fmul v5.4s, v4.4s, v23.s[0]
+	WORD    $0x4e25d5ce // fadd v14.4s, v14.4s, v5.4s
+	FMOVQ   F14, 32(R8)
+	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD    $0x4f949252 // fmul v18.4s, v18.4s, v20.s[0]
+	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	WORD    $0x4f989080 // fmul v0.4s, v4.4s, v24.s[0]
+	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ   F18, 32(R8)
+	FMOVD   24(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   56(R4), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	WORD    $0x4f959081 // fmul v1.4s, v4.4s, v21.s[0]
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 48(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD    $0x4f969081 // fmul v1.4s, v4.4s, v22.s[0]
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 48(R8)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f8391ef // fmul v15.4s, v15.4s, v3.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD    $0x4f979081 // fmul v1.4s, v4.4s, v23.s[0]
+	WORD    $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	FMOVQ   F15, 48(R8)
+	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD    $0x4f949273 // fmul v19.4s, v19.4s, v20.s[0]
+	WORD    $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	WORD    $0x4f989080 // fmul v0.4s, v4.4s, v24.s[0]
+	WORD    $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ   F19, 48(R8)
+	ADD     R14<<2, R6, R6
+	ADD     $384, R4, R4
+	SUBS    $32, R5, R5
+	BNE     block4
+	// the next rows are 4 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $16, R11, R11
+	SUB     $4, R9, R9
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R11, R5
+	MOVD offset_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
+
+block3:
+	ADD     R6, R5, R7
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	FMOVQ.P 16(R0), F16
+	FMOVQ.P 16(R0), F17
+	FMOVQ.P 16(R1), F18
+	FMOVQ.P 16(R1), F19
+	FMOVQ.P 16(R2), F20
+	FMOVQ.P 16(R2), F21
+	FMOVQ   64(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e046 // sdot v6.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e049 // sdot v9.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04c // sdot v12.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e006 // sdot v6.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00c // sdot v12.4s, v0.16b, v21.4b[0]
+	FMOVQ   80(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e045 // sdot v5.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e044 // sdot v4.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04d // sdot v13.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e005 // sdot v5.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e004 // sdot v4.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00d // sdot v13.4s, v0.16b, v21.4b[0]
+	FMOVQ   96(R3), F0
+	FMOVQ   352(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e047 // sdot v7.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e04a // sdot v10.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04e // sdot v14.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00e // sdot v14.4s, v0.16b, v21.4b[0]
+	FMOVQ   112(R3), F0
+	FMOVQ   368(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e048 // sdot v8.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e04b // sdot v11.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04f // sdot v15.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00f // sdot v15.4s, v0.16b, v21.4b[0]
+	FMOVQ   128(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e046 // sdot v6.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e049 // sdot v9.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04c // sdot v12.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e006 // sdot v6.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00c // sdot v12.4s, v0.16b, v21.4b[1]
+	FMOVQ   144(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e045 // sdot v5.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e044 // sdot v4.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04d // sdot v13.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e005 // sdot v5.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e004 // sdot v4.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00d // sdot v13.4s, v0.16b, v21.4b[1]
+	FMOVQ   160(R3), F0
+	FMOVQ   352(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e047 // sdot v7.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e04a // sdot v10.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04e // sdot v14.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00e // sdot v14.4s, v0.16b, v21.4b[1]
+	FMOVQ   176(R3), F0
+	FMOVQ   368(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e048 // sdot v8.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e04b // sdot v11.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04f // sdot v15.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00f // sdot v15.4s, v0.16b, v21.4b[1]
+	FMOVQ   192(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e846 // sdot v6.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e849 // sdot v9.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84c // sdot v12.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e806 // sdot v6.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
+	FMOVQ   208(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e845 // sdot v5.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e844 // sdot v4.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84d // sdot v13.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e805 // sdot v5.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e804 // sdot v4.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80d // sdot v13.4s, v0.16b, v21.4b[2]
+	FMOVQ   224(R3), F0
+	FMOVQ   352(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e847 // sdot v7.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e84a // sdot v10.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84e // sdot v14.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80e // sdot v14.4s, v0.16b, v21.4b[2]
+	FMOVQ   240(R3), F0
+	FMOVQ   368(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e848 // sdot v8.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e84b // sdot v11.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84f // sdot v15.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80f // sdot v15.4s, v0.16b, v21.4b[2]
+	FMOVQ   256(R3), F0
+	FMOVQ   320(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e846 // sdot v6.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e849 // sdot v9.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84c // sdot v12.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e806 // sdot v6.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
+	FMOVQ   272(R3), F0
+	FMOVQ   336(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e845 // sdot v5.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e844 // sdot v4.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84d // sdot v13.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e805 // sdot v5.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e804 // sdot v4.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80d // sdot v13.4s, v0.16b, v21.4b[3]
+	FMOVQ   288(R3), F0
+	FMOVQ   352(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e847 // sdot v7.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e84a // sdot v10.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84e // sdot v14.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80e // sdot v14.4s, v0.16b, v21.4b[3]
+	FMOVQ   304(R3), F0
+	FMOVQ   368(R3), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e848 // sdot v8.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e84b // sdot v11.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84f // sdot v15.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80f // sdot v15.4s, v0.16b, v21.4b[3]
+	FMOVS   (R5), F3
+	FMOVS   4(R5), F16
+	FMOVS   8(R5), F17
+	FMOVS   (R7), F18
+	FMOVS   4(R7), F19
+	FMOVS   8(R7), F20
+	FMOVD   (R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   32(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   (R7), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, (R7)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f909129 // fmul v9.4s, v9.4s, v16.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R7)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f91918c // fmul v12.4s, v12.4s, v17.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, (R7)
+	FMOVD   8(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   40(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R7), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 16(R7)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f909084 // fmul v4.4s, v4.4s, v16.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, 16(R7)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9191ad // fmul v13.4s, v13.4s, v17.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 16(R7)
+	FMOVD   16(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   48(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 32(R7)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f90914a // fmul v10.4s, v10.4s, v16.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ   F10, 32(R7)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9191ce // fmul v14.4s, v14.4s, v17.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, 32(R7)
+	FMOVD   24(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   56(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R7
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f839108 // fmul v8.4s, v8.4s, v3.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   48(R7), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 48(R7)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f90916b // fmul v11.4s, v11.4s, v16.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F2
+	WORD    $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ   F11, 48(R7)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9191ef // fmul v15.4s, v15.4s, v17.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 48(R7)
+	ADD     R14<<2, R5, R5
+	ADD     $384, R3, R3
+	SUBS    $32, R4, R4
+	BNE     block3
+	// the next rows are 3 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $12, R11, R11
+	SUB     $3, R9, R9
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	FMOVQ.P 16(R0), F12
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ   64(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce044 // sdot v4.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee048 // sdot v8.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de004 // sdot v4.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
+	FMOVQ   80(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce045 // sdot v5.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee049 // sdot v9.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de005 // sdot v5.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe009 // sdot v9.4s, v0.16b, v15.4b[0]
+	FMOVQ   96(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce046 // sdot v6.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee04a // sdot v10.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe00a // sdot v10.4s, v0.16b, v15.4b[0]
+	FMOVQ   112(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce047 // sdot v7.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee04b // sdot v11.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe00b // sdot v11.4s, v0.16b, v15.4b[0]
+	FMOVQ   128(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face044 // sdot v4.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee048 // sdot v8.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade004 // sdot v4.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
+	FMOVQ   144(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face045 // sdot v5.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee049 // sdot v9.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade005 // sdot v5.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe009 // sdot v9.4s, v0.16b, v15.4b[1]
+	FMOVQ   160(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face046 // sdot v6.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee04a // sdot v10.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe00a // sdot v10.4s, v0.16b, v15.4b[1]
+	FMOVQ   176(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face047 // sdot v7.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee04b // sdot v11.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe00b // sdot v11.4s, v0.16b, v15.4b[1]
+	FMOVQ   192(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce844 // sdot v4.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee848 // sdot v8.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de804 // sdot v4.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
+	FMOVQ   208(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce845 // sdot v5.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee849 // sdot v9.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de805 // sdot v5.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe809 // sdot v9.4s, v0.16b, v15.4b[2]
+	FMOVQ   224(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce846 // sdot v6.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee84a // sdot v10.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe80a // sdot v10.4s, v0.16b, v15.4b[2]
+	FMOVQ   240(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce847 // sdot v7.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee84b // sdot v11.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe80b // sdot v11.4s, v0.16b, v15.4b[2]
+	FMOVQ   256(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face844 // sdot v4.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee848 // sdot v8.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade804 // sdot v4.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
+	FMOVQ   272(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face845 // sdot v5.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee849 // sdot v9.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade805 // sdot v5.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe809 // sdot v9.4s, v0.16b, v15.4b[3]
+	FMOVQ   288(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face846 // sdot v6.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee84a // sdot v10.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe80a // sdot v10.4s, v0.16b, v15.4b[3]
+	FMOVQ   304(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face847 // sdot v7.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee84b // sdot v11.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe80b // sdot v11.4s, v0.16b, v15.4b[3]
+	FMOVS   (R4), F3
+	FMOVS   4(R4), F12
+	FMOVS   (R6), F13
+	FMOVS   4(R6), F14
+	FMOVD   (R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   32(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f839084 // fmul v4.4s, v4.4s, v3.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, (R6)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f8c9108 // fmul v8.4s, v8.4s, v12.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   (R6), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, (R6)
+	FMOVD   8(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   40(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R6), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 16(R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f8c9129 // fmul v9.4s, v9.4s, v12.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 16(R6)
+	FMOVD   16(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   48(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R6), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 32(R6)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F0
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ   F10, 32(R6)
+	FMOVD   24(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD   56(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	MOVD    R15, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R6), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 48(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 48(R6)
+	ADD     R14<<2, R4, R4
+	ADD     $384, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	FMOVQ.P 16(R0), F8
+	FMOVQ.P 16(R0), F9
+	FMOVQ   64(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e044 // sdot v4.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e004 // sdot v4.4s, v0.16b, v9.4b[0]
+	FMOVQ   80(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e045 // sdot v5.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e005 // sdot v5.4s, v0.16b, v9.4b[0]
+	FMOVQ   96(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e046 // sdot v6.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e006 // sdot v6.4s, v0.16b, v9.4b[0]
+	FMOVQ   112(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e047 // sdot v7.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e007 // sdot v7.4s, v0.16b, v9.4b[0]
+	FMOVQ   128(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e044 // sdot v4.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e004 // sdot v4.4s, v0.16b, v9.4b[1]
+	FMOVQ   144(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e045 // sdot v5.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e005 // sdot v5.4s, v0.16b, v9.4b[1]
+	FMOVQ   160(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e046 // sdot v6.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e006 // sdot v6.4s, v0.16b, v9.4b[1]
+	FMOVQ   176(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e047 // sdot v7.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e007 // sdot v7.4s, v0.16b, v9.4b[1]
+	FMOVQ   192(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e844 // sdot v4.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e804 // sdot v4.4s, v0.16b, v9.4b[2]
+	FMOVQ   208(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e845 // sdot v5.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e805 // sdot v5.4s, v0.16b, v9.4b[2]
+	FMOVQ   224(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e846 // sdot v6.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e806 // sdot v6.4s, v0.16b, v9.4b[2]
+	FMOVQ   240(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e847 // sdot v7.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e807 // sdot v7.4s, v0.16b, v9.4b[2]
+	FMOVQ   256(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e844 // sdot v4.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e804 // sdot v4.4s, v0.16b, v9.4b[3]
+	FMOVQ   272(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e845 // sdot v5.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e805 // sdot v5.4s, v0.16b, v9.4b[3]
+	FMOVQ   288(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e846 // sdot v6.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e806 // sdot v6.4s, v0.16b, v9.4b[3]
+	FMOVQ   304(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e847 // sdot v7.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e807 // sdot v7.4s, v0.16b, v9.4b[3]
+	FMOVS   (R3), F0
+	FMOVS   (R5), F1
+	FMOVD   (R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   32(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   (R5), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, (R5)
+	FMOVD   8(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   40(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   16(R5), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 16(R5)
+	FMOVD   16(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   48(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   32(R5), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 32(R5)
+	FMOVD   24(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   56(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R15, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   48(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R5)
+	ADD     R14<<2, R3, R3
+	ADD     $384, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	RET
+
+// func blocks5MinNEON(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks5MinNEON(SB), NOSPLIT, $0-184
+	VMOVI $15, V16.B16
+	VMOVI $16, V17.B16
+	MOVD  m+0(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  c_base+152(FP), R13
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
+
+tiles:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   64(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   192(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   208(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   256(R2), F0
+	FMOVQ   320(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R2), F0
+	FMOVQ   336(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R6), F2
+	FMOVS   4(R6), F3
+	FMOVD   (R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   32(R2), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	FMOVQ   (R6), F8
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD    $0x4f8290c8 // fmul v8.4s, v6.4s, v2.s[0]
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R6)
+	FMOVD   8(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   40(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $384, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   64(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   192(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   208(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   256(R1), F0
+	FMOVQ   320(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R1), F0
+	FMOVQ   336(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R5), F1
+	FMOVD   (R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   32(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R5), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R5)
+	FMOVD   8(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   40(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $384, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles
+
+done:
+	MOVD m+0(FP), R7
+	MOVD a_base+24(FP), R8
+	MOVD c_base+152(FP), R13
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
+	ADD  $32, R13, R13
+
+tiles_8:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	ADD     R5, R4, R6
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F18
+	FMOVQ   96(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V18.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   160(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   176(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V18.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   224(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V18.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   288(R2), F0
+	FMOVQ   352(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   304(R2), F0
+	FMOVQ   368(R2), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V18.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R6), F2
+	FMOVS   4(R6), F3
+	FMOVD   16(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   48(R2), F6
+	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	FMOVQ   (R6), F8
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	WORD    $0x4f8290c8 // fmul v8.4s, v6.4s, v2.s[0]
+	WORD    $0x4e28d4a5 // fadd v5.4s, v5.4s, v8.4s
+	FMOVQ   F5, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R6)
+	FMOVD   24(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVD   56(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	MOVD    R13, R6
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $384, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2_8
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1_8:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   96(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   112(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   160(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   176(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   224(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   240(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   288(R1), F0
+	FMOVQ   352(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   304(R1), F0
+	FMOVQ   368(R1), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R5), F1
+	FMOVD   16(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   48(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R5), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R5)
+	FMOVD   24(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD   56(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $384, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1_8
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles_8
+
+done_8:
+	RET
+
+// func blocks5KNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks5KNEONDotProd(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F29
+	VMOVI $15, V27.B16
+	VMOVI $16, V28.B16
+	MOVD  m+0(FP), R11
+	MOVD  a_base+24(FP), R12
+	MOVD  c_base+152(FP), R20
+	MOVD  scale_base+56(FP), R13
+	MOVD  lda+48(FP), R14
+	MOVD  ldc+176(FP), R15
+	MOVD  ldscale+104(FP), R19
+
+tiles:
+	MOVD R11, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R12, R0
+	MOVD R0, R1
+	ADD  R14, R1, R1
+	MOVD R1, R2
+	ADD  R14, R2, R2
+	MOVD R2, R3
+	ADD  R14, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R13, R6
+	MOVD offset_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
+
+block4:
+	// a block has some of the k elements
+	MOVD R4, R8
+	ADD  $64, R8, R8
+	MOVD $256, R9
+	CMP  R9, R5
+	CSEL LT, R5, R9, R9
+	SUB  R9, R5, R5
+
+unit4:
+	ADD     R7, R6, R10
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	VMOVI   $0, V18.B16
+	FMOVQ.P 16(R0), F19
+	FMOVQ.P 16(R0), F20
+	FMOVQ.P 16(R1), F21
+	FMOVQ.P 16(R1), F22
+	FMOVQ.P 16(R2), F23
+	FMOVQ.P 16(R2), F24
+	FMOVQ.P 16(R3), F25
+	FMOVQ.P 16(R3), F26
+	FMOVQ   32(R8), F0
+	FMOVQ   288(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $4, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e025 // sdot v5.4s, v1.16b, v19.4b[0]
+	WORD    $0x4f95e024 // sdot v4.4s, v1.16b, v21.4b[0]
+	WORD    $0x4f97e023 // sdot v3.4s, v1.16b, v23.4b[0]
+	WORD    $0x4f99e02f // sdot v15.4s, v1.16b, v25.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V30.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e005 // sdot v5.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f96e004 // sdot v4.4s, v0.16b, v22.4b[0]
+	WORD    $0x4f98e003 // sdot v3.4s, v0.16b, v24.4b[0]
+	WORD    $0x4f9ae00f // sdot v15.4s, v0.16b, v26.4b[0]
+	FMOVQ   48(R8), F0
+	FMOVQ   304(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $4, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e026 // sdot v6.4s, v1.16b, v19.4b[0]
+	WORD    $0x4f95e029 // sdot v9.4s, v1.16b, v21.4b[0]
+	WORD    $0x4f97e02c // sdot v12.4s, v1.16b, v23.4b[0]
+	WORD    $0x4f99e030 // sdot v16.4s, v1.16b, v25.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V30.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e006 // sdot v6.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f96e009 // sdot v9.4s, v0.16b, v22.4b[0]
+	WORD    $0x4f98e00c // sdot v12.4s, v0.16b, v24.4b[0]
+	WORD    $0x4f9ae010 // sdot v16.4s, v0.16b, v26.4b[0]
+	FMOVQ   64(R8), F0
+	FMOVQ   320(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $4, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e027 // sdot v7.4s, v1.16b, v19.4b[0]
+	WORD    $0x4f95e02a // sdot v10.4s, v1.16b, v21.4b[0]
+	WORD    $0x4f97e02d // sdot v13.4s, v1.16b, v23.4b[0]
+	WORD    $0x4f99e031 // sdot v17.4s, v1.16b, v25.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V30.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e007 // sdot v7.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f96e00a // sdot v10.4s, v0.16b, v22.4b[0]
+	WORD    $0x4f98e00d // sdot v13.4s, v0.16b, v24.4b[0]
+	WORD    $0x4f9ae011 // sdot v17.4s, v0.16b, v26.4b[0]
+	FMOVQ   80(R8), F0
+	FMOVQ   336(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $4, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e028 // sdot v8.4s, v1.16b, v19.4b[0]
+	WORD    $0x4f95e02b // sdot v11.4s, v1.16b, v21.4b[0]
+	WORD    $0x4f97e02e // sdot v14.4s, v1.16b, v23.4b[0]
+	WORD    $0x4f99e032 // sdot v18.4s, v1.16b, v25.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V30.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e008 // sdot v8.4s, v0.16b, v20.4b[0]
+	WORD    $0x4f96e00b // sdot v11.4s, v0.16b, v22.4b[0]
+	WORD    $0x4f98e00e // sdot v14.4s, v0.16b, v24.4b[0]
+	WORD    $0x4f9ae012 // sdot v18.4s, v0.16b, v26.4b[0]
+	FMOVQ   96(R8), F0
+	FMOVQ   288(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $3, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e025 // sdot v5.4s, v1.16b, v19.4b[1]
+	WORD    $0x4fb5e024 // sdot v4.4s, v1.16b, v21.4b[1]
+	WORD    $0x4fb7e023 // sdot v3.4s, v1.16b, v23.4b[1]
+	WORD    $0x4fb9e02f // sdot v15.4s, v1.16b, v25.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e005 // sdot v5.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e004 // sdot v4.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb8e003 // sdot v3.4s, v0.16b, v24.4b[1]
+	WORD    $0x4fbae00f // sdot v15.4s, v0.16b, v26.4b[1]
+	FMOVQ   112(R8), F0
+	FMOVQ   304(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $3, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e026 // sdot v6.4s, v1.16b, v19.4b[1]
+	WORD    $0x4fb5e029 // sdot v9.4s, v1.16b, v21.4b[1]
+	WORD    $0x4fb7e02c // sdot v12.4s, v1.16b, v23.4b[1]
+	WORD    $0x4fb9e030 // sdot v16.4s, v1.16b, v25.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e006 // sdot v6.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e009 // sdot v9.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb8e00c // sdot v12.4s, v0.16b, v24.4b[1]
+	WORD    $0x4fbae010 // sdot v16.4s, v0.16b, v26.4b[1]
+	FMOVQ   128(R8), F0
+	FMOVQ   320(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $3, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e027 // sdot v7.4s, v1.16b, v19.4b[1]
+	WORD    $0x4fb5e02a // sdot v10.4s, v1.16b, v21.4b[1]
+	WORD    $0x4fb7e02d // sdot v13.4s, v1.16b, v23.4b[1]
+	WORD    $0x4fb9e031 // sdot v17.4s, v1.16b, v25.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e007 // sdot v7.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e00a // sdot v10.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb8e00d // sdot v13.4s, v0.16b, v24.4b[1]
+	WORD    $0x4fbae011 // sdot v17.4s, v0.16b, v26.4b[1]
+	FMOVQ   144(R8), F0
+	FMOVQ   336(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $3, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e028 // sdot v8.4s, v1.16b, v19.4b[1]
+	WORD    $0x4fb5e02b // sdot v11.4s, v1.16b, v21.4b[1]
+	WORD    $0x4fb7e02e // sdot v14.4s, v1.16b, v23.4b[1]
+	WORD    $0x4fb9e032 // sdot v18.4s, v1.16b, v25.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e008 // sdot v8.4s, v0.16b, v20.4b[1]
+	WORD    $0x4fb6e00b // sdot v11.4s, v0.16b, v22.4b[1]
+	WORD    $0x4fb8e00e // sdot v14.4s, v0.16b, v24.4b[1]
+	WORD    $0x4fbae012 // sdot v18.4s, v0.16b, v26.4b[1]
+	FMOVQ   160(R8), F0
+	FMOVQ   288(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $2, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e825 // sdot v5.4s, v1.16b, v19.4b[2]
+	WORD    $0x4f95e824 // sdot v4.4s, v1.16b, v21.4b[2]
+	WORD    $0x4f97e823 // sdot v3.4s, v1.16b, v23.4b[2]
+	WORD    $0x4f99e82f // sdot v15.4s, v1.16b, v25.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e805 // sdot v5.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f96e804 // sdot v4.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f98e803 // sdot v3.4s, v0.16b, v24.4b[2]
+	WORD    $0x4f9ae80f // sdot v15.4s, v0.16b, v26.4b[2]
+	FMOVQ   176(R8), F0
+	FMOVQ   304(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $2, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e826 // sdot v6.4s, v1.16b, v19.4b[2]
+	WORD    $0x4f95e829 // sdot v9.4s, v1.16b, v21.4b[2]
+	WORD    $0x4f97e82c // sdot v12.4s, v1.16b, v23.4b[2]
+	WORD    $0x4f99e830 // sdot v16.4s, v1.16b, v25.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e806 // sdot v6.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f96e809 // sdot v9.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f98e80c // sdot v12.4s, v0.16b, v24.4b[2]
+	WORD    $0x4f9ae810 // sdot v16.4s, v0.16b, v26.4b[2]
+	FMOVQ   192(R8), F0
+	FMOVQ   320(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $2, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e827 // sdot v7.4s, v1.16b, v19.4b[2]
+	WORD    $0x4f95e82a // sdot v10.4s, v1.16b, v21.4b[2]
+	WORD    $0x4f97e82d // sdot v13.4s, v1.16b, v23.4b[2]
+	WORD    $0x4f99e831 // sdot v17.4s, v1.16b, v25.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e807 // sdot v7.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f96e80a // sdot v10.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f98e80d // sdot v13.4s, v0.16b, v24.4b[2]
+	WORD    $0x4f9ae811 // sdot v17.4s, v0.16b, v26.4b[2]
+	FMOVQ   208(R8), F0
+	FMOVQ   336(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $2, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4f93e828 // sdot v8.4s, v1.16b, v19.4b[2]
+	WORD    $0x4f95e82b // sdot v11.4s, v1.16b, v21.4b[2]
+	WORD    $0x4f97e82e // sdot v14.4s, v1.16b, v23.4b[2]
+	WORD    $0x4f99e832 // sdot v18.4s, v1.16b, v25.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f94e808 // sdot v8.4s, v0.16b, v20.4b[2]
+	WORD    $0x4f96e80b // sdot v11.4s, v0.16b, v22.4b[2]
+	WORD    $0x4f98e80e // sdot v14.4s, v0.16b, v24.4b[2]
+	WORD    $0x4f9ae812 // sdot v18.4s, v0.16b, v26.4b[2]
+	FMOVQ   224(R8), F0
+	FMOVQ   288(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $1, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e825 // sdot v5.4s, v1.16b, v19.4b[3]
+	WORD    $0x4fb5e824 // sdot v4.4s, v1.16b, v21.4b[3]
+	WORD    $0x4fb7e823 // sdot v3.4s, v1.16b, v23.4b[3]
+	WORD    $0x4fb9e82f // sdot v15.4s, v1.16b, v25.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e805 // sdot v5.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e804 // sdot v4.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb8e803 // sdot v3.4s, v0.16b, v24.4b[3]
+	WORD    $0x4fbae80f // sdot v15.4s, v0.16b, v26.4b[3]
+	FMOVQ   240(R8), F0
+	FMOVQ   304(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $1, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e826 // sdot v6.4s, v1.16b, v19.4b[3]
+	WORD    $0x4fb5e829 // sdot v9.4s, v1.16b, v21.4b[3]
+	WORD    $0x4fb7e82c // sdot v12.4s, v1.16b, v23.4b[3]
+	WORD    $0x4fb9e830 // sdot v16.4s, v1.16b, v25.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e806 // sdot v6.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e809 // sdot v9.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb8e80c // sdot v12.4s, v0.16b, v24.4b[3]
+	WORD    $0x4fbae810 // sdot v16.4s, v0.16b, v26.4b[3]
+	FMOVQ   256(R8), F0
+	FMOVQ   320(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $1, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e827 // sdot v7.4s, v1.16b, v19.4b[3]
+	WORD    $0x4fb5e82a // sdot v10.4s, v1.16b, v21.4b[3]
+	WORD    $0x4fb7e82d // sdot v13.4s, v1.16b, v23.4b[3]
+	WORD    $0x4fb9e831 // sdot v17.4s, v1.16b, v25.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e807 // sdot v7.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e80a // sdot v10.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb8e80d // sdot v13.4s, v0.16b, v24.4b[3]
+	WORD    $0x4fbae811 // sdot v17.4s, v0.16b, v26.4b[3]
+	FMOVQ   272(R8), F0
+	FMOVQ   336(R8), F30
+	VAND    V27.B16, V0.B16, V1.B16
+	VSHL    $1, V30.S4, V2.S4
+	VAND    V28.B16, V2.B16, V2.B16
+	VORR    V2.B16, V1.B16, V1.B16
+	WORD    $0x4fb3e828 // sdot v8.4s, v1.16b, v19.4b[3]
+	WORD    $0x4fb5e82b // sdot v11.4s, v1.16b, v21.4b[3]
+	WORD    $0x4fb7e82e // sdot v14.4s, v1.16b, v23.4b[3]
+	WORD    $0x4fb9e832 // sdot v18.4s, v1.16b, v25.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V30.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb4e808 // sdot v8.4s, v0.16b, v20.4b[3]
+	WORD    $0x4fb6e80b // sdot v11.4s, v0.16b, v22.4b[3]
+	WORD    $0x4fb8e80e // sdot v14.4s, v0.16b, v24.4b[3]
+	WORD    $0x4fbae812 // sdot v18.4s, v0.16b, v26.4b[3]
+	FMOVS   (R6), F1
+	FMOVS   4(R6), F2
+	FMOVS   8(R6), F19
+	FMOVS   12(R6), F20
+	FMOVS   (R10), F21
+	FMOVS   4(R10), F22
+	FMOVS   8(R10), F23
+	FMOVS   12(R10), F24
+	FMOVD   (R4), F25
+	WORD    $0x0e217b39 // fcvtl v25.4s, v25.4h
+	FMOVS   (R8), F0
+	VZIP1   V0.B16, V29.B16, V0.B16
+	VZIP1   V0.H8, V29.H8, V0.H8
+	VUSHR   $24, V0.S4, V0.S4
+	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD    $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
+	FMOVD   32(R4), F26
+	WORD    $0x0e217b5a // fcvtl v26.4s, v26.4h
+	FMOVS   16(R8), F0
+	VZIP1   V0.B16, V29.B16, V0.B16
+	VZIP1   V0.H8, V29.H8, V0.H8
+	VUSHR   $24, V0.S4, V0.S4
+	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD    $0x6e20df5a // fmul v26.4s, v26.4s, v0.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
+	WORD    $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD    $0x4f959340 // fmul v0.4s, v26.4s, v21.s[0]
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, (R10)
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f829084 // fmul v4.4s, v4.4s, v2.s[0]
+	WORD    $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD    $0x4f969340 // fmul v0.4s, v26.4s, v22.s[0]
+	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ   F4, (R10)
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f939063 // fmul v3.4s, v3.4s, v19.s[0]
+	WORD    $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD    $0x4f979340 // fmul v0.4s, v26.4s, v23.s[0]
+	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ   F3, (R10)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9491ef // fmul v15.4s, v15.4s, v20.s[0]
+	WORD    $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   (R10), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD    $0x4f989340 // fmul v0.4s, v26.4s, v24.s[0]
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, (R10)
+	FMOVD   8(R4), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   4(R8), F0
+	VZIP1   V0.B16, V29.B16, V0.B16
+	VZIP1   V0.H8, V29.H8, V0.H8
+	VUSHR   $24, V0.S4, V0.S4
+	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVD   40(R4), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   20(R8), F0
+	VZIP1   V0.B16, V29.B16, V0.B16
+	VZIP1   V0.H8, V29.H8, V0.H8
+	VUSHR   $24, V0.S4, V0.S4
+	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e23dcc6 // fmul v6.4s, v6.4s, v3.4s
+	FMOVQ   16(R10), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD    $0x4f959080 // fmul v0.4s, v4.4s, v21.s[0]
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 16(R10)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD    $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD    $0x4f969080 // fmul v0.4s, v4.4s, v22.s[0]
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 16(R10)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
+	WORD    $0x6e23dd8c // fmul v12.4s, v12.4s, v3.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD    $0x4f979080 // fmul v0.4s, v4.4s, v23.s[0]
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 16(R10)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f949210 // fmul v16.4s, v16.4s, v20.s[0]
+	WORD    $0x6e23de10 // fmul v16.4s, v16.4s, v3.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   16(R10), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD    $0x4f989080 // fmul v0.4s, v4.4s, v24.s[0]
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 16(R10)
+	FMOVD   16(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R8), F3
+	VZIP1   V3.B16, V29.B16, V3.B16
+	VZIP1   V3.H8, V29.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVD   48(R4), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   24(R8), F4
+	VZIP1   V4.B16, V29.B16, V4.B16
+	VZIP1   V4.H8, V29.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   32(R10), F4
+	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	WORD    $0x4f959064 // fmul v4.4s, v3.4s, v21.s[0]
+	WORD    $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	FMOVQ   F7, 32(R10)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f82914a // fmul v10.4s, v10.4s, v2.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F4
+	WORD    $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
+	WORD    $0x4f969064 // fmul v4.4s, v3.4s, v22.s[0]
+	WORD    $0x4e24d54a // fadd v10.4s, v10.4s, v4.4s
+	FMOVQ   F10, 32(R10)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F4
+	WORD    $0x4e24d5ad // fadd v13.4s, v13.4s, v4.4s
+	WORD    $0x4f979064 // fmul v4.4s, v3.4s, v23.s[0]
+	WORD    $0x4e24d5ad // fadd v13.4s, v13.4s, v4.4s
+	FMOVQ   F13, 32(R10)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f949231 // fmul v17.4s, v17.4s, v20.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   32(R10), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD    $0x4f989060 // fmul v0.4s, v3.4s, v24.s[0]
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 32(R10)
+	FMOVD   24(R4), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R8), F3
+	VZIP1   V3.B16, V29.B16, V3.B16
+	VZIP1   V3.H8, V29.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVD   56(R4), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   28(R8), F4
+	VZIP1   V4.B16, V29.B16, V4.B16
+	VZIP1   V4.H8, V29.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R10
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD    $0x4f959061 // fmul v1.4s, v3.4s, v21.s[0]
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 48(R10)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD    $0x4f969061 // fmul v1.4s, v3.4s, v22.s[0]
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, 48(R10)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F1
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD    $0x4f979061 // fmul v1.4s, v3.4s, v23.s[0]
+	WORD    $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ   F14, 48(R10)
+	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD    $0x4f949252 // fmul v18.4s, v18.4s, v20.s[0]
+	WORD    $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	ADD     R15<<2, R10, R10
+	FMOVQ   48(R10), F0
+	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	WORD    $0x4f989060 // fmul v0.4s, v3.4s, v24.s[0]
+	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ   F18, 48(R10)
+	ADD     R19<<2, R6, R6
+	ADD     $352, R8, R8
+	SUBS    $32, R9, R9
+	BNE     unit4
+	MOVD    R8, R4
+	CBNZ    R5, block4
+	// the next rows are 4 further
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $16, R13, R13
+	SUB     $4, R11, R11
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R12, R0
+	MOVD R0, R1
+	ADD  R14, R1, R1
+	MOVD R1, R2
+	ADD  R14, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R13, R5
+	MOVD offset_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
+
+block3:
+	// a block has some of the k elements
+	MOVD R3, R7
+	ADD  $64, R7, R7
+	MOVD $256, R8
+	CMP  R8, R4
+	CSEL LT, R4, R8, R8
+	SUB  R8, R4, R4
+
+unit3:
+	ADD     R6, R5, R9
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	FMOVQ.P 16(R0), F16
+	FMOVQ.P 16(R0), F17
+	FMOVQ.P 16(R1), F18
+	FMOVQ.P 16(R1), F19
+	FMOVQ.P 16(R2), F20
+	FMOVQ.P 16(R2), F21
+	FMOVQ   32(R7), F0
+	FMOVQ   288(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e044 // sdot v4.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e048 // sdot v8.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04c // sdot v12.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e004 // sdot v4.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e008 // sdot v8.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00c // sdot v12.4s, v0.16b, v21.4b[0]
+	FMOVQ   48(R7), F0
+	FMOVQ   304(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e045 // sdot v5.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e049 // sdot v9.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04d // sdot v13.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e005 // sdot v5.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e009 // sdot v9.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00d // sdot v13.4s, v0.16b, v21.4b[0]
+	FMOVQ   64(R7), F0
+	FMOVQ   320(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e046 // sdot v6.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e04a // sdot v10.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04e // sdot v14.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e006 // sdot v6.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00e // sdot v14.4s, v0.16b, v21.4b[0]
+	FMOVQ   80(R7), F0
+	FMOVQ   336(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e047 // sdot v7.4s, v2.16b, v16.4b[0]
+	WORD    $0x4f92e04b // sdot v11.4s, v2.16b, v18.4b[0]
+	WORD    $0x4f94e04f // sdot v15.4s, v2.16b, v20.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00f // sdot v15.4s, v0.16b, v21.4b[0]
+	FMOVQ   96(R7), F0
+	FMOVQ   288(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e044 // sdot v4.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e048 // sdot v8.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04c // sdot v12.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e004 // sdot v4.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e008 // sdot v8.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00c // sdot v12.4s, v0.16b, v21.4b[1]
+	FMOVQ   112(R7), F0
+	FMOVQ   304(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e045 // sdot v5.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e049 // sdot v9.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04d // sdot v13.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e005 // sdot v5.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e009 // sdot v9.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00d // sdot v13.4s, v0.16b, v21.4b[1]
+	FMOVQ   128(R7), F0
+	FMOVQ   320(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e046 // sdot v6.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e04a // sdot v10.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04e // sdot v14.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e006 // sdot v6.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00e // sdot v14.4s, v0.16b, v21.4b[1]
+	FMOVQ   144(R7), F0
+	FMOVQ   336(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e047 // sdot v7.4s, v2.16b, v16.4b[1]
+	WORD    $0x4fb2e04b // sdot v11.4s, v2.16b, v18.4b[1]
+	WORD    $0x4fb4e04f // sdot v15.4s, v2.16b, v20.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00f // sdot v15.4s, v0.16b, v21.4b[1]
+	FMOVQ   160(R7), F0
+	FMOVQ   288(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e844 // sdot v4.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e848 // sdot v8.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84c // sdot v12.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e804 // sdot v4.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e808 // sdot v8.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80c // sdot v12.4s, v0.16b, v21.4b[2]
+	FMOVQ   176(R7), F0
+	FMOVQ   304(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e845 // sdot v5.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e849 // sdot v9.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84d // sdot v13.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e805 // sdot v5.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e809 // sdot v9.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80d // sdot v13.4s, v0.16b, v21.4b[2]
+	FMOVQ   192(R7), F0
+	FMOVQ   320(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e846 // sdot v6.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e84a // sdot v10.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84e // sdot v14.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e806 // sdot v6.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80e // sdot v14.4s, v0.16b, v21.4b[2]
+	FMOVQ   208(R7), F0
+	FMOVQ   336(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f90e847 // sdot v7.4s, v2.16b, v16.4b[2]
+	WORD    $0x4f92e84b // sdot v11.4s, v2.16b, v18.4b[2]
+	WORD    $0x4f94e84f // sdot v15.4s, v2.16b, v20.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80f // sdot v15.4s, v0.16b, v21.4b[2]
+	FMOVQ   224(R7), F0
+	FMOVQ   288(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e844 // sdot v4.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e848 // sdot v8.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84c // sdot v12.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e804 // sdot v4.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e808 // sdot v8.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80c // sdot v12.4s, v0.16b, v21.4b[3]
+	FMOVQ   240(R7), F0
+	FMOVQ   304(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e845 // sdot v5.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e849 // sdot v9.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84d // sdot v13.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e805 // sdot v5.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e809 // sdot v9.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80d // sdot v13.4s, v0.16b, v21.4b[3]
+	FMOVQ   256(R7), F0
+	FMOVQ   320(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e846 // sdot v6.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e84a // sdot v10.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84e // sdot v14.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e806 // sdot v6.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80e // sdot v14.4s, v0.16b, v21.4b[3]
+	FMOVQ   272(R7), F0
+	FMOVQ   336(R7), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fb0e847 // sdot v7.4s, v2.16b, v16.4b[3]
+	WORD    $0x4fb2e84b // sdot v11.4s, v2.16b, v18.4b[3]
+	WORD    $0x4fb4e84f // sdot v15.4s, v2.16b, v20.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80f // sdot v15.4s, v0.16b, v21.4b[3]
+	FMOVS   (R5), F3
+	FMOVS   4(R5), F16
+	FMOVS   8(R5), F17
+	FMOVS   (R9), F18
+	FMOVS   4(R9), F19
+	FMOVS   8(R9), F20
+	FMOVD   (R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R7), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   32(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   16(R7), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f839084 // fmul v4.4s, v4.4s, v3.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R9), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, (R9)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f909108 // fmul v8.4s, v8.4s, v16.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   (R9), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, (R9)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f91918c // fmul v12.4s, v12.4s, v17.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   (R9), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, (R9)
+	FMOVD   8(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R7), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   40(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   20(R7), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R9), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 16(R9)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f909129 // fmul v9.4s, v9.4s, v16.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   16(R9), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, 16(R9)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9191ad // fmul v13.4s, v13.4s, v17.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   16(R9), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 16(R9)
+	FMOVD   16(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R7), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   48(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   24(R7), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R9), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 32(R9)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f90914a // fmul v10.4s, v10.4s, v16.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   32(R9), F2
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ   F10, 32(R9)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9191ce // fmul v14.4s, v14.4s, v17.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   32(R9), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, 32(R9)
+	FMOVD   24(R3), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R7), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   56(R3), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   28(R7), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R9
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R9), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	WORD    $0x4f929022 // fmul v2.4s, v1.4s, v18.s[0]
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 48(R9)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f90916b // fmul v11.4s, v11.4s, v16.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   48(R9), F2
+	WORD    $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD    $0x4f939022 // fmul v2.4s, v1.4s, v19.s[0]
+	WORD    $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ   F11, 48(R9)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9191ef // fmul v15.4s, v15.4s, v17.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R15<<2, R9, R9
+	FMOVQ   48(R9), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD    $0x4f949020 // fmul v0.4s, v1.4s, v20.s[0]
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 48(R9)
+	ADD     R19<<2, R5, R5
+	ADD     $352, R7, R7
+	SUBS    $32, R8, R8
+	BNE     unit3
+	MOVD    R7, R3
+	CBNZ    R4, block3
+	// the next rows are 3 further
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $12, R13, R13
+	SUB     $3, R11, R11
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R15<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R12, R0
+	MOVD R0, R1
+	ADD  R14, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R13, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $64, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+unit2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	FMOVQ.P 16(R0), F12
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R1), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ   32(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce044 // sdot v4.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee048 // sdot v8.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de004 // sdot v4.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe008 // sdot v8.4s, v0.16b, v15.4b[0]
+	FMOVQ   48(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce045 // sdot v5.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee049 // sdot v9.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de005 // sdot v5.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe009 // sdot v9.4s, v0.16b, v15.4b[0]
+	FMOVQ   64(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce046 // sdot v6.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee04a // sdot v10.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe00a // sdot v10.4s, v0.16b, v15.4b[0]
+	FMOVQ   80(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce047 // sdot v7.4s, v2.16b, v12.4b[0]
+	WORD    $0x4f8ee04b // sdot v11.4s, v2.16b, v14.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	WORD    $0x4f8fe00b // sdot v11.4s, v0.16b, v15.4b[0]
+	FMOVQ   96(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face044 // sdot v4.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee048 // sdot v8.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade004 // sdot v4.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe008 // sdot v8.4s, v0.16b, v15.4b[1]
+	FMOVQ   112(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face045 // sdot v5.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee049 // sdot v9.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade005 // sdot v5.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe009 // sdot v9.4s, v0.16b, v15.4b[1]
+	FMOVQ   128(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face046 // sdot v6.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee04a // sdot v10.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe00a // sdot v10.4s, v0.16b, v15.4b[1]
+	FMOVQ   144(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face047 // sdot v7.4s, v2.16b, v12.4b[1]
+	WORD    $0x4faee04b // sdot v11.4s, v2.16b, v14.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	WORD    $0x4fafe00b // sdot v11.4s, v0.16b, v15.4b[1]
+	FMOVQ   160(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce844 // sdot v4.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee848 // sdot v8.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de804 // sdot v4.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe808 // sdot v8.4s, v0.16b, v15.4b[2]
+	FMOVQ   176(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce845 // sdot v5.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee849 // sdot v9.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de805 // sdot v5.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe809 // sdot v9.4s, v0.16b, v15.4b[2]
+	FMOVQ   192(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce846 // sdot v6.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee84a // sdot v10.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe80a // sdot v10.4s, v0.16b, v15.4b[2]
+	FMOVQ   208(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f8ce847 // sdot v7.4s, v2.16b, v12.4b[2]
+	WORD    $0x4f8ee84b // sdot v11.4s, v2.16b, v14.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	WORD    $0x4f8fe80b // sdot v11.4s, v0.16b, v15.4b[2]
+	FMOVQ   224(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face844 // sdot v4.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee848 // sdot v8.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade804 // sdot v4.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe808 // sdot v8.4s, v0.16b, v15.4b[3]
+	FMOVQ   240(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face845 // sdot v5.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee849 // sdot v9.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade805 // sdot v5.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe809 // sdot v9.4s, v0.16b, v15.4b[3]
+	FMOVQ   256(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face846 // sdot v6.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee84a // sdot v10.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe80a // sdot v10.4s, v0.16b, v15.4b[3]
+	FMOVQ   272(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4face847 // sdot v7.4s, v2.16b, v12.4b[3]
+	WORD    $0x4faee84b // sdot v11.4s, v2.16b, v14.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	WORD    $0x4fafe80b // sdot v11.4s, v0.16b, v15.4b[3]
+	FMOVS   (R4), F3
+	FMOVS   4(R4), F12
+	FMOVS   (R8), F13
+	FMOVS   4(R8), F14
+	FMOVD   (R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   (R6), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   32(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   16(R6), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f839084 // fmul v4.4s, v4.4s, v3.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R8), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, (R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f8c9108 // fmul v8.4s, v8.4s, v12.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ   F8, (R8)
+	FMOVD   8(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   4(R6), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   40(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   20(R6), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8390a5 // fmul v5.4s, v5.4s, v3.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R8), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 16(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f8c9129 // fmul v9.4s, v9.4s, v12.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 16(R8)
+	FMOVD   16(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   8(R6), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   48(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   24(R6), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R8), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 32(R8)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f8c914a // fmul v10.4s, v10.4s, v12.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ   F10, 32(R8)
+	FMOVD   24(R2), F0
+	WORD    $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVS   12(R6), F1
+	VZIP1   V1.B16, V29.B16, V1.B16
+	VZIP1   V1.H8, V29.H8, V1.H8
+	VUSHR   $24, V1.S4, V1.S4
+	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD    $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVD   56(R2), F1
+	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS   28(R6), F2
+	VZIP1   V2.B16, V29.B16, V2.B16
+	VZIP1   V2.H8, V29.H8, V2.H8
+	VUSHR   $24, V2.S4, V2.S4
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	MOVD    R20, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R8), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	WORD    $0x4f8d9022 // fmul v2.4s, v1.4s, v13.s[0]
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 48(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f8c916b // fmul v11.4s, v11.4s, v12.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R15<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8e9020 // fmul v0.4s, v1.4s, v14.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 48(R8)
+	ADD     R19<<2, R4, R4
+	ADD     $352, R6, R6
+	SUBS    $32, R7, R7
+	BNE     unit2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R14, R12, R12
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     R15<<2, R20, R20
+	ADD     $8, R13, R13
+	SUB     $2, R11, R11
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R20, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R12, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R13, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $64, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+unit1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	FMOVQ.P 16(R0), F8
+	FMOVQ.P 16(R0), F9
+	FMOVQ   32(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e044 // sdot v4.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e004 // sdot v4.4s, v0.16b, v9.4b[0]
+	FMOVQ   48(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e045 // sdot v5.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e005 // sdot v5.4s, v0.16b, v9.4b[0]
+	FMOVQ   64(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e046 // sdot v6.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e006 // sdot v6.4s, v0.16b, v9.4b[0]
+	FMOVQ   80(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e047 // sdot v7.4s, v2.16b, v8.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e007 // sdot v7.4s, v0.16b, v9.4b[0]
+	FMOVQ   96(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e044 // sdot v4.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e004 // sdot v4.4s, v0.16b, v9.4b[1]
+	FMOVQ   112(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e045 // sdot v5.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e005 // sdot v5.4s, v0.16b, v9.4b[1]
+	FMOVQ   128(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e046 // sdot v6.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e006 // sdot v6.4s, v0.16b, v9.4b[1]
+	FMOVQ   144(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e047 // sdot v7.4s, v2.16b, v8.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e007 // sdot v7.4s, v0.16b, v9.4b[1]
+	FMOVQ   160(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e844 // sdot v4.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e804 // sdot v4.4s, v0.16b, v9.4b[2]
+	FMOVQ   176(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e845 // sdot v5.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e805 // sdot v5.4s, v0.16b, v9.4b[2]
+	FMOVQ   192(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e846 // sdot v6.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e806 // sdot v6.4s, v0.16b, v9.4b[2]
+	FMOVQ   208(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4f88e847 // sdot v7.4s, v2.16b, v8.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4f89e807 // sdot v7.4s, v0.16b, v9.4b[2]
+	FMOVQ   224(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e844 // sdot v4.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e804 // sdot v4.4s, v0.16b, v9.4b[3]
+	FMOVQ   240(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e845 // sdot v5.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e805 // sdot v5.4s, v0.16b, v9.4b[3]
+	FMOVQ   256(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e846 // sdot v6.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e806 // sdot v6.4s, v0.16b, v9.4b[3]
+	FMOVQ   272(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V27.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V28.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	WORD    $0x4fa8e847 // sdot v7.4s, v2.16b, v8.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V28.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	WORD    $0x4fa9e807 // sdot v7.4s, v0.16b, v9.4b[3]
+	FMOVS   (R3), F0
+	FMOVS   (R7), F1
+	FMOVD   (R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   (R5), F3
+	VZIP1   V3.B16, V29.B16, V3.B16
+	VZIP1   V3.H8, V29.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   32(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   16(R5), F8
+	VZIP1   V8.B16, V29.B16, V8.B16
+	VZIP1   V8.H8, V29.H8, V8.H8
+	VUSHR   $24, V8.S4, V8.S4
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   (R7), F2
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	FMOVQ   F4, (R7)
+	FMOVD   8(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R5), F3
+	VZIP1   V3.B16, V29.B16, V3.B16
+	VZIP1   V3.H8, V29.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   40(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   20(R5), F4
+	VZIP1   V4.B16, V29.B16, V4.B16
+	VZIP1   V4.H8, V29.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   16(R7), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, 16(R7)
+	FMOVD   16(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R5), F3
+	VZIP1   V3.B16, V29.B16, V3.B16
+	VZIP1   V3.H8, V29.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   48(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   24(R5), F4
+	VZIP1   V4.B16, V29.B16, V4.B16
+	VZIP1   V4.H8, V29.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   32(R7), F2
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	FMOVQ   F6, 32(R7)
+	FMOVD   24(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R5), F3
+	VZIP1   V3.B16, V29.B16, V3.B16
+	VZIP1   V3.H8, V29.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   56(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   28(R5), F4
+	VZIP1   V4.B16, V29.B16, V4.B16
+	VZIP1   V4.H8, V29.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R20, R7
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 48(R7)
+	ADD     R19<<2, R3, R3
+	ADD     $352, R5, R5
+	SUBS    $32, R6, R6
+	BNE     unit1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R14, R12, R12
+	ADD     R15<<2, R20, R20
+	ADD     $4, R13, R13
+	SUB     $1, R11, R11
+	B       tiles
+
+done:
+	RET
+
+// func blocks5KNEON(m int, k int, nr int, a []int8, lda int, scale []float32, offset []float32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocks5KNEON(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ (R0), F18
+	VMOVI $15, V16.B16
+	VMOVI $16, V17.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R9, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $64, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+unit2:
+	ADD     R5, R4, R8
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F19
+	FMOVQ   32(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   48(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   96(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   112(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   160(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   176(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   224(R6), F0
+	FMOVQ   288(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   240(R6), F0
+	FMOVQ   304(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V5.S4, V6.S4, V6.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R8), F2
+	FMOVS   4(R8), F3
+	FMOVD   (R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   (R6), F5
+	VZIP1   V5.B16, V18.B16, V5.B16
+	VZIP1   V5.H8, V18.H8, V5.H8
+	VUSHR   $24, V5.S4, V5.S4
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVD   32(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS   16(R6), F8
+	VZIP1   V8.B16, V18.B16, V8.B16
+	VZIP1   V8.H8, V18.H8, V8.H8
+	VUSHR   $24, V8.S4, V8.S4
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	FMOVQ   (R8), F8
+	WORD    $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD    $0x4f8290a8 // fmul v8.4s, v5.4s, v2.s[0]
+	WORD    $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	FMOVQ   F7, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390a4 // fmul v4.4s, v5.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R8)
+	FMOVD   8(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   4(R6), F5
+	VZIP1   V5.B16, V18.B16, V5.B16
+	VZIP1   V5.H8, V18.H8, V5.H8
+	VUSHR   $24, V5.S4, V5.S4
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVD   40(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS   20(R6), F7
+	VZIP1   V7.B16, V18.B16, V7.B16
+	VZIP1   V7.H8, V18.H8, V7.H8
+	VUSHR   $24, V7.S4, V7.S4
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $352, R6, R6
+	SUBS    $32, R7, R7
+	BNE     unit2
+	MOVD    R6, R2
+	CBNZ    R3, block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $64, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+unit1:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   32(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   48(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   96(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   112(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   160(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   176(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   224(R5), F0
+	FMOVQ   288(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   240(R5), F0
+	FMOVQ   304(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R7), F1
+	FMOVD   (R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   (R5), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   32(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   16(R5), F4
+	VZIP1   V4.B16, V18.B16, V4.B16
+	VZIP1   V4.H8, V18.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R7), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R7)
+	FMOVD   8(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   4(R5), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   40(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   20(R5), F4
+	VZIP1   V4.B16, V18.B16, V4.B16
+	VZIP1   V4.H8, V18.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R7), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
+	ADD     $352, R5, R5
+	SUBS    $32, R6, R6
+	BNE     unit1
+	MOVD    R5, R1
+	CBNZ    R2, block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R10
+	MOVD c_base+152(FP), R15
+	MOVD scale_base+56(FP), R11
+	MOVD lda+48(FP), R12
+	MOVD ldc+176(FP), R13
+	MOVD ldscale+104(FP), R14
+	ADD  $32, R15, R15
+
+tiles_8:
+	MOVD R9, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD offset_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	// a block has some of the k elements
+	MOVD R2, R6
+	ADD  $64, R6, R6
+	MOVD $256, R7
+	CMP  R7, R3
+	CSEL LT, R3, R7, R7
+	SUB  R7, R3, R3
+
+unit2_8:
+	ADD     R5, R4, R8
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F19
+	FMOVQ   64(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   80(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[0], V1.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[0], V1.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   128(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   144(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[1], V1.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[1], V1.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   192(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   208(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[2], V1.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[2], V1.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   256(R6), F0
+	FMOVQ   320(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   272(R6), F0
+	FMOVQ   336(R6), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V13.S[3], V1.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606825 // sadalp v5.4s, v1.8h
+	VDUP    V15.S[3], V1.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADDP   V5.S4, V6.S4, V6.S4
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R8), F2
+	FMOVS   4(R8), F3
+	FMOVD   16(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   8(R6), F5
+	VZIP1   V5.B16, V18.B16, V5.B16
+	VZIP1   V5.H8, V18.H8, V5.H8
+	VUSHR   $24, V5.S4, V5.S4
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVD   48(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS   24(R6), F8
+	VZIP1   V8.B16, V18.B16, V8.B16
+	VZIP1   V8.H8, V18.H8, V8.H8
+	VUSHR   $24, V8.S4, V8.S4
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	FMOVQ   (R8), F8
+	WORD    $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	WORD    $0x4f8290a8 // fmul v8.4s, v5.4s, v2.s[0]
+	WORD    $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	FMOVQ   F7, (R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F4
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	WORD    $0x4f8390a4 // fmul v4.4s, v5.4s, v3.s[0]
+	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
+	FMOVQ   F9, (R8)
+	FMOVD   24(R2), F4
+	WORD    $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVS   12(R6), F5
+	VZIP1   V5.B16, V18.B16, V5.B16
+	VZIP1   V5.H8, V18.H8, V5.H8
+	VUSHR   $24, V5.S4, V5.S4
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	FMOVD   56(R2), F5
+	WORD    $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	FMOVS   28(R6), F7
+	VZIP1   V7.B16, V18.B16, V7.B16
+	VZIP1   V7.H8, V18.H8, V7.H8
+	VUSHR   $24, V7.S4, V7.S4
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD    $0x4f8290a0 // fmul v0.4s, v5.4s, v2.s[0]
+	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ   F6, 16(R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R8)
+	ADD     R14<<2, R4, R4
+	ADD     $352, R6, R6
+	SUBS    $32, R7, R7
+	BNE     unit2_8
+	MOVD    R6, R2
+	CBNZ    R3, block2_8
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1_8:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD offset_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	// a block has some of the k elements
+	MOVD R1, R5
+	ADD  $64, R5, R5
+	MOVD $256, R6
+	CMP  R6, R2
+	CSEL LT, R2, R6, R6
+	SUB  R6, R2, R2
+
+unit1_8:
+	ADD     R4, R3, R7
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   64(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   80(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $4, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[0], V1.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   128(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   144(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $3, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $1, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[1], V1.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   192(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   208(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $2, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $2, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[2], V1.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   256(R5), F0
+	FMOVQ   320(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   272(R5), F0
+	FMOVQ   336(R5), F1
+	VAND    V16.B16, V0.B16, V2.B16
+	VSHL    $1, V1.S4, V3.S4
+	VAND    V17.B16, V3.B16, V3.B16
+	VORR    V3.B16, V2.B16, V2.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VUSHR   $3, V1.S4, V1.S4
+	VAND    V17.B16, V1.B16, V1.B16
+	VORR    V1.B16, V0.B16, V0.B16
+	VDUP    V9.S[3], V1.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e22c024 // smull v4.8h, v1.8b, v2.8b
+	WORD    $0x4e22c021 // smull2 v1.8h, v1.16b, v2.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R7), F1
+	FMOVD   16(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   8(R5), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   48(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   24(R5), F4
+	VZIP1   V4.B16, V18.B16, V4.B16
+	VZIP1   V4.H8, V18.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   (R7), F2
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
+	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ   F5, (R7)
+	FMOVD   24(R1), F2
+	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVS   12(R5), F3
+	VZIP1   V3.B16, V18.B16, V3.B16
+	VZIP1   V3.H8, V18.H8, V3.H8
+	VUSHR   $24, V3.S4, V3.S4
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVD   56(R1), F3
+	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVS   28(R5), F4
+	VZIP1   V4.B16, V18.B16, V4.B16
+	VZIP1   V4.H8, V18.H8, V4.H8
+	VUSHR   $24, V4.S4, V4.S4
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	FMOVQ   16(R7), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R7)
+	ADD     R14<<2, R3, R3
+	ADD     $352, R5, R5
+	SUBS    $32, R6, R6
+	BNE     unit1_8
+	MOVD    R5, R1
+	CBNZ    R2, block1_8
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles_8
+
+done_8:
+	RET
+
+// func blocksCodesNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocksCodesNEONDotProd(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ 16(R0), F26
+	FMOVQ (R0), F27
+	VMOVI $15, V25.B16
+	MOVD  m+0(FP), R9
+	MOVD  a_base+24(FP), R10
+	MOVD  c_base+152(FP), R15
+	MOVD  scale_base+56(FP), R11
+	MOVD  lda+48(FP), R12
+	MOVD  ldc+176(FP), R13
+	MOVD  ldscale+104(FP), R14
+
+tiles:
+	MOVD R9, R0
+	CMP  $8, R0
+	BGE  tile4
+	CMP  $4, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+	CMP $2, R0
+	BEQ tile2
+	CMP $3, R0
+	BEQ tile3
+
+tile4:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC4
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC4:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD R2, R3
+	ADD  R12, R3, R3
+	MOVD b_base+112(FP), R4
+	MOVD k+8(FP), R5
+	MOVD R11, R6
+	MOVD start_base+80(FP), R7
+	MOVD scale_base+56(FP), R8
+	SUB  R8, R7, R7
+
+block4:
+	ADD     R7, R6, R8
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	VMOVI   $0, V14.B16
+	VMOVI   $0, V15.B16
+	VMOVI   $0, V16.B16
+	VMOVI   $0, V17.B16
+	FMOVQ.P 16(R0), F18
+	FMOVQ.P 16(R0), F19
+	FMOVQ.P 16(R1), F20
+	FMOVQ.P 16(R1), F21
+	FMOVQ.P 16(R2), F22
+	FMOVQ.P 16(R2), F23
+	FMOVQ.P 16(R3), F24
+	FMOVQ.P 16(R3), F28
+	FMOVQ   16(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e025 // sdot v5.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e028 // sdot v8.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02b // sdot v11.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02e // sdot v14.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e005 // sdot v5.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e008 // sdot v8.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00b // sdot v11.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce00e // sdot v14.4s, v0.16b, v28.4b[0]
+	FMOVQ   32(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e024 // sdot v4.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e023 // sdot v3.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e022 // sdot v2.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e02f // sdot v15.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e004 // sdot v4.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e003 // sdot v3.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e002 // sdot v2.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce00f // sdot v15.4s, v0.16b, v28.4b[0]
+	FMOVQ   48(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e026 // sdot v6.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e029 // sdot v9.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02c // sdot v12.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e030 // sdot v16.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e006 // sdot v6.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e009 // sdot v9.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00c // sdot v12.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce010 // sdot v16.4s, v0.16b, v28.4b[0]
+	FMOVQ   64(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e027 // sdot v7.4s, v1.16b, v18.4b[0]
+	WORD    $0x4f94e02a // sdot v10.4s, v1.16b, v20.4b[0]
+	WORD    $0x4f96e02d // sdot v13.4s, v1.16b, v22.4b[0]
+	WORD    $0x4f98e031 // sdot v17.4s, v1.16b, v24.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e007 // sdot v7.4s, v0.16b, v19.4b[0]
+	WORD    $0x4f95e00a // sdot v10.4s, v0.16b, v21.4b[0]
+	WORD    $0x4f97e00d // sdot v13.4s, v0.16b, v23.4b[0]
+	WORD    $0x4f9ce011 // sdot v17.4s, v0.16b, v28.4b[0]
+	FMOVQ   80(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e025 // sdot v5.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e028 // sdot v8.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02b // sdot v11.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02e // sdot v14.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e005 // sdot v5.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e008 // sdot v8.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00b // sdot v11.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce00e // sdot v14.4s, v0.16b, v28.4b[1]
+	FMOVQ   96(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e024 // sdot v4.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e023 // sdot v3.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e022 // sdot v2.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e02f // sdot v15.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e004 // sdot v4.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e003 // sdot v3.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e002 // sdot v2.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce00f // sdot v15.4s, v0.16b, v28.4b[1]
+	FMOVQ   112(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e026 // sdot v6.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e029 // sdot v9.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02c // sdot v12.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e030 // sdot v16.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e006 // sdot v6.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e009 // sdot v9.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00c // sdot v12.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce010 // sdot v16.4s, v0.16b, v28.4b[1]
+	FMOVQ   128(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e027 // sdot v7.4s, v1.16b, v18.4b[1]
+	WORD    $0x4fb4e02a // sdot v10.4s, v1.16b, v20.4b[1]
+	WORD    $0x4fb6e02d // sdot v13.4s, v1.16b, v22.4b[1]
+	WORD    $0x4fb8e031 // sdot v17.4s, v1.16b, v24.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e007 // sdot v7.4s, v0.16b, v19.4b[1]
+	WORD    $0x4fb5e00a // sdot v10.4s, v0.16b, v21.4b[1]
+	WORD    $0x4fb7e00d // sdot v13.4s, v0.16b, v23.4b[1]
+	WORD    $0x4fbce011 // sdot v17.4s, v0.16b, v28.4b[1]
+	FMOVQ   144(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e825 // sdot v5.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e828 // sdot v8.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82b // sdot v11.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82e // sdot v14.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e805 // sdot v5.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e808 // sdot v8.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80b // sdot v11.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce80e // sdot v14.4s, v0.16b, v28.4b[2]
+	FMOVQ   160(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e824 // sdot v4.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e823 // sdot v3.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e822 // sdot v2.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e82f // sdot v15.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e804 // sdot v4.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e803 // sdot v3.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e802 // sdot v2.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce80f // sdot v15.4s, v0.16b, v28.4b[2]
+	FMOVQ   176(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e826 // sdot v6.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e829 // sdot v9.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82c // sdot v12.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e830 // sdot v16.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e806 // sdot v6.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e809 // sdot v9.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80c // sdot v12.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce810 // sdot v16.4s, v0.16b, v28.4b[2]
+	FMOVQ   192(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f92e827 // sdot v7.4s, v1.16b, v18.4b[2]
+	WORD    $0x4f94e82a // sdot v10.4s, v1.16b, v20.4b[2]
+	WORD    $0x4f96e82d // sdot v13.4s, v1.16b, v22.4b[2]
+	WORD    $0x4f98e831 // sdot v17.4s, v1.16b, v24.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f93e807 // sdot v7.4s, v0.16b, v19.4b[2]
+	WORD    $0x4f95e80a // sdot v10.4s, v0.16b, v21.4b[2]
+	WORD    $0x4f97e80d // sdot v13.4s, v0.16b, v23.4b[2]
+	WORD    $0x4f9ce811 // sdot v17.4s, v0.16b, v28.4b[2]
+	FMOVQ   208(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e825 // sdot v5.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e828 // sdot v8.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82b // sdot v11.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82e // sdot v14.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e805 // sdot v5.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e808 // sdot v8.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80b // sdot v11.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce80e // sdot v14.4s, v0.16b, v28.4b[3]
+	FMOVQ   224(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e824 // sdot v4.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e823 // sdot v3.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e822 // sdot v2.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e82f // sdot v15.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e804 // sdot v4.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e803 // sdot v3.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e802 // sdot v2.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce80f // sdot v15.4s, v0.16b, v28.4b[3]
+	FMOVQ   240(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e826 // sdot v6.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e829 // sdot v9.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82c // sdot v12.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e830 // sdot v16.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e806 // sdot v6.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e809 // sdot v9.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80c // sdot v12.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce810 // sdot v16.4s, v0.16b, v28.4b[3]
+	FMOVQ   256(R4), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fb2e827 // sdot v7.4s, v1.16b, v18.4b[3]
+	WORD    $0x4fb4e82a // sdot v10.4s, v1.16b, v20.4b[3]
+	WORD    $0x4fb6e82d // sdot v13.4s, v1.16b, v22.4b[3]
+	WORD    $0x4fb8e831 // sdot v17.4s, v1.16b, v24.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fb3e807 // sdot v7.4s, v0.16b, v19.4b[3]
+	WORD    $0x4fb5e80a // sdot v10.4s, v0.16b, v21.4b[3]
+	WORD    $0x4fb7e80d // sdot v13.4s, v0.16b, v23.4b[3]
+	WORD    $0x4fbce811 // sdot v17.4s, v0.16b, v28.4b[3]
+	FMOVS   (R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   4(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVS   8(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   12(R8), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V14.S4, V14.S4
+	VADD    V0.S4, V15.S4, V15.S4
+	VADD    V0.S4, V16.S4, V16.S4
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVS   (R6), F19
+	FMOVS   4(R6), F20
+	FMOVS   8(R6), F21
+	FMOVS   12(R6), F22
+	FMOVS   (R4), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V18.B16
+	VUSHR   $24, V18.S4, V18.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V18.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V18.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f9390a5 // fmul v5.4s, v5.4s, v19.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R8)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f949108 // fmul v8.4s, v8.4s, v20.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, (R8)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f95916b // fmul v11.4s, v11.4s, v21.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F1
+	WORD    $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ   F11, (R8)
+	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD    $0x4f9691ce // fmul v14.4s, v14.4s, v22.s[0]
+	WORD    $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   (R8), F0
+	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ   F14, (R8)
+	FMOVS   4(R4), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V5.B16
+	VUSHR   $24, V5.S4, V5.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V5.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V5.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f939084 // fmul v4.4s, v4.4s, v19.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 16(R8)
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f949063 // fmul v3.4s, v3.4s, v20.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R8)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f959042 // fmul v2.4s, v2.4s, v21.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, 16(R8)
+	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD    $0x4f9691ef // fmul v15.4s, v15.4s, v22.s[0]
+	WORD    $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   16(R8), F0
+	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ   F15, 16(R8)
+	FMOVS   8(R4), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V2.B16
+	VUSHR   $24, V2.S4, V2.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V2.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V2.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f9390c6 // fmul v6.4s, v6.4s, v19.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R8)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f949129 // fmul v9.4s, v9.4s, v20.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 32(R8)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F1
+	WORD    $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ   F12, 32(R8)
+	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD    $0x4f969210 // fmul v16.4s, v16.4s, v22.s[0]
+	WORD    $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   32(R8), F0
+	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ   F16, 32(R8)
+	FMOVS   12(R4), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V2.B16
+	VUSHR   $24, V2.S4, V2.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V2.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V2.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R8
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9390e7 // fmul v7.4s, v7.4s, v19.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, 48(R8)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f94914a // fmul v10.4s, v10.4s, v20.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ   F10, 48(R8)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9591ad // fmul v13.4s, v13.4s, v21.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F1
+	WORD    $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ   F13, 48(R8)
+	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD    $0x4f969231 // fmul v17.4s, v17.4s, v22.s[0]
+	WORD    $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	ADD     R13<<2, R8, R8
+	FMOVQ   48(R8), F0
+	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ   F17, 48(R8)
+	ADD     R14<<2, R6, R6
+	ADD     $272, R4, R4
+	SUBS    $32, R5, R5
+	BNE     block4
+	// the next rows are 4 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $16, R11, R11
+	SUB     $4, R9, R9
+	B       tiles
+
+tile3:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC3
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC3:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD R1, R2
+	ADD  R12, R2, R2
+	MOVD b_base+112(FP), R3
+	MOVD k+8(FP), R4
+	MOVD R11, R5
+	MOVD start_base+80(FP), R6
+	MOVD scale_base+56(FP), R7
+	SUB  R7, R6, R6
+
+block3:
+	ADD     R6, R5, R7
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	VMOVI   $0, V13.B16
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R0), F15
+	FMOVQ.P 16(R1), F16
+	FMOVQ.P 16(R1), F17
+	FMOVQ.P 16(R2), F18
+	FMOVQ.P 16(R2), F19
+	FMOVQ   16(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee024 // sdot v4.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e027 // sdot v7.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02a // sdot v10.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe004 // sdot v4.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e007 // sdot v7.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00a // sdot v10.4s, v0.16b, v19.4b[0]
+	FMOVQ   32(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee025 // sdot v5.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e028 // sdot v8.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02b // sdot v11.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe005 // sdot v5.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e008 // sdot v8.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00b // sdot v11.4s, v0.16b, v19.4b[0]
+	FMOVQ   48(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee026 // sdot v6.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e029 // sdot v9.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02c // sdot v12.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe006 // sdot v6.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e009 // sdot v9.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00c // sdot v12.4s, v0.16b, v19.4b[0]
+	FMOVQ   64(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee023 // sdot v3.4s, v1.16b, v14.4b[0]
+	WORD    $0x4f90e022 // sdot v2.4s, v1.16b, v16.4b[0]
+	WORD    $0x4f92e02d // sdot v13.4s, v1.16b, v18.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe003 // sdot v3.4s, v0.16b, v15.4b[0]
+	WORD    $0x4f91e002 // sdot v2.4s, v0.16b, v17.4b[0]
+	WORD    $0x4f93e00d // sdot v13.4s, v0.16b, v19.4b[0]
+	FMOVQ   80(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee024 // sdot v4.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e027 // sdot v7.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02a // sdot v10.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe004 // sdot v4.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e007 // sdot v7.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00a // sdot v10.4s, v0.16b, v19.4b[1]
+	FMOVQ   96(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee025 // sdot v5.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e028 // sdot v8.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02b // sdot v11.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe005 // sdot v5.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e008 // sdot v8.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00b // sdot v11.4s, v0.16b, v19.4b[1]
+	FMOVQ   112(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee026 // sdot v6.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e029 // sdot v9.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02c // sdot v12.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe006 // sdot v6.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e009 // sdot v9.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00c // sdot v12.4s, v0.16b, v19.4b[1]
+	FMOVQ   128(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee023 // sdot v3.4s, v1.16b, v14.4b[1]
+	WORD    $0x4fb0e022 // sdot v2.4s, v1.16b, v16.4b[1]
+	WORD    $0x4fb2e02d // sdot v13.4s, v1.16b, v18.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe003 // sdot v3.4s, v0.16b, v15.4b[1]
+	WORD    $0x4fb1e002 // sdot v2.4s, v0.16b, v17.4b[1]
+	WORD    $0x4fb3e00d // sdot v13.4s, v0.16b, v19.4b[1]
+	FMOVQ   144(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee824 // sdot v4.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e827 // sdot v7.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82a // sdot v10.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe804 // sdot v4.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e807 // sdot v7.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80a // sdot v10.4s, v0.16b, v19.4b[2]
+	FMOVQ   160(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee825 // sdot v5.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e828 // sdot v8.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82b // sdot v11.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe805 // sdot v5.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e808 // sdot v8.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80b // sdot v11.4s, v0.16b, v19.4b[2]
+	FMOVQ   176(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee826 // sdot v6.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e829 // sdot v9.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82c // sdot v12.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe806 // sdot v6.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e809 // sdot v9.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80c // sdot v12.4s, v0.16b, v19.4b[2]
+	FMOVQ   192(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ee823 // sdot v3.4s, v1.16b, v14.4b[2]
+	WORD    $0x4f90e822 // sdot v2.4s, v1.16b, v16.4b[2]
+	WORD    $0x4f92e82d // sdot v13.4s, v1.16b, v18.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8fe803 // sdot v3.4s, v0.16b, v15.4b[2]
+	WORD    $0x4f91e802 // sdot v2.4s, v0.16b, v17.4b[2]
+	WORD    $0x4f93e80d // sdot v13.4s, v0.16b, v19.4b[2]
+	FMOVQ   208(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee824 // sdot v4.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e827 // sdot v7.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82a // sdot v10.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe804 // sdot v4.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e807 // sdot v7.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80a // sdot v10.4s, v0.16b, v19.4b[3]
+	FMOVQ   224(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee825 // sdot v5.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e828 // sdot v8.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82b // sdot v11.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe805 // sdot v5.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e808 // sdot v8.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80b // sdot v11.4s, v0.16b, v19.4b[3]
+	FMOVQ   240(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee826 // sdot v6.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e829 // sdot v9.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82c // sdot v12.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe806 // sdot v6.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e809 // sdot v9.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80c // sdot v12.4s, v0.16b, v19.4b[3]
+	FMOVQ   256(R3), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faee823 // sdot v3.4s, v1.16b, v14.4b[3]
+	WORD    $0x4fb0e822 // sdot v2.4s, v1.16b, v16.4b[3]
+	WORD    $0x4fb2e82d // sdot v13.4s, v1.16b, v18.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fafe803 // sdot v3.4s, v0.16b, v15.4b[3]
+	WORD    $0x4fb1e802 // sdot v2.4s, v0.16b, v17.4b[3]
+	WORD    $0x4fb3e80d // sdot v13.4s, v0.16b, v19.4b[3]
+	FMOVS   (R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	FMOVS   4(R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADD    V0.S4, V2.S4, V2.S4
+	FMOVS   8(R7), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V10.S4, V10.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	VADD    V0.S4, V12.S4, V12.S4
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVS   (R5), F15
+	FMOVS   4(R5), F16
+	FMOVS   8(R5), F17
+	FMOVS   (R3), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V14.B16
+	VUSHR   $24, V14.S4, V14.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V14.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V14.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f8f9084 // fmul v4.4s, v4.4s, v15.s[0]
+	WORD    $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ   (R7), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, (R7)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f9090e7 // fmul v7.4s, v7.4s, v16.s[0]
+	WORD    $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F1
+	WORD    $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ   F7, (R7)
+	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD    $0x4f91914a // fmul v10.4s, v10.4s, v17.s[0]
+	WORD    $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   (R7), F0
+	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ   F10, (R7)
+	FMOVS   4(R3), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V4.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V4.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8f90a5 // fmul v5.4s, v5.4s, v15.s[0]
+	WORD    $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ   16(R7), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, 16(R7)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f909108 // fmul v8.4s, v8.4s, v16.s[0]
+	WORD    $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F1
+	WORD    $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ   F8, 16(R7)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f91916b // fmul v11.4s, v11.4s, v17.s[0]
+	WORD    $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   16(R7), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R7)
+	FMOVS   8(R3), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V4.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V4.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8f90c6 // fmul v6.4s, v6.4s, v15.s[0]
+	WORD    $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ   32(R7), F1
+	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ   F6, 32(R7)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f909129 // fmul v9.4s, v9.4s, v16.s[0]
+	WORD    $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F1
+	WORD    $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ   F9, 32(R7)
+	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD    $0x4f91918c // fmul v12.4s, v12.4s, v17.s[0]
+	WORD    $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   32(R7), F0
+	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ   F12, 32(R7)
+	FMOVS   12(R3), F0
+	VZIP1   V0.B16, V27.B16, V0.B16
+	VZIP1   V0.H8, V27.H8, V0.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V0.S4, V0.S4
+	VADD    V4.S4, V0.S4, V1.S4
+	VSHL    $21, V1.S4, V1.S4
+	VSUB    V4.S4, V0.S4, V0.S4
+	VSHL    $23, V0.S4, V0.S4
+	WORD    $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	MOVD    R15, R7
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f8f9063 // fmul v3.4s, v3.4s, v15.s[0]
+	WORD    $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ   48(R7), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 48(R7)
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f909042 // fmul v2.4s, v2.4s, v16.s[0]
+	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, 48(R7)
+	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD    $0x4f9191ad // fmul v13.4s, v13.4s, v17.s[0]
+	WORD    $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	ADD     R13<<2, R7, R7
+	FMOVQ   48(R7), F0
+	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ   F13, 48(R7)
+	ADD     R14<<2, R5, R5
+	ADD     $272, R3, R3
+	SUBS    $32, R4, R4
+	BNE     block3
+	// the next rows are 3 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $12, R11, R11
+	SUB     $3, R9, R9
+	B       tiles
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+	ADD   R13<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC2:
+	MOVD R10, R0
+	MOVD R0, R1
+	ADD  R12, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R11, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	FMOVQ.P 16(R0), F10
+	FMOVQ.P 16(R0), F11
+	FMOVQ.P 16(R1), F12
+	FMOVQ.P 16(R1), F13
+	FMOVQ   16(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae023 // sdot v3.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce026 // sdot v6.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be003 // sdot v3.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de006 // sdot v6.4s, v0.16b, v13.4b[0]
+	FMOVQ   32(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae022 // sdot v2.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce027 // sdot v7.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be002 // sdot v2.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de007 // sdot v7.4s, v0.16b, v13.4b[0]
+	FMOVQ   48(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae024 // sdot v4.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce028 // sdot v8.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be004 // sdot v4.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de008 // sdot v8.4s, v0.16b, v13.4b[0]
+	FMOVQ   64(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae025 // sdot v5.4s, v1.16b, v10.4b[0]
+	WORD    $0x4f8ce029 // sdot v9.4s, v1.16b, v12.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be005 // sdot v5.4s, v0.16b, v11.4b[0]
+	WORD    $0x4f8de009 // sdot v9.4s, v0.16b, v13.4b[0]
+	FMOVQ   80(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae023 // sdot v3.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face026 // sdot v6.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe003 // sdot v3.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade006 // sdot v6.4s, v0.16b, v13.4b[1]
+	FMOVQ   96(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae022 // sdot v2.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face027 // sdot v7.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe002 // sdot v2.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade007 // sdot v7.4s, v0.16b, v13.4b[1]
+	FMOVQ   112(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae024 // sdot v4.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face028 // sdot v8.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe004 // sdot v4.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade008 // sdot v8.4s, v0.16b, v13.4b[1]
+	FMOVQ   128(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae025 // sdot v5.4s, v1.16b, v10.4b[1]
+	WORD    $0x4face029 // sdot v9.4s, v1.16b, v12.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe005 // sdot v5.4s, v0.16b, v11.4b[1]
+	WORD    $0x4fade009 // sdot v9.4s, v0.16b, v13.4b[1]
+	FMOVQ   144(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae823 // sdot v3.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce826 // sdot v6.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be803 // sdot v3.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de806 // sdot v6.4s, v0.16b, v13.4b[2]
+	FMOVQ   160(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae822 // sdot v2.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce827 // sdot v7.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be802 // sdot v2.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de807 // sdot v7.4s, v0.16b, v13.4b[2]
+	FMOVQ   176(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae824 // sdot v4.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce828 // sdot v8.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be804 // sdot v4.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de808 // sdot v8.4s, v0.16b, v13.4b[2]
+	FMOVQ   192(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f8ae825 // sdot v5.4s, v1.16b, v10.4b[2]
+	WORD    $0x4f8ce829 // sdot v9.4s, v1.16b, v12.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f8be805 // sdot v5.4s, v0.16b, v11.4b[2]
+	WORD    $0x4f8de809 // sdot v9.4s, v0.16b, v13.4b[2]
+	FMOVQ   208(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae823 // sdot v3.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face826 // sdot v6.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe803 // sdot v3.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade806 // sdot v6.4s, v0.16b, v13.4b[3]
+	FMOVQ   224(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae822 // sdot v2.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face827 // sdot v7.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe802 // sdot v2.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade807 // sdot v7.4s, v0.16b, v13.4b[3]
+	FMOVQ   240(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae824 // sdot v4.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face828 // sdot v8.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe804 // sdot v4.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade808 // sdot v8.4s, v0.16b, v13.4b[3]
+	FMOVQ   256(R2), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4faae825 // sdot v5.4s, v1.16b, v10.4b[3]
+	WORD    $0x4face829 // sdot v9.4s, v1.16b, v12.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fabe805 // sdot v5.4s, v0.16b, v11.4b[3]
+	WORD    $0x4fade809 // sdot v9.4s, v0.16b, v13.4b[3]
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V6.S4, V6.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	VADD    V0.S4, V8.S4, V8.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R2), F10
+	VZIP1   V10.B16, V27.B16, V10.B16
+	VZIP1   V10.H8, V27.H8, V10.H8
+	VMOVI   $1, V12.B16
+	VUSHR   $24, V12.S4, V12.S4
+	VUSHR   $24, V10.S4, V10.S4
+	VADD    V12.S4, V10.S4, V11.S4
+	VSHL    $21, V11.S4, V11.S4
+	VSUB    V12.S4, V10.S4, V10.S4
+	VSHL    $23, V10.S4, V10.S4
+	WORD    $0x4e2bf54a // fmax v10.4s, v10.4s, v11.4s
+	MOVD    R15, R6
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
+	FMOVQ   (R6), F11
+	WORD    $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	FMOVQ   F3, (R6)
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD    $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R6)
+	FMOVS   4(R2), F3
+	VZIP1   V3.B16, V27.B16, V3.B16
+	VZIP1   V3.H8, V27.H8, V3.H8
+	VMOVI   $1, V10.B16
+	VUSHR   $24, V10.S4, V10.S4
+	VUSHR   $24, V3.S4, V3.S4
+	VADD    V10.S4, V3.S4, V6.S4
+	VSHL    $21, V6.S4, V6.S4
+	VSUB    V10.S4, V3.S4, V3.S4
+	VSHL    $23, V3.S4, V3.S4
+	WORD    $0x4e26f463 // fmax v3.4s, v3.4s, v6.4s
+	MOVD    R15, R6
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	FMOVQ   16(R6), F6
+	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	FMOVQ   F2, 16(R6)
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD    $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   16(R6), F2
+	WORD    $0x4e22d4e7 // fadd v7.4s, v7.4s, v2.4s
+	FMOVQ   F7, 16(R6)
+	FMOVS   8(R2), F2
+	VZIP1   V2.B16, V27.B16, V2.B16
+	VZIP1   V2.H8, V27.H8, V2.H8
+	VMOVI   $1, V6.B16
+	VUSHR   $24, V6.S4, V6.S4
+	VUSHR   $24, V2.S4, V2.S4
+	VADD    V6.S4, V2.S4, V3.S4
+	VSHL    $21, V3.S4, V3.S4
+	VSUB    V6.S4, V2.S4, V2.S4
+	VSHL    $23, V2.S4, V2.S4
+	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	MOVD    R15, R6
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	FMOVQ   32(R6), F3
+	WORD    $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVQ   F4, 32(R6)
+	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD    $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   32(R6), F2
+	WORD    $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ   F8, 32(R6)
+	FMOVS   12(R2), F2
+	VZIP1   V2.B16, V27.B16, V2.B16
+	VZIP1   V2.H8, V27.H8, V2.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V2.S4, V2.S4
+	VADD    V4.S4, V2.S4, V3.S4
+	VSHL    $21, V3.S4, V3.S4
+	VSUB    V4.S4, V2.S4, V2.S4
+	VSHL    $23, V2.S4, V2.S4
+	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	MOVD    R15, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R13<<2, R6, R6
+	FMOVQ   48(R6), F0
+	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ   F9, 48(R6)
+	ADD     R14<<2, R4, R4
+	ADD     $272, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R12, R10, R10
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     R13<<2, R15, R15
+	ADD     $8, R11, R11
+	SUB     $2, R9, R9
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R15, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	FMOVQ F0, 32(R0)
+	FMOVQ F0, 48(R0)
+
+fromC1:
+	MOVD R10, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R11, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V2.B16
+	VMOVI   $0, V3.B16
+	VMOVI   $0, V4.B16
+	VMOVI   $0, V5.B16
+	FMOVQ.P 16(R0), F6
+	FMOVQ.P 16(R0), F7
+	FMOVQ   16(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e022 // sdot v2.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e002 // sdot v2.4s, v0.16b, v7.4b[0]
+	FMOVQ   32(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e023 // sdot v3.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e003 // sdot v3.4s, v0.16b, v7.4b[0]
+	FMOVQ   48(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e024 // sdot v4.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e004 // sdot v4.4s, v0.16b, v7.4b[0]
+	FMOVQ   64(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e025 // sdot v5.4s, v1.16b, v6.4b[0]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e005 // sdot v5.4s, v0.16b, v7.4b[0]
+	FMOVQ   80(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e022 // sdot v2.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e002 // sdot v2.4s, v0.16b, v7.4b[1]
+	FMOVQ   96(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e023 // sdot v3.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e003 // sdot v3.4s, v0.16b, v7.4b[1]
+	FMOVQ   112(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e024 // sdot v4.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e004 // sdot v4.4s, v0.16b, v7.4b[1]
+	FMOVQ   128(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e025 // sdot v5.4s, v1.16b, v6.4b[1]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e005 // sdot v5.4s, v0.16b, v7.4b[1]
+	FMOVQ   144(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e822 // sdot v2.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e802 // sdot v2.4s, v0.16b, v7.4b[2]
+	FMOVQ   160(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e823 // sdot v3.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e803 // sdot v3.4s, v0.16b, v7.4b[2]
+	FMOVQ   176(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e824 // sdot v4.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e804 // sdot v4.4s, v0.16b, v7.4b[2]
+	FMOVQ   192(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4f86e825 // sdot v5.4s, v1.16b, v6.4b[2]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4f87e805 // sdot v5.4s, v0.16b, v7.4b[2]
+	FMOVQ   208(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e822 // sdot v2.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e802 // sdot v2.4s, v0.16b, v7.4b[3]
+	FMOVQ   224(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e823 // sdot v3.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e803 // sdot v3.4s, v0.16b, v7.4b[3]
+	FMOVQ   240(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e824 // sdot v4.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e804 // sdot v4.4s, v0.16b, v7.4b[3]
+	FMOVQ   256(R1), F0
+	VAND    V25.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V26.B16], V1.B16
+	WORD    $0x4fa6e825 // sdot v5.4s, v1.16b, v6.4b[3]
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V26.B16], V0.B16
+	WORD    $0x4fa7e805 // sdot v5.4s, v0.16b, v7.4b[3]
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADD    V0.S4, V2.S4, V2.S4
+	VADD    V0.S4, V3.S4, V3.S4
+	VADD    V0.S4, V4.S4, V4.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   (R3), F0
+	FMOVS   (R1), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	VMOVI   $1, V7.B16
+	VUSHR   $24, V7.S4, V7.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V7.S4, V1.S4, V6.S4
+	VSHL    $21, V6.S4, V6.S4
+	VSUB    V7.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e26f421 // fmax v1.4s, v1.4s, v6.4s
+	MOVD    R15, R5
+	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ   F2, (R5)
+	FMOVS   4(R1), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	VMOVI   $1, V6.B16
+	VUSHR   $24, V6.S4, V6.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V6.S4, V1.S4, V2.S4
+	VSHL    $21, V2.S4, V2.S4
+	VSUB    V6.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	MOVD    R15, R5
+	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	FMOVQ   16(R5), F1
+	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVQ   F3, 16(R5)
+	FMOVS   8(R1), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	VMOVI   $1, V3.B16
+	VUSHR   $24, V3.S4, V3.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V3.S4, V1.S4, V2.S4
+	VSHL    $21, V2.S4, V2.S4
+	VSUB    V3.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	MOVD    R15, R5
+	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
+	FMOVQ   32(R5), F1
+	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	FMOVQ   F4, 32(R5)
+	FMOVS   12(R1), F1
+	VZIP1   V1.B16, V27.B16, V1.B16
+	VZIP1   V1.H8, V27.H8, V1.H8
+	VMOVI   $1, V3.B16
+	VUSHR   $24, V3.S4, V3.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V3.S4, V1.S4, V2.S4
+	VSHL    $21, V2.S4, V2.S4
+	VSUB    V3.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	MOVD    R15, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   48(R5), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 48(R5)
+	ADD     R14<<2, R3, R3
+	ADD     $272, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R12, R10, R10
+	ADD     R13<<2, R15, R15
+	ADD     $4, R11, R11
+	SUB     $1, R9, R9
+	B       tiles
+
+done:
+	RET
+
+// func blocksCodesNEON(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead int, add int, c []float32, ldc int)
+TEXT ·blocksCodesNEON(SB), NOSPLIT, $0-184
+	MOVD  $constants<>(SB), R0
+	FMOVQ 16(R0), F17
+	FMOVQ (R0), F18
+	VMOVI $15, V16.B16
+	MOVD  m+0(FP), R7
+	MOVD  a_base+24(FP), R8
+	MOVD  c_base+152(FP), R13
+	MOVD  scale_base+56(FP), R9
+	MOVD  lda+48(FP), R10
+	MOVD  ldc+176(FP), R11
+	MOVD  ldscale+104(FP), R12
+
+tiles:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2
+	CMP  $2, R0
+	BLE  pick
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick:
+	CMP $1, R0
+	BLT done
+	BEQ tile1
+
+tile2:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2:
+	ADD     R5, R4, R6
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F19
+	FMOVQ   16(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   32(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   80(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   96(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   144(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   160(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   208(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   224(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V7.S4, V6.S4, V6.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADDP   V8.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   (R2), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V2.S4, V2.S4
+	VADD    V4.S4, V2.S4, V3.S4
+	VSHL    $21, V3.S4, V3.S4
+	VSUB    V4.S4, V2.S4, V2.S4
+	VSHL    $23, V2.S4, V2.S4
+	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	MOVD    R13, R6
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVS   4(R2), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V2.S4, V2.S4
+	VADD    V4.S4, V2.S4, V3.S4
+	VSHL    $21, V3.S4, V3.S4
+	VSUB    V4.S4, V2.S4, V2.S4
+	VSHL    $23, V2.S4, V2.S4
+	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $272, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles
+
+tile1:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   16(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   32(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   80(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   96(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   144(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   160(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   208(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   224(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   (R1), F1
+	VZIP1   V1.B16, V18.B16, V1.B16
+	VZIP1   V1.H8, V18.H8, V1.H8
+	VMOVI   $1, V3.B16
+	VUSHR   $24, V3.S4, V3.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V3.S4, V1.S4, V2.S4
+	VSHL    $21, V2.S4, V2.S4
+	VSUB    V3.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVS   4(R1), F1
+	VZIP1   V1.B16, V18.B16, V1.B16
+	VZIP1   V1.H8, V18.H8, V1.H8
+	VMOVI   $1, V3.B16
+	VUSHR   $24, V3.S4, V3.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V3.S4, V1.S4, V2.S4
+	VSHL    $21, V2.S4, V2.S4
+	VSUB    V3.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $272, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles
+
+done:
+	MOVD m+0(FP), R7
+	MOVD a_base+24(FP), R8
+	MOVD c_base+152(FP), R13
+	MOVD scale_base+56(FP), R9
+	MOVD lda+48(FP), R10
+	MOVD ldc+176(FP), R11
+	MOVD ldscale+104(FP), R12
+	ADD  $32, R13, R13
+
+tiles_8:
+	MOVD R7, R0
+	CMP  $4, R0
+	BGE  tile2_8
+	CMP  $2, R0
+	BLE  pick_8
+	// between one tile and two: halve, rounding up
+	ADD  $1, R0, R0
+	LSR  $1, R0, R0
+
+pick_8:
+	CMP $1, R0
+	BLT done_8
+	BEQ tile1_8
+
+tile2_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC2_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC2_8:
+	MOVD R8, R0
+	MOVD R0, R1
+	ADD  R10, R1, R1
+	MOVD b_base+112(FP), R2
+	MOVD k+8(FP), R3
+	MOVD R9, R4
+	MOVD start_base+80(FP), R5
+	MOVD scale_base+56(FP), R6
+	SUB  R6, R5, R5
+
+block2_8:
+	ADD     R5, R4, R6
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V8.B16
+	VMOVI   $0, V9.B16
+	VMOVI   $0, V10.B16
+	VMOVI   $0, V11.B16
+	VMOVI   $0, V12.B16
+	FMOVQ.P 16(R0), F13
+	FMOVQ.P 16(R0), F14
+	FMOVQ.P 16(R1), F15
+	FMOVQ.P 16(R1), F19
+	FMOVQ   48(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   64(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[0], V2.S4
+	VDUP    V14.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[0], V2.S4
+	VDUP    V19.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   112(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   128(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[1], V2.S4
+	VDUP    V14.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[1], V2.S4
+	VDUP    V19.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   176(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   192(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[2], V2.S4
+	VDUP    V14.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[2], V2.S4
+	VDUP    V19.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVQ   240(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606886 // sadalp v6.4s, v4.8h
+	WORD    $0x4e606847 // sadalp v7.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606889 // sadalp v9.4s, v4.8h
+	WORD    $0x4e60682a // sadalp v10.4s, v1.8h
+	FMOVQ   256(R2), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V13.S[3], V2.S4
+	VDUP    V14.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c042 // smull2 v2.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208062 // smlal2 v2.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606848 // sadalp v8.4s, v2.8h
+	VDUP    V15.S[3], V2.S4
+	VDUP    V19.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD    $0x4e60682c // sadalp v12.4s, v1.8h
+	FMOVS   (R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V7.S4, V6.S4, V6.S4
+	VADD    V0.S4, V6.S4, V6.S4
+	VADDP   V8.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVS   4(R6), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V10.S4, V9.S4, V9.S4
+	VADD    V0.S4, V9.S4, V9.S4
+	VADDP   V12.S4, V11.S4, V11.S4
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVS   (R4), F0
+	FMOVS   4(R4), F1
+	FMOVS   8(R2), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V2.S4, V2.S4
+	VADD    V4.S4, V2.S4, V3.S4
+	VSHL    $21, V3.S4, V3.S4
+	VSUB    V4.S4, V2.S4, V2.S4
+	VSHL    $23, V2.S4, V2.S4
+	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	MOVD    R13, R6
+	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ   (R6), F3
+	WORD    $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	FMOVQ   F6, (R6)
+	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   (R6), F2
+	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ   F9, (R6)
+	FMOVS   12(R2), F2
+	VZIP1   V2.B16, V18.B16, V2.B16
+	VZIP1   V2.H8, V18.H8, V2.H8
+	VMOVI   $1, V4.B16
+	VUSHR   $24, V4.S4, V4.S4
+	VUSHR   $24, V2.S4, V2.S4
+	VADD    V4.S4, V2.S4, V3.S4
+	VSHL    $21, V3.S4, V3.S4
+	VSUB    V4.S4, V2.S4, V2.S4
+	VSHL    $23, V2.S4, V2.S4
+	WORD    $0x4e23f442 // fmax v2.4s, v2.4s, v3.4s
+	MOVD    R13, R6
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ   F5, 16(R6)
+	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	ADD     R11<<2, R6, R6
+	FMOVQ   16(R6), F0
+	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ   F11, 16(R6)
+	ADD     R12<<2, R4, R4
+	ADD     $272, R2, R2
+	SUBS    $32, R3, R3
+	BNE     block2_8
+	// the next rows are 2 further
+	ADD     R10, R8, R8
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     R11<<2, R13, R13
+	ADD     $8, R9, R9
+	SUB     $2, R7, R7
+	B       tiles_8
+
+tile1_8:
+	MOVD  add+144(FP), R0
+	CBNZ  R0, fromC1_8
+	VMOVI $0, V0.B16
+	MOVD  R13, R0
+	FMOVQ F0, (R0)
+	FMOVQ F0, 16(R0)
+
+fromC1_8:
+	MOVD R8, R0
+	MOVD b_base+112(FP), R1
+	MOVD k+8(FP), R2
+	MOVD R9, R3
+	MOVD start_base+80(FP), R4
+	MOVD scale_base+56(FP), R5
+	SUB  R5, R4, R4
+
+block1_8:
+	ADD     R4, R3, R5
+	VMOVI   $0, V5.B16
+	VMOVI   $0, V6.B16
+	VMOVI   $0, V7.B16
+	VMOVI   $0, V8.B16
+	FMOVQ.P 16(R0), F9
+	FMOVQ.P 16(R0), F10
+	FMOVQ   48(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   64(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[0], V2.S4
+	VDUP    V10.S[0], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   112(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   128(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[1], V2.S4
+	VDUP    V10.S[1], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   176(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   192(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[2], V2.S4
+	VDUP    V10.S[2], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVQ   240(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD    $0x4e606826 // sadalp v6.4s, v1.8h
+	FMOVQ   256(R1), F0
+	VAND    V16.B16, V0.B16, V1.B16
+	VTBL    V1.B16, [V17.B16], V1.B16
+	VUSHR   $4, V0.B16, V0.B16
+	VTBL    V0.B16, [V17.B16], V0.B16
+	VDUP    V9.S[3], V2.S4
+	VDUP    V10.S[3], V3.S4
+	WORD    $0x0e21c044 // smull v4.8h, v2.8b, v1.8b
+	WORD    $0x4e21c041 // smull2 v1.8h, v2.16b, v1.16b
+	WORD    $0x0e208064 // smlal v4.8h, v3.8b, v0.8b
+	WORD    $0x4e208061 // smlal2 v1.8h, v3.16b, v0.16b
+	WORD    $0x4e606887 // sadalp v7.4s, v4.8h
+	WORD    $0x4e606828 // sadalp v8.4s, v1.8h
+	FMOVS   (R5), F0
+	VDUP    V0.S[0], V0.S4
+	WORD    $0x4f3d0400 // sshr v0.4s, v0.4s, #3
+	VADDP   V6.S4, V5.S4, V5.S4
+	VADD    V0.S4, V5.S4, V5.S4
+	VADDP   V8.S4, V7.S4, V7.S4
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVS   (R3), F0
+	FMOVS   8(R1), F1
+	VZIP1   V1.B16, V18.B16, V1.B16
+	VZIP1   V1.H8, V18.H8, V1.H8
+	VMOVI   $1, V3.B16
+	VUSHR   $24, V3.S4, V3.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V3.S4, V1.S4, V2.S4
+	VSHL    $21, V2.S4, V2.S4
+	VSUB    V3.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	MOVD    R13, R5
+	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	FMOVQ   (R5), F1
+	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ   F5, (R5)
+	FMOVS   12(R1), F1
+	VZIP1   V1.B16, V18.B16, V1.B16
+	VZIP1   V1.H8, V18.H8, V1.H8
+	VMOVI   $1, V3.B16
+	VUSHR   $24, V3.S4, V3.S4
+	VUSHR   $24, V1.S4, V1.S4
+	VADD    V3.S4, V1.S4, V2.S4
+	VSHL    $21, V2.S4, V2.S4
+	VSUB    V3.S4, V1.S4, V1.S4
+	VSHL    $23, V1.S4, V1.S4
+	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
+	MOVD    R13, R5
+	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	FMOVQ   16(R5), F0
+	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	FMOVQ   F7, 16(R5)
+	ADD     R12<<2, R3, R3
+	ADD     $272, R1, R1
+	SUBS    $32, R2, R2
+	BNE     block1_8
+	// the next rows are 1 further
+	ADD     R10, R8, R8
+	ADD     R11<<2, R13, R13
+	ADD     $4, R9, R9
+	SUB     $1, R7, R7
+	B       tiles_8
+
+done_8:
+	RET
+
 DATA constants<>+0(SB)/8, $0x0000000000000000
 DATA constants<>+8(SB)/8, $0x0000000000000000
-GLOBL constants<>(SB), RODATA|NOPTR, $16
+DATA constants<>+16(SB)/8, $0x1c18161413121110
+DATA constants<>+24(SB)/8, $0x04080a0c0d0e0f10
+GLOBL constants<>(SB), RODATA|NOPTR, $32

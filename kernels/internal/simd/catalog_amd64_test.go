@@ -73,4 +73,9 @@ var functions = [numKernels][]any{
 	KernelBlocks4:             {blocks4AVX512VNNI, blocks4AVX512, blocks4AVX2VNNIF16C, blocks4AVX2F16C, blocks4Generic},
 	KernelBlocks4K:            {blocks4KAVX512VNNI, blocks4KAVX512, blocks4KAVX2VNNIF16C, blocks4KAVX2F16C, blocks4KGeneric},
 	KernelBlocks6K:            {blocks6KAVX512VNNI, blocks6KAVX512, blocks6KAVX2VNNIF16C, blocks6KAVX2F16C, blocks6KGeneric},
+	KernelBlocks4Min:          {blocks4MinAVX512VNNI, blocks4MinAVX512, blocks4MinAVX2VNNIF16C, blocks4MinAVX2F16C, blocks4MinGeneric},
+	KernelBlocks5:             {blocks5AVX512VNNI, blocks5AVX512, blocks5AVX2VNNIF16C, blocks5AVX2F16C, blocks5Generic},
+	KernelBlocks5Min:          {blocks5MinAVX512VNNI, blocks5MinAVX512, blocks5MinAVX2VNNIF16C, blocks5MinAVX2F16C, blocks5MinGeneric},
+	KernelBlocks5K:            {blocks5KAVX512VNNI, blocks5KAVX512, blocks5KAVX2VNNIF16C, blocks5KAVX2F16C, blocks5KGeneric},
+	KernelBlocksCodes:         {blocksCodesAVX512VNNI, blocksCodesAVX512, blocksCodesAVX2VNNIF16C, blocksCodesAVX2F16C, blocksCodesGeneric},
 }

@@ -73,4 +73,9 @@ var functions = [numKernels][]any{
 	KernelBlocks4:             {blocks4NEONDotProd, blocks4NEON, blocks4Generic},
 	KernelBlocks4K:            {blocks4KNEONDotProd, blocks4KNEON, blocks4KGeneric},
 	KernelBlocks6K:            {blocks6KNEONDotProd, blocks6KNEON, blocks6KGeneric},
+	KernelBlocks4Min:          {blocks4MinNEONDotProd, blocks4MinNEON, blocks4MinGeneric},
+	KernelBlocks5:             {blocks5NEONDotProd, blocks5NEON, blocks5Generic},
+	KernelBlocks5Min:          {blocks5MinNEONDotProd, blocks5MinNEON, blocks5MinGeneric},
+	KernelBlocks5K:            {blocks5KNEONDotProd, blocks5KNEON, blocks5KGeneric},
+	KernelBlocksCodes:         {blocksCodesNEONDotProd, blocksCodesNEON, blocksCodesGeneric},
 }

@@ -73,4 +73,9 @@ var functions = [numKernels][]any{
 	KernelBlocks4:             {blocks4Generic},
 	KernelBlocks4K:            {blocks4KGeneric},
 	KernelBlocks6K:            {blocks6KGeneric},
+	KernelBlocks4Min:          {blocks4MinGeneric},
+	KernelBlocks5:             {blocks5Generic},
+	KernelBlocks5Min:          {blocks5MinGeneric},
+	KernelBlocks5K:            {blocks5KGeneric},
+	KernelBlocksCodes:         {blocksCodesGeneric},
 }

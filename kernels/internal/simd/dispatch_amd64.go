@@ -1146,3 +1146,118 @@ func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start [
 		blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	}
 }
+
+// Blocks4Min runs the implementation of blocks4Min for the tier.
+func Blocks4Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(offset, k/32, m, ldscale)
+		raceReadRows(b, (k+31)/32, 20*nr, 20*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks4Min][isa&isaMask] {
+	case 0:
+		blocks4MinAVX512VNNI(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks4MinAVX512(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocks4MinAVX2VNNIF16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocks4MinAVX2F16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks4MinGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks5 runs the implementation of blocks5 for the tier.
+func Blocks5(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, (k+31)/32, 22*nr, 22*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks5][isa&isaMask] {
+	case 0:
+		blocks5AVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks5AVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocks5AVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocks5AVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks5Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks5Min runs the implementation of blocks5Min for the tier.
+func Blocks5Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(offset, k/32, m, ldscale)
+		raceReadRows(b, (k+31)/32, 24*nr, 24*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks5Min][isa&isaMask] {
+	case 0:
+		blocks5MinAVX512VNNI(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks5MinAVX512(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocks5MinAVX2VNNIF16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocks5MinAVX2F16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks5MinGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// Blocks5K runs the implementation of blocks5K for the tier.
+func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(offset, k/32, m, ldscale)
+		raceReadRows(b, (k+255)/256, 180*nr, 180*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocks5K][isa&isaMask] {
+	case 0:
+		blocks5KAVX512VNNI(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocks5KAVX512(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocks5KAVX2VNNIF16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocks5KAVX2F16C(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocks5KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+	}
+}
+
+// BlocksCodes runs the implementation of blocksCodes for the tier.
+func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(scale, k/32, m, ldscale)
+		raceReadRows(start, k/32, m, ldscale)
+		raceReadRows(b, (k+31)/32, 17*nr, 17*nr)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelBlocksCodes][isa&isaMask] {
+	case 0:
+		blocksCodesAVX512VNNI(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 1:
+		blocksCodesAVX512(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 2:
+		blocksCodesAVX2VNNIF16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	case 3:
+		blocksCodesAVX2F16C(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	default:
+		blocksCodesGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+	}
+}

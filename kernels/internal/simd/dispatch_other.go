@@ -338,3 +338,28 @@ func Blocks4K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 func Blocks6K(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks6KGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
+
+// Blocks4Min runs the implementation of blocks4Min for the tier.
+func Blocks4Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks4MinGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+}
+
+// Blocks5 runs the implementation of blocks5 for the tier.
+func Blocks5(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks5Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+}
+
+// Blocks5Min runs the implementation of blocks5Min for the tier.
+func Blocks5Min(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks5MinGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+}
+
+// Blocks5K runs the implementation of blocks5K for the tier.
+func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocks5KGeneric(m, k, nr, a, lda, scale, offset, ldscale, b, ahead, add, c, ldc)
+}
+
+// BlocksCodes runs the implementation of blocksCodes for the tier.
+func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
+	blocksCodesGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
+}

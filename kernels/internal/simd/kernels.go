@@ -71,6 +71,11 @@ const (
 	KernelBlocks4
 	KernelBlocks4K
 	KernelBlocks6K
+	KernelBlocks4Min
+	KernelBlocks5
+	KernelBlocks5Min
+	KernelBlocks5K
+	KernelBlocksCodes
 	numKernels
 )
 
@@ -142,6 +147,11 @@ var kernelNames = [numKernels]string{
 	"blocks4",
 	"blocks4K",
 	"blocks6K",
+	"blocks4Min",
+	"blocks5",
+	"blocks5Min",
+	"blocks5K",
+	"blocksCodes",
 }
 
 const (
@@ -160,8 +170,13 @@ const (
 
 // The layouts of weights in blocks, by kernel.
 var (
-	Blocks8Layout  = BlockLayout{Elements: 32, Bits: 8, Group: 32, Scales: false, Least: false, Head: 2, UnitScales: 0, Unit: 32, Bytes: 34}
-	Blocks4Layout  = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Head: 2, UnitScales: 0, Unit: 16, Bytes: 18}
-	Blocks4KLayout = BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true, Head: 4, UnitScales: 2, Unit: 18, Bytes: 148}
-	Blocks6KLayout = BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true, Least: false, Head: 2, UnitScales: 2, Unit: 26, Bytes: 210}
+	Blocks8Layout     = BlockLayout{Elements: 32, Bits: 8, Group: 32, Scales: false, Least: false, Codes: false, Head: 2, UnitScales: 0, Unit: 32, Bytes: 34}
+	Blocks4Layout     = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Codes: false, Head: 2, UnitScales: 0, Unit: 16, Bytes: 18}
+	Blocks4KLayout    = BlockLayout{Elements: 256, Bits: 4, Group: 32, Scales: true, Least: true, Codes: false, Head: 4, UnitScales: 2, Unit: 18, Bytes: 148}
+	Blocks6KLayout    = BlockLayout{Elements: 256, Bits: 6, Group: 16, Scales: true, Least: false, Codes: false, Head: 2, UnitScales: 2, Unit: 26, Bytes: 210}
+	Blocks4MinLayout  = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: true, Codes: false, Head: 4, UnitScales: 0, Unit: 16, Bytes: 20}
+	Blocks5Layout     = BlockLayout{Elements: 32, Bits: 5, Group: 32, Scales: false, Least: false, Codes: false, Head: 2, UnitScales: 0, Unit: 20, Bytes: 22}
+	Blocks5MinLayout  = BlockLayout{Elements: 32, Bits: 5, Group: 32, Scales: false, Least: true, Codes: false, Head: 4, UnitScales: 0, Unit: 20, Bytes: 24}
+	Blocks5KLayout    = BlockLayout{Elements: 256, Bits: 5, Group: 32, Scales: true, Least: true, Codes: false, Head: 4, UnitScales: 2, Unit: 22, Bytes: 180}
+	BlocksCodesLayout = BlockLayout{Elements: 32, Bits: 4, Group: 32, Scales: false, Least: false, Codes: true, Head: 1, UnitScales: 0, Unit: 16, Bytes: 17}
 )

@@ -1025,3 +1025,333 @@ func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start
 //
 //go:noescape
 func blocks6KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks4MinNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+31)/32 x 20*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks4MinNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+31)/32 x 20*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks4MinNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks5NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 3
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
+// w[16*nr+4*j+p%4] the fifth.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 22*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks5NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks5NEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 3
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
+// w[16*nr+4*j+p%4] the fifth.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 22*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks5NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks5MinNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+31)/32 x 24*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks5MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks5MinNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+31)/32 x 24*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks5MinNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks5KNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// A block is as of blocks4K, with w as of blocks5.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 180*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks5KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocks5KNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := 0
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//				s += float32(offset[g*ldscale+i] * the minimum of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// A block is as of blocks4K, with w as of blocks5.
+//
+//	a      m x k int8, rows lda apart
+//	scale  k/32 x m, rows ldscale apart
+//	offset k/32 x m, rows ldscale apart
+//	b      (k+255)/256 x 180*nr uint8
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocks5KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocksCodesNEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 3
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 17*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocksCodesNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// blocksCodesNEON multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
+// have no sign:
+//
+//	for i := range m {
+//		for j := range nr {
+//			s := float32(0), or c[i*ldc+j] if add is not 0
+//			for g := range k/32 {
+//				t := start[g*ldscale+i] >> 3
+//				for p := range 32 {
+//					t += a[i*lda+32*g+p] * q
+//				}
+//				s += float32(float32(float32(t)*scale[g*ldscale+i]) * the scale of column j)
+//			}
+//			c[i*ldc+j] = s
+//		}
+//	}
+//
+// k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
+//
+//	a     m x k int8, rows lda apart
+//	scale k/32 x m, rows ldscale apart
+//	start k/32 x m int32, rows ldscale apart
+//	b     (k+31)/32 x 17*nr uint8
+//	c     m x nr, rows ldc apart, read and written
+//
+// k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func blocksCodesNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)

@@ -9,25 +9,19 @@ import (
 
 // Packed weights in blocks of a column, as GGUF has them.
 //
-// A block of a panel begins with the scales of its columns, of 16 bits, and then their scales
-// of minima, if they have any. Units of simd.WeightBlock elements follow, each with the scales
+// A block of a panel begins with the scales of its columns, of 16 bits or exponents of 2 of 8, and then their minima,
+// or scales of minima, if they have any. Units of simd.WeightBlock elements follow, each with the scales
 // of the groups in it, a byte for each column, then the minima, and the weights as integers
 // without sign, four of a column side by side:
 //
 //   - of 8 bits, four after four;
 //   - of 4, a byte has an element in its lower half, and the one 16 further in the upper;
+//   - of 5, the lower 4 bits so, and then bytes with the fifth bit of one and of those 4, 8, up to 28 further;
 //   - of 6, each half of the unit by itself: bytes with the lower 4 bits of an element and of the
 //     one 8 further, and then bytes with the upper 2 bits of one and of those 4, 8 and 12 further.
 //
 // Rows of A become integers in blocks, as in products of int8, of 32 elements, or 16 where the
 // groups have as many. An element of C has the bits of ref.GemmBlocks.
-
-var blockLayouts = map[Format]blockLayout{
-	Q8_0: {simd.Blocks8Layout, 128, 34, Blocks8, quantizeQ8_0, decodeQ8_0},
-	Q4_0: {simd.Blocks4Layout, 8, 18, Blocks4, quantizeQ4_0, decodeQ4_0},
-	Q4_K: {simd.Blocks4KLayout, 0, 144, Blocks4K, quantizeQ4_K, decodeQ4_K},
-	Q6_K: {simd.Blocks6KLayout, 32, 210, Blocks6K, quantizeQ6_K, decodeQ6_K},
-}
 
 // blocksFormat completes the record of a format in blocks.
 func blocksFormat(f *Record) {
@@ -47,7 +41,7 @@ func blocksFormat(f *Record) {
 		})
 	}
 	f.column = f.columnBlocks
-	f.Kind, f.MR = l.product, int8TileRows
+	f.Kind, f.MR = Blocks, int8TileRows
 }
 
 // eachBlock runs fill for every block of n columns of k elements and stores what it makes.
@@ -68,7 +62,11 @@ func (f *Record) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, 
 // store writes column j of a block, which is zero so far.
 func (f *Record) store(block []byte, c *blockColumn, j int) {
 	l := &f.blocks
-	binary.LittleEndian.PutUint16(block[2*j:], c.d)
+	if l.Codes {
+		block[j] = byte(c.d)
+	} else {
+		binary.LittleEndian.PutUint16(block[2*j:], c.d)
+	}
 	if l.Least {
 		binary.LittleEndian.PutUint16(block[2*f.NR+2*j:], c.dmin)
 	}
@@ -94,6 +92,9 @@ func (f *Record) storeWeights(w, q []byte, j int) {
 			w[f.quadAt(p/4, j)+p%4] = q
 		case 4:
 			w[f.quadAt(p%16/4, j)+p%4] |= q << (p / 16 * 4)
+		case 5:
+			w[f.quadAt(p%16/4, j)+p%4] |= q & 15 << (p / 16 * 4)
+			w[f.quadAt(4, j)+p%4] |= q >> 4 << (p / 4)
 		case 6:
 			half := w[p/16*12*f.NR:]
 			half[f.quadAt(p%8/4, j)+p%4] |= q & 15 << (p % 16 / 8 * 4)
@@ -110,6 +111,8 @@ func (f *Record) loadWeights(q, w []byte, j int) {
 			q[p] = w[f.quadAt(p/4, j)+p%4]
 		case 4:
 			q[p] = w[f.quadAt(p%16/4, j)+p%4] >> (p / 16 * 4) & 15
+		case 5:
+			q[p] = w[f.quadAt(p%16/4, j)+p%4]>>(p/16*4)&15 | w[f.quadAt(4, j)+p%4]>>(p/4)&1<<4
 		case 6:
 			half := w[p/16*12*f.NR:]
 			q[p] = half[f.quadAt(p%8/4, j)+p%4]>>(p%16/8*4)&15 | half[f.quadAt(2, j)+p%4]>>(p%16/4*2)&3<<4
@@ -135,16 +138,28 @@ func (f *Record) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int)
 	unit := block[(l.Head+p%f.Steps/simd.WeightBlock*l.Unit)*f.NR:]
 	var q [simd.WeightBlock]byte
 	f.loadWeights(q[:], unit[l.UnitScales*f.NR:], j)
-	d := half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
-	scale, least := d, float32(0)
+	var d, dmin float32
+	if l.Codes {
+		d = simd.PowerOf2(block[j])
+	} else {
+		d = half.Float16(binary.LittleEndian.Uint16(block[2*j:]))
+	}
+	if l.Least {
+		dmin = half.Float16(binary.LittleEndian.Uint16(block[2*(f.NR+j):]))
+	}
+	scale, least := d, dmin
 	for i, q := range q {
 		switch {
-		case l.Least:
-			scale = d * float32(unit[j])
-			least = float32(half.Float16(binary.LittleEndian.Uint16(block[2*(f.NR+j):])) * float32(unit[f.NR+j]))
+		case l.Scales && l.Least:
+			scale, least = d*float32(unit[j]), float32(dmin*float32(unit[f.NR+j]))
 		case l.Scales:
 			scale = d * float32(int8(unit[i/l.Group*f.NR+j]))
+		case l.Codes:
+			q = simd.Codes[q]
 		}
-		x[i] = float32(scale*float32(int(q)-l.zero)) - least
+		x[i] = float32(scale * float32(int(q)-l.zero))
+		if l.Least {
+			x[i] -= least
+		}
 	}
 }

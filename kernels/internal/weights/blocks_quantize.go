@@ -1,14 +1,14 @@
 package weights
 
 import (
-	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Blocks of columns, from float32 and from the bytes of GGUF files.
+// Blocks of columns from float32.
 
 // quantizeQ8_0 finds a scale of the largest magnitude by 127.
 func quantizeQ8_0(c *blockColumn, x []float32) {
@@ -19,23 +19,44 @@ func quantizeQ8_0(c *blockColumn, x []float32) {
 	}
 }
 
-// quantizeQ4_0 finds a scale of the number of the largest magnitude by -8, so that it is
+// quantizeQ4_0 and quantizeQ5_0 find a scale of the number of the largest magnitude by -8 or -16, so that it is
 // kept, whatever its sign.
-func quantizeQ4_0(c *blockColumn, x []float32) {
+func quantizeQ4_0(c *blockColumn, x []float32) { quantizeAround(c, x, 8) }
+func quantizeQ5_0(c *blockColumn, x []float32) { quantizeAround(c, x, 16) }
+
+func quantizeAround(c *blockColumn, x []float32, zero float32) {
 	extreme, nan := extremeOf(x)
-	scale := extreme/-8 + nan
+	scale := extreme/-zero + nan
 	c.d = half.ToFloat16(scale)
 	inverse := reciprocal(scale)
 	for p, v := range x {
-		c.q[p] = 8
+		c.q[p] = byte(zero)
 		if nan == 0 {
-			c.q[p] = byte(min(v*inverse+8.5, 15))
+			c.q[p] = byte(min(v*inverse+zero+0.5, 2*zero-1))
 		}
 	}
 }
 
-// quantizeQ4_K finds scales of the range of a group by 15, and minima that are 0 or below.
-func quantizeQ4_K(c *blockColumn, x []float32) {
+// quantizeQ4_1 and quantizeQ5_1 find the minimum, and a scale of the range by 15 or 31.
+func quantizeQ4_1(c *blockColumn, x []float32) { quantizeAbove(c, x, 15) }
+func quantizeQ5_1(c *blockColumn, x []float32) { quantizeAbove(c, x, 31) }
+
+func quantizeAbove(c *blockColumn, x []float32, levels float32) {
+	_, nan := extremeOf(x)
+	low, high := slices.Min(x), slices.Max(x)
+	scale := (high-low)/levels + nan
+	c.d, c.dmin = half.ToFloat16(scale), half.ToFloat16(-low)
+	inverse := reciprocal(scale)
+	for p, v := range x {
+		c.q[p] = byte(clampRound((v-low)*inverse, 0, int(levels)))
+	}
+}
+
+// quantizeQ4_K and quantizeQ5_K find scales of the range of a group by 15 or 31, and minima that are 0 or below.
+func quantizeQ4_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 15) }
+func quantizeQ5_K(c *blockColumn, x []float32) { quantizeGroups(c, x, 31) }
+
+func quantizeGroups(c *blockColumn, x []float32, levels int) {
 	const groups, size = 8, 32
 	var steps, depths [groups]float32
 	var step, depth float32 // the largest ones
@@ -45,7 +66,7 @@ func quantizeQ4_K(c *blockColumn, x []float32) {
 		for _, v := range x[g*size:][:size] {
 			low, high = min(low, v), max(high, v)
 		}
-		steps[g], depths[g] = (high-low)/15, -low
+		steps[g], depths[g] = (high-low)/float32(levels), -low
 		step, depth = max(step, steps[g]), max(depth, depths[g])
 	}
 	c.d, c.dmin = half.ToFloat16(step/63+nan), half.ToFloat16(depth/63+nan)
@@ -58,7 +79,7 @@ func quantizeQ4_K(c *blockColumn, x []float32) {
 		c.least[g] = uint8(clampRound(depths[g]*reciprocal(dmin), 0, 63))
 		inverse, least := reciprocal(d*float32(c.scale[g])), dmin*float32(c.least[g])
 		for p, v := range x[g*size:][:size] {
-			c.q[g*size+p] = byte(clampRound((v+least)*inverse, 0, 15))
+			c.q[g*size+p] = byte(clampRound((v+least)*inverse, 0, levels))
 		}
 	}
 }
@@ -84,6 +105,31 @@ func quantizeQ6_K(c *blockColumn, x []float32) {
 		inverse := reciprocal(d * float32(scale))
 		for p, v := range x[g*size:][:size] {
 			c.q[g*size+p] = byte(32 + clampRound(v*inverse, -32, 31))
+		}
+	}
+}
+
+// quantizeMXFP4 finds the power of 2 with which the largest magnitude is below 8, and then the nearest numbers. There
+// is no NaN: with one, or an infinity, all are the largest ones, which are infinite.
+func quantizeMXFP4(c *blockColumn, x []float32) {
+	extreme, nan := extremeOf(x)
+	if nan != 0 {
+		c.d = 255
+		for p := range x {
+			c.q[p] = 7
+		}
+		return
+	}
+	if extreme != 0 {
+		c.d = uint16(clampRound(float32(math.Ilogb(float64(extreme))-2+127), 0, 255))
+	}
+	d := float64(simd.PowerOf2(byte(c.d)))
+	for p, v := range x {
+		nearest := math.Inf(1)
+		for code, number := range simd.Codes {
+			if off := math.Abs(d*float64(int(number)-16) - float64(v)); off < nearest {
+				nearest, c.q[p] = off, byte(code)
+			}
 		}
 	}
 }
@@ -114,47 +160,4 @@ func clampRound(x float32, low, high int) int {
 		return low
 	}
 	return int(math.RoundToEven(float64(min(x, float32(high)))))
-}
-
-// What follows reads the blocks of GGUF files. Source: ggml-common.h.
-
-func decodeQ8_0(c *blockColumn, b []byte) {
-	c.d = binary.LittleEndian.Uint16(b)
-	for i, q := range b[2:] {
-		c.q[i] = q ^ 128
-	}
-}
-
-func decodeQ4_0(c *blockColumn, b []byte) {
-	c.d = binary.LittleEndian.Uint16(b)
-	for i, q := range b[2:] {
-		c.q[i], c.q[i+16] = q&15, q>>4
-	}
-}
-
-// decodeQ4_K: scales and minima have 6 bits. Those of the first four groups are in bytes of
-// their own, whose upper two bits complete those of the last four.
-func decodeQ4_K(c *blockColumn, b []byte) {
-	c.d, c.dmin = binary.LittleEndian.Uint16(b), binary.LittleEndian.Uint16(b[2:])
-	six, low := b[4:16], b[16:144]
-	for g := range 4 {
-		c.scale[g], c.least[g] = six[g]&63, six[g+4]&63
-		c.scale[g+4] = six[g+8]&15 | six[g]>>6<<4
-		c.least[g+4] = six[g+8]>>4 | six[g+4]>>6<<4
-	}
-	for i, q := range low {
-		at := i/32*64 + i%32
-		c.q[at], c.q[at+32] = q&15, q>>4
-	}
-}
-
-// decodeQ6_K: each 64 bytes of lower halves and 32 of upper two bits are 128 elements.
-func decodeQ6_K(c *blockColumn, b []byte) {
-	low, high := b[:128], b[128:192]
-	copy(c.scale[:], b[192:208])
-	c.d = binary.LittleEndian.Uint16(b[208:])
-	for i := range c.q {
-		part, at := i/128, i%128
-		c.q[i] = low[part*64+at%64]>>(at/64*4)&15 | high[part*32+at%32]>>(at/32*2)&3<<4
-	}
 }

@@ -26,11 +26,12 @@ type winogradPanel struct {
 	ofColumns []int32
 }
 
-// Quantize makes integers of m rows of k elements, for the kind.
-func (r *RowsOfA) Quantize(isa simd.ISA, kind Kind, a []float32, lda, m, k int) {
+// Quantize makes integers of m rows of k elements, for products with a format.
+func (r *RowsOfA) Quantize(f *Record, a []float32, lda, m, k int) {
+	isa, kind := f.ISA, f.Kind
 	filled := (k + int8Step - 1) / int8Step * int8Step
 	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
-	block := kind.block()
+	block := f.group()
 	blocks := (filled + block - 1) / block
 	r.rows, r.ld = m, 64*lines
 	r.scale, r.start = mem.Grow(r.scale, m*blocks), mem.Grow(r.start, m*blocks)
@@ -47,12 +48,12 @@ func (r *RowsOfA) Quantize(isa simd.ISA, kind Kind, a []float32, lda, m, k int) 
 		n := min(rows, m-i)
 		for p := 0; p < k; p += cols {
 			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/block*m+i
-			switch kind {
-			case Blocks6K:
+			switch {
+			case block == 16:
 				simd.QuantizeInt8By16(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
-			case Blocks8, Blocks4, Blocks4K:
+			case block == simd.WeightBlock:
 				simd.QuantizeInt8By32(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
-			case Int8Pairs:
+			case kind == Int8Pairs:
 				simd.QuantizeInt16(isa, r.words[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], m)
 			default:
 				simd.QuantizeInt8(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
@@ -63,7 +64,7 @@ func (r *RowsOfA) Quantize(isa simd.ISA, kind Kind, a []float32, lda, m, k int) 
 		clear(r.scale[written:])
 		clear(r.start[written:])
 	}
-	if kind == Blocks4K {
+	if f.blocks.Least {
 		r.offset = mem.Grow(r.offset, m*blocks)
 		for i, start := range r.start {
 			r.offset[i] = float32(start) * (1.0 / 128) * r.scale[i]
@@ -92,8 +93,8 @@ func (r *RowsOfA) OfRows(isa simd.ISA, m, k int) {
 // open makes a piece of a panel words.
 func (w *winogradPanel) open(x *Product) {
 	k := (x.K + int8Step - 1) / int8Step * int8Step
-	w.words, w.ofColumns = mem.Grow(w.words, k*x.NR), mem.Grow(w.ofColumns, (k+simd.Int8Block-1)/simd.Int8Block*x.NR)
-	simd.WinogradColumns(x.ISA, w.words, w.ofColumns, mem.Int8s(x.B), k, x.NR)
+	w.words, w.ofColumns = mem.Grow(w.words, k*x.Format.NR), mem.Grow(w.ofColumns, (k+simd.Int8Block-1)/simd.Int8Block*x.Format.NR)
+	simd.WinogradColumns(x.Format.ISA, w.words, w.ofColumns, mem.Int8s(x.B), k, x.Format.NR)
 }
 
 // Product is some rows of A, from row i of those that are integers, times a panel of B, for
@@ -101,12 +102,10 @@ func (w *winogradPanel) open(x *Product) {
 // After the last steps they are multiplied with the scales of the columns, and have the bias added
 // if there is one.
 type Product struct {
-	ISA          simd.ISA
-	Kind         Kind
+	Format       *Record
 	Winograd     bool // see WinogradFor
 	I, M, P, K   int
 	B            []byte
-	NR           int
 	Scales, Bias []float32 // empty, but for the last steps
 	C            []float32
 	LDC          int
@@ -114,30 +113,50 @@ type Product struct {
 
 func (r *RowsOfA) Multiply(x Product) {
 	k := (x.K + int8Step - 1) / int8Step * int8Step
-	first, at, add := x.I*r.ld+x.P, x.P/x.Kind.block()*r.rows+x.I, min(x.P, 1)
+	f, first, at, add := x.Format, x.I*r.ld+x.P, x.P/x.Format.group()*r.rows+x.I, min(x.P, 1)
 	scale, start := r.scale[at:], r.start[at:]
-	switch x.Kind {
-	case Blocks8:
-		simd.Blocks8(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
-	case Blocks4:
-		simd.Blocks4(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
-	case Blocks4K:
-		simd.Blocks4K(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, r.offset[at:], r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
-	case Blocks6K:
-		simd.Blocks6K(x.ISA, x.M, k, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+	switch f.Kind {
+	case Blocks:
+		r.multiplyBlocks(&x, first, at, k, add)
 	case Int8Quads:
-		simd.Int8Quads(x.ISA, x.M, k, simd.Int8Block, x.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, x.Scales, x.Bias, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+		simd.Int8Quads(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, x.Scales, x.Bias, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
 	case Int8Pairs:
 		if x.Winograd {
 			w := &r.winograd
 			w.open(&x)
-			simd.Int8Winograd(x.ISA, x.M, k, x.NR, r.words[first:], r.ld, scale, start, r.rows, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
+			simd.Int8Winograd(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, start, r.rows, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
 			return
 		}
-		simd.Int8Pairs(x.ISA, x.M, k, simd.Int8Block, x.NR, r.words[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+		simd.Int8Pairs(f.ISA, x.M, k, simd.Int8Block, f.NR, r.words[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
 	case int8Octets:
-		simd.Int8Octets(x.ISA, x.M, k, simd.Int8Block, x.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+		simd.Int8Octets(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
 	default:
-		simd.Int8Dots(x.ISA, x.M, k, simd.Int8Block, x.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+		simd.Int8Dots(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+	}
+}
+
+// multiplyBlocks is Multiply with weights in blocks: from element first of the rows and element at of their scales.
+func (r *RowsOfA) multiplyBlocks(x *Product, first, at, k, add int) {
+	f, ahead := x.Format, tune.Used.Gemm.Ahead
+	a, lda, scale, start, ldscale := r.bytes[first:], r.ld, r.scale[at:], r.start[at:], r.rows
+	switch f.blocks.kernel {
+	case simd.KernelBlocks8:
+		simd.Blocks8(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks4:
+		simd.Blocks4(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks4Min:
+		simd.Blocks4Min(f.ISA, x.M, k, f.NR, a, lda, scale, r.offset[at:], ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks4K:
+		simd.Blocks4K(f.ISA, x.M, k, f.NR, a, lda, scale, r.offset[at:], ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks5:
+		simd.Blocks5(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks5Min:
+		simd.Blocks5Min(f.ISA, x.M, k, f.NR, a, lda, scale, r.offset[at:], ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks5K:
+		simd.Blocks5K(f.ISA, x.M, k, f.NR, a, lda, scale, r.offset[at:], ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocks6K:
+		simd.Blocks6K(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
+	case simd.KernelBlocksCodes:
+		simd.BlocksCodes(f.ISA, x.M, k, f.NR, a, lda, scale, start, ldscale, x.B, ahead, add, x.C, x.LDC)
 	}
 }

@@ -1,10 +1,14 @@
 // Package weights has the formats of packed weights: how each is packed, multiplied and made float32.
 // What products know of a format stands in its record.
 //
-// To add one: a Format and its name, its record in Of, and the functions that the
-// record names. That is all that a product needs: it has a panel made float32 by Widen
-// whenever it uses it. A kernel for one row is called by Matrix.Gemv; a format whose rows
-// of A are not float32 has products of its own, as int8 has in int8_rows.go.
+// To add one in blocks: a Format and its name here, a row of blockLayouts in formats.go with the layout, the functions
+// that make a block from numbers and from a file's bytes (blocks_quantize.go, blocks_decode.go), and, if no kernel
+// has the layout, a record in the catalog and its call in RowsOfA.Multiply. Tests go through all rows, and
+// compare with the reader of the format in kernels/ref.
+//
+// A format of another kind has its record in Of. That is all that a product needs: it has a panel made float32 by
+// Widen whenever it uses it. A kernel for one row is called by Matrix.Gemv; a format whose rows of A are not float32
+// has products of its own, as int8 has in int8_rows.go.
 //
 // record.go has what a record says, formats.go the records, matrix.go a packed matrix, numbers.go,
 // int8.go and blocks.go the kinds of formats, int8_rows.go rows of A for those that are integers,
@@ -30,10 +34,15 @@ const (
 	Q4_0
 	Q4_K
 	Q6_K
+	Q4_1
+	Q5_0
+	Q5_1
+	Q5_K
+	MXFP4
 )
 
 // Names are the formats' names.
-var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k"}
+var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4"}
 
 // String is the format's name in lower case.
 func (f Format) String() string {
@@ -86,24 +95,18 @@ const (
 	Int8Pairs       // two of a column side by side, and A in 16 bits
 	int8Dots        // four of a column side by side
 	int8Octets      // eight of a column side by side
-	Blocks8         // in blocks, as are those that follow; see blocks.go
-	Blocks4
-	Blocks4K
-	Blocks6K
+	Blocks          // in blocks, by the kernel of their layout; see blocks.go
 )
 
 // columnScales says that columns have scales, which lie after the panels.
-func (k Kind) columnScales() bool { return k > NoInt8 && k < Blocks8 }
+func (k Kind) columnScales() bool { return k > NoInt8 && k < Blocks }
 
-// block is how many elements of a row of A have a scale in common.
-func (k Kind) block() int {
-	switch {
-	case k.columnScales():
-		return simd.Int8Block
-	case k == Blocks6K:
-		return simd.Blocks6KLayout.Group
+// group is how many elements of a row of A have a scale in common.
+func (f *Record) group() int {
+	if f.Kind == Blocks {
+		return f.blocks.Group
 	}
-	return simd.WeightBlock
+	return simd.Int8Block
 }
 
 // side is how many elements of a column lie side by side.
@@ -125,14 +128,15 @@ const int8TileRows = 6
 // multiple of, with zeros.
 const int8Step = 32
 
-// blockLayout is what a block of a column consists of. An element is
-// d*scale*(q-zero) - dmin*least, where only formats of groups have scale, and only some least.
+// blockLayout is what a block of a column consists of. An element is d*scale*(q-zero) - dmin*least, where only
+// formats of groups have scale and least, and only some dmin. Where q are codes, d is a power of 2 and q-zero
+// their number.
 type blockLayout struct {
 	simd.BlockLayout
-	zero int // the q of 0
-	file int // the bytes of a block in a file
+	kernel simd.Kernel
+	zero   int // the q of 0
+	file   int // the bytes of a block in a file
 
-	product  Kind
 	quantize func(c *blockColumn, x []float32) // makes a block of its elements
 	decode   func(c *blockColumn, b []byte)    // reads a block of a file
 }
@@ -140,6 +144,6 @@ type blockLayout struct {
 // blockColumn is a block of one column.
 type blockColumn struct {
 	q            [256]byte
-	d, dmin      uint16    // binary16
+	d, dmin      uint16    // binary16; d is an exponent where q are codes
 	scale, least [16]uint8 // of the groups; scale is an int8 where there are no minima
 }

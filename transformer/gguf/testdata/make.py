@@ -36,7 +36,8 @@ w.add_key_value("t.bools", [True, False], V.ARRAY, sub_type=V.BOOL)
 # Where a block's half-precision scales are, in bytes: random bits there would be
 # infinite now and then, and far too large.
 scales = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0],
-          "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
+          "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
+          "Q2_K": [80, 82], "Q3_K": [108], "IQ4_NL": [0], "IQ4_XS": [0], "MXFP4": []}
 
 for name, places in scales.items():
     kind = GGMLQuantizationType[name]
@@ -45,6 +46,8 @@ for name, places in scales.items():
     raw = rng.integers(0, 256, (rows, blocks, size), dtype=np.uint8)
     for p in places:
         raw[:, :, p:p + 2] = rng.normal(0, 0.02, (rows, blocks, 1)).astype(np.float16).view(np.uint8)
+    if name == "MXFP4":
+        raw[:, :, 0] = rng.integers(0, 251, (rows, blocks))  # 12 times more is finite
     raw = raw.reshape(rows, blocks * size)
     w.add_tensor(name, raw, raw_dtype=kind)
     w.add_tensor(name + "/f32", dequantize(raw, kind))

@@ -98,8 +98,10 @@ func FromPyTorch(f *pytorch.File) Reader {
 // float32.
 var ggufFormats = map[gguf.Type]kernels.Format{
 	gguf.F16: kernels.FormatF16, gguf.BF16: kernels.FormatBF16,
-	gguf.Q8_0: kernels.FormatQ8_0, gguf.Q5_0: kernels.FormatQ8_0,
-	gguf.Q4_0: kernels.FormatQ4_0, gguf.Q4_K: kernels.FormatQ4_K, gguf.Q6_K: kernels.FormatQ6_K,
+	gguf.Q8_0: kernels.FormatQ8_0,
+	gguf.Q4_0: kernels.FormatQ4_0, gguf.Q4_1: kernels.FormatQ4_1, gguf.Q5_0: kernels.FormatQ5_0, gguf.Q5_1: kernels.FormatQ5_1,
+	gguf.Q4_K: kernels.FormatQ4_K, gguf.Q5_K: kernels.FormatQ5_K, gguf.Q6_K: kernels.FormatQ6_K,
+	gguf.MXFP4: kernels.FormatMXFP4,
 }
 
 // FromGGUF is the tensors of a GGUF file, also in their blocks.
@@ -115,17 +117,8 @@ type blockFile struct {
 	gguf *gguf.File
 }
 
-// ReadBlocks reads blocks of 5 bits as the same numbers in 8 bits.
 func (f blockFile) ReadBlocks(dst []byte, name string, from int) error {
-	if info, _ := f.gguf.Info(name); info.Type != gguf.Q5_0 {
-		return f.gguf.ReadBlocks(dst, name, from)
-	}
-	src := make([]byte, len(dst)/gguf.Q8_0.Bytes(gguf.Q5_0.Block())*gguf.Q5_0.Bytes(gguf.Q5_0.Block()))
-	if err := f.gguf.ReadBlocks(src, name, from); err != nil {
-		return err
-	}
-	gguf.WidenQ5_0(dst, src)
-	return nil
+	return f.gguf.ReadBlocks(dst, name, from)
 }
 
 // Map is weights in memory.
