@@ -46,7 +46,10 @@ def split(first, end):
     return [(first, 0xD800), (0xE000, end)] if first < 0xD800 and end > 0xE000 else [(first, end)]
 
 
-NAMES = "han latin hiragana greek nd decimalnumber digit sc closepunctuation".split() + POSIX
+NAMES = """han latin hiragana greek katakana hangul cyrillic arabic hebrew thai devanagari bengali tamil armenian georgian common
+c cc cf cn co lc m mc me mn nd nl no pc pd pe pf pi po ps sc sk sm so z zl zp zs
+control format mark letter number punctuation symbol separator decimalnumber digit closepunctuation
+uppercaseletter lowercaseletter titlecaseletter modifierletter otherletter alphabetic ideographic""".split() + POSIX
 
 
 @functools.cache

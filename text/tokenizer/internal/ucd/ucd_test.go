@@ -107,7 +107,7 @@ func TestNamed(t *testing.T) {
 		in, out rune
 	}{
 		{"Han", '中', 'の'}, {"hiragana", 'の', '中'}, {"Nd", '٣', '²'}, {" Decimal-Number_", '٣', '²'},
-		{"punct", '!', '+'}, {":punct", '+', 'a'}, {":alpha", 'é', '1'}, {"sc", '€', 'a'},
+		{"punct", '!', '+'}, {":punct", '+', 'a'}, {":alpha", 'é', '1'}, {"sc", '€', 'a'}, {"Cyrillic", 'ж', 'a'}, {"Nl", 'Ⅷ', '8'}, {"Pc", '_', '-'}, {"Cc", '\t', ' '},
 	} {
 		runs, ok := Named(x.name)
 		has := func(r rune) bool {
