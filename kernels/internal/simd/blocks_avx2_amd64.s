@@ -8274,8 +8274,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -8292,8 +8292,8 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -8549,8 +8549,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -8563,8 +8563,8 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -8775,8 +8775,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -8787,8 +8787,8 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -8957,8 +8957,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -8967,8 +8967,8 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -9132,8 +9132,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -9150,8 +9150,8 @@ tile4:
 	VMOVUPS Y1, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -9464,8 +9464,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -9478,8 +9478,8 @@ tile3:
 	VMOVUPS Y1, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -9733,8 +9733,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -9745,8 +9745,8 @@ tile2:
 	VMOVUPS Y1, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -9944,8 +9944,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -9954,8 +9954,8 @@ tile1:
 	VMOVUPS Y1, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -10135,8 +10135,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -10153,8 +10153,8 @@ tile4:
 	VMOVUPS Y2, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -10468,8 +10468,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -10482,8 +10482,8 @@ tile3:
 	VMOVUPS Y2, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -10755,8 +10755,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -10767,8 +10767,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -11001,8 +11001,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -11011,8 +11011,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -11250,8 +11250,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -11262,8 +11262,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -11534,8 +11534,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -11544,8 +11544,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -11797,8 +11797,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -11815,8 +11815,8 @@ tile4:
 	VMOVUPS Y2, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -12144,8 +12144,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -12158,8 +12158,8 @@ tile3:
 	VMOVUPS Y2, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -12442,8 +12442,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -12454,8 +12454,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -12696,8 +12696,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -12706,8 +12706,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -12940,8 +12940,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -12952,8 +12952,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -13228,8 +13228,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -13238,8 +13238,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -13494,8 +13494,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -13512,8 +13512,8 @@ tile4:
 	VMOVUPS Y2, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -13866,8 +13866,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -13880,8 +13880,8 @@ tile3:
 	VMOVUPS Y2, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -14189,8 +14189,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -14201,8 +14201,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -14468,8 +14468,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -14478,8 +14478,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -14737,8 +14737,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -14749,8 +14749,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -15050,8 +15050,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -15060,8 +15060,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -15341,8 +15341,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -15359,8 +15359,8 @@ tile4:
 	VMOVUPS Y2, 32(DX)
 
 fromC4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -15630,8 +15630,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC3
@@ -15644,8 +15644,8 @@ tile3:
 	VMOVUPS Y2, 32(AX)(CX*2)
 
 fromC3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -15873,8 +15873,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -15885,8 +15885,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -16075,8 +16075,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -16085,8 +16085,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -16290,8 +16290,8 @@ pick:
 	JEQ  tile1
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC2
@@ -16302,8 +16302,8 @@ tile2:
 	VMOVUPS Y2, 32(AX)(CX*1)
 
 fromC2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -16530,8 +16530,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	CMPQ    add+144(FP), $+0
 	JNE     fromC1
@@ -16540,8 +16540,8 @@ tile1:
 	VMOVUPS Y2, 32(AX)
 
 fromC1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI

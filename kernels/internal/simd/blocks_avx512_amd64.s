@@ -12927,8 +12927,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -12960,8 +12960,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z12
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -13311,8 +13311,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -13340,8 +13340,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z10
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -13649,8 +13649,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -13674,8 +13674,8 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -13941,8 +13941,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -13960,8 +13960,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -14182,8 +14182,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -14197,8 +14197,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -14377,8 +14377,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -14388,8 +14388,8 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -14563,8 +14563,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -14588,8 +14588,8 @@ tile4:
 	VMOVUPS 64(DX), Z8
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -14912,8 +14912,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -14931,8 +14931,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z6
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -15196,8 +15196,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -15211,8 +15211,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z4
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -15420,8 +15420,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -15431,8 +15431,8 @@ tile1:
 	VMOVUPS 64(AX), Z2
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -15626,8 +15626,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -15659,8 +15659,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z13
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -16062,8 +16062,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -16091,8 +16091,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z11
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -16455,8 +16455,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -16480,8 +16480,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -16805,8 +16805,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -16824,8 +16824,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -17107,8 +17107,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -17122,8 +17122,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -17366,8 +17366,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -17377,8 +17377,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -17638,8 +17638,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -17663,8 +17663,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -18062,8 +18062,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -18081,8 +18081,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -18420,8 +18420,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -18435,8 +18435,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -18717,8 +18717,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -18728,8 +18728,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -18995,8 +18995,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -19028,8 +19028,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z13
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -19453,8 +19453,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -19482,8 +19482,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z11
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -19865,8 +19865,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -19890,8 +19890,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -20231,8 +20231,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -20250,8 +20250,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -20546,8 +20546,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -20561,8 +20561,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -20815,8 +20815,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -20826,8 +20826,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -21076,8 +21076,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -21101,8 +21101,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -21508,8 +21508,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -21527,8 +21527,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -21873,8 +21873,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -21888,8 +21888,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -22176,8 +22176,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -22187,8 +22187,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -22459,8 +22459,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -22492,8 +22492,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z13
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -22942,8 +22942,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -22971,8 +22971,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z11
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -23379,8 +23379,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -23404,8 +23404,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -23770,8 +23770,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -23789,8 +23789,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -24110,8 +24110,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -24125,8 +24125,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -24404,8 +24404,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -24415,8 +24415,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -24690,8 +24690,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -24715,8 +24715,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -25147,8 +25147,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -25166,8 +25166,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -25537,8 +25537,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -25552,8 +25552,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -25865,8 +25865,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -25876,8 +25876,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -26173,8 +26173,8 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -26206,8 +26206,8 @@ tile6:
 	VMOVUPS 64(DX)(CX*2), Z13
 
 started6:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -26563,8 +26563,8 @@ group06:
 	JMP    tiles
 
 tile5:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -26592,8 +26592,8 @@ tile5:
 	VMOVUPS 64(DX)(CX*1), Z11
 
 started5:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -26910,8 +26910,8 @@ group05:
 	JMP    tiles
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -26935,8 +26935,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -27214,8 +27214,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -27233,8 +27233,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -27470,8 +27470,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -27485,8 +27485,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -27683,8 +27683,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -27694,8 +27694,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI
@@ -27927,8 +27927,8 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	LEAQ    (CX)(CX*2), DX
 	LEAQ    (AX)(DX*1), DX
@@ -27952,8 +27952,8 @@ tile4:
 	VMOVUPS 64(DX), Z9
 
 started4:
-	MOVQ 8(SP), BX
 	MOVQ lda+48(FP), SI
+	MOVQ 8(SP), BX
 	LEAQ (SI)(SI*2), DI
 	LEAQ (BX)(DI*1), DI
 	MOVQ b_base+112(FP), R8
@@ -28305,8 +28305,8 @@ group04:
 	JMP    tiles
 
 tile3:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -28324,8 +28324,8 @@ tile3:
 	VMOVUPS 64(AX)(CX*2), Z7
 
 started3:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -28617,8 +28617,8 @@ group03:
 	JMP    tiles
 
 tile2:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -28632,8 +28632,8 @@ tile2:
 	VMOVUPS 64(AX)(CX*1), Z5
 
 started2:
-	MOVQ 8(SP), DX
 	MOVQ lda+48(FP), BX
+	MOVQ 8(SP), DX
 	MOVQ b_base+112(FP), SI
 	MOVQ k+8(FP), DI
 	MOVQ 24(SP), R8
@@ -28868,8 +28868,8 @@ group02:
 	JMP    tiles
 
 tile1:
-	MOVQ    16(SP), AX
 	MOVQ    ldc+176(FP), CX
+	MOVQ    16(SP), AX
 	SHLQ    $0x02, CX
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -28879,8 +28879,8 @@ tile1:
 	VMOVUPS 64(AX), Z3
 
 started1:
+	MOVQ lda+48(FP), CX
 	MOVQ 8(SP), CX
-	MOVQ lda+48(FP), DX
 	MOVQ b_base+112(FP), DX
 	MOVQ k+8(FP), BX
 	MOVQ 24(SP), SI

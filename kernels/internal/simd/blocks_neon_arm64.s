@@ -10171,12 +10171,13 @@ tile4:
 
 fromC4:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R11, R6
@@ -10559,10 +10560,6 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -10593,10 +10590,11 @@ tile3:
 
 fromC3:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R11, R5
@@ -10903,9 +10901,6 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -10930,8 +10925,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -11162,8 +11158,6 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -11174,14 +11168,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+	FMOVQ F0, 32(R15)
+	FMOVQ F0, 48(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -11283,60 +11277,55 @@ block1:
 	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
 	FMOVD   32(R1), F7
 	WORD    $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
 	WORD    $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
-	FMOVQ   (R5), F6
+	FMOVQ   (R15), F6
 	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
 	WORD    $0x4f8190e6 // fmul v6.4s, v7.4s, v1.s[0]
 	WORD    $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	FMOVQ   F2, (R5)
+	FMOVQ   F2, (R15)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   40(R1), F6
 	WORD    $0x0e2178c6 // fcvtl v6.4s, v6.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
 	WORD    $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ   16(R5), F2
+	FMOVQ   16(R15), F2
 	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
 	WORD    $0x4f8190c2 // fmul v2.4s, v6.4s, v1.s[0]
 	WORD    $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	FMOVQ   F3, 16(R5)
+	FMOVQ   F3, 16(R15)
 	FMOVD   16(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   48(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   32(R5), F2
+	FMOVQ   32(R15), F2
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVQ   F4, 32(R5)
+	FMOVQ   F4, 32(R15)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   56(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   48(R5), F0
+	FMOVQ   48(R15), F0
 	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 48(R5)
+	FMOVQ   F5, 48(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $320, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -11351,10 +11340,10 @@ TEXT ·blocks4MinNEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R9
-	MOVD  lda+48(FP), R10
-	MOVD  ldc+176(FP), R11
-	MOVD  ldscale+104(FP), R12
+	MOVD  scale_base+56(FP), R12
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
 
 tiles:
 	MOVD R7, R0
@@ -11378,17 +11367,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -11583,7 +11573,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -11605,22 +11595,20 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $320, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -11628,15 +11616,15 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -11745,36 +11733,33 @@ block1:
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   32(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R5), F2
+	FMOVQ   (R13), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   40(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $320, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -11782,10 +11767,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R9
+	MOVD ldc+176(FP), R10
+	MOVD ldscale+104(FP), R11
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -11810,17 +11795,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -12015,7 +12001,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -12037,22 +12023,20 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $320, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -12060,15 +12044,15 @@ tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1_8:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -12177,36 +12161,33 @@ block1_8:
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   48(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R5), F2
+	FMOVQ   (R13), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   56(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $320, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -12271,12 +12252,13 @@ tile4:
 
 fromC4:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R11, R6
@@ -12751,10 +12733,6 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -12785,10 +12763,11 @@ tile3:
 
 fromC3:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R11, R5
@@ -13189,9 +13168,6 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -13216,8 +13192,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -13544,8 +13521,6 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -13556,14 +13531,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+	FMOVQ F0, 32(R15)
+	FMOVQ F0, 48(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -13777,46 +13752,41 @@ block1:
 	FMOVS   (R3), F0
 	FMOVD   (R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	FMOVQ   F4, (R5)
+	FMOVQ   F4, (R15)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   16(R5), F1
+	FMOVQ   16(R15), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, 16(R5)
+	FMOVQ   F5, 16(R15)
 	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD    $0x6e21dcc6 // fmul v6.4s, v6.4s, v1.4s
-	FMOVQ   32(R5), F1
+	FMOVQ   32(R15), F1
 	WORD    $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
-	FMOVQ   F6, 32(R5)
+	FMOVQ   F6, 32(R15)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   48(R5), F0
+	FMOVQ   48(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 48(R5)
+	FMOVQ   F7, 48(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $352, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -13832,10 +13802,10 @@ TEXT ·blocks5NEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R9
-	MOVD  lda+48(FP), R10
-	MOVD  ldc+176(FP), R11
-	MOVD  ldscale+104(FP), R12
+	MOVD  scale_base+56(FP), R12
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
 
 tiles:
 	MOVD R7, R0
@@ -13859,17 +13829,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -14122,7 +14093,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -14138,20 +14109,18 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $352, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -14159,15 +14128,15 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -14332,30 +14301,27 @@ block1:
 	FMOVS   (R3), F0
 	FMOVD   (R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   8(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $352, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -14363,10 +14329,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R9
+	MOVD ldc+176(FP), R10
+	MOVD ldscale+104(FP), R11
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -14391,17 +14357,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -14654,7 +14621,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -14670,20 +14637,18 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $352, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -14691,15 +14656,15 @@ tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1_8:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -14864,30 +14829,27 @@ block1_8:
 	FMOVS   (R3), F0
 	FMOVD   16(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   24(R1), F1
 	WORD    $0x0e217821 // fcvtl v1.4s, v1.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $352, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -14952,12 +14914,13 @@ tile4:
 
 fromC4:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R11, R6
@@ -15448,10 +15411,6 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -15482,10 +15441,11 @@ tile3:
 
 fromC3:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R11, R5
@@ -15900,9 +15860,6 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -15927,8 +15884,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -16267,8 +16225,6 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -16279,14 +16235,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+	FMOVQ F0, 32(R15)
+	FMOVQ F0, 48(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -16496,60 +16452,55 @@ block1:
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   32(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   (R5), F2
+	FMOVQ   (R15), F2
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVQ   F4, (R5)
+	FMOVQ   F4, (R15)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   40(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   16(R5), F2
+	FMOVQ   16(R15), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, 16(R5)
+	FMOVQ   F5, 16(R15)
 	FMOVD   16(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   48(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   32(R5), F2
+	FMOVQ   32(R15), F2
 	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
-	FMOVQ   F6, 32(R5)
+	FMOVQ   F6, 32(R15)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   56(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R15, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   48(R5), F0
+	FMOVQ   48(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 48(R5)
+	FMOVQ   F7, 48(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $384, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -16565,10 +16516,10 @@ TEXT ·blocks5MinNEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R9
-	MOVD  lda+48(FP), R10
-	MOVD  ldc+176(FP), R11
-	MOVD  ldscale+104(FP), R12
+	MOVD  scale_base+56(FP), R12
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
 
 tiles:
 	MOVD R7, R0
@@ -16592,17 +16543,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -16851,7 +16803,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -16873,22 +16825,20 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $384, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -16896,15 +16846,15 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -17067,36 +17017,33 @@ block1:
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   32(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R5), F2
+	FMOVQ   (R13), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   40(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $384, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -17104,10 +17051,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R9
+	MOVD ldc+176(FP), R10
+	MOVD ldscale+104(FP), R11
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -17132,17 +17079,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD offset_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -17391,7 +17339,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e24dd29 // fmul v9.4s, v9.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F4
 	WORD    $0x4e24d529 // fadd v9.4s, v9.4s, v4.4s
 	WORD    $0x4f8390c4 // fmul v4.4s, v6.4s, v3.s[0]
@@ -17413,22 +17361,20 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e24dd6b // fmul v11.4s, v11.4s, v4.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD    $0x4f8390a0 // fmul v0.4s, v5.4s, v3.s[0]
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $384, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -17436,15 +17382,15 @@ tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1_8:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD offset_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -17607,36 +17553,33 @@ block1_8:
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   48(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R5), F2
+	FMOVQ   (R13), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVD   56(R1), F3
 	WORD    $0x0e217863 // fcvtl v3.4s, v3.4h
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $384, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles_8
 
@@ -17703,12 +17646,13 @@ tile4:
 
 fromC4:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
-	MOVD R2, R3
-	ADD  R14, R3, R3
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
+	MOVD R12, R3
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R13, R6
@@ -18258,10 +18202,6 @@ unit4:
 	MOVD    R8, R4
 	CBNZ    R5, block4
 	// the next rows are 4 further
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -18292,10 +18232,11 @@ tile3:
 
 fromC3:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
-	MOVD R1, R2
-	ADD  R14, R2, R2
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
+	MOVD R12, R2
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R13, R5
@@ -18769,9 +18710,6 @@ unit3:
 	MOVD    R7, R3
 	CBNZ    R4, block3
 	// the next rows are 3 further
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
@@ -18796,8 +18734,9 @@ tile2:
 
 fromC2:
 	MOVD R12, R0
-	MOVD R0, R1
-	ADD  R14, R1, R1
+	ADD  R14, R12, R12
+	MOVD R12, R1
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R13, R4
@@ -19195,8 +19134,6 @@ unit2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
-	ADD     R14, R12, R12
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     R15<<2, R20, R20
 	ADD     $8, R13, R13
@@ -19207,14 +19144,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R20)
+	FMOVQ F0, 16(R20)
+	FMOVQ F0, 32(R20)
+	FMOVQ F0, 48(R20)
 
 fromC1:
 	MOVD R12, R0
+	ADD  R14, R12, R12
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R13, R3
@@ -19445,15 +19382,14 @@ unit1:
 	VUSHR   $24, V8.S4, V8.S4
 	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD    $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	FMOVQ   (R7), F2
+	FMOVQ   (R20), F2
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
-	FMOVQ   F4, (R7)
+	FMOVQ   F4, (R20)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   4(R5), F3
@@ -19470,15 +19406,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   16(R7), F2
+	FMOVQ   16(R20), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, 16(R7)
+	FMOVQ   F5, 16(R20)
 	FMOVD   16(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   8(R5), F3
@@ -19495,15 +19430,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
 	WORD    $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	FMOVQ   32(R7), F2
+	FMOVQ   32(R20), F2
 	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
-	FMOVQ   F6, 32(R7)
+	FMOVQ   F6, 32(R20)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   12(R5), F3
@@ -19520,15 +19454,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R20, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   48(R7), F0
+	FMOVQ   48(R20), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 48(R7)
+	FMOVQ   F7, 48(R20)
 	ADD     R19<<2, R3, R3
 	ADD     $352, R5, R5
 	SUBS    $32, R6, R6
@@ -19536,7 +19469,6 @@ unit1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
-	ADD     R14, R12, R12
 	ADD     R15<<2, R20, R20
 	ADD     $4, R13, R13
 	SUB     $1, R11, R11
@@ -19551,8 +19483,8 @@ TEXT ·blocks5KNEON(SB), NOSPLIT, $0-184
 	FMOVQ (R0), F18
 	VMOVI $15, V16.B16
 	VMOVI $16, V17.B16
-	MOVD  m+0(FP), R9
-	MOVD  a_base+24(FP), R10
+	MOVD  m+0(FP), R10
+	MOVD  a_base+24(FP), R9
 	MOVD  c_base+152(FP), R15
 	MOVD  scale_base+56(FP), R11
 	MOVD  lda+48(FP), R12
@@ -19560,7 +19492,7 @@ TEXT ·blocks5KNEON(SB), NOSPLIT, $0-184
 	MOVD  ldscale+104(FP), R14
 
 tiles:
-	MOVD R9, R0
+	MOVD R10, R0
 	CMP  $4, R0
 	BGE  tile2
 	CMP  $2, R0
@@ -19586,9 +19518,10 @@ tile2:
 	FMOVQ F0, 16(R0)
 
 fromC2:
-	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD R9, R1
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -19908,24 +19841,22 @@ unit2:
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R9, R9
+	SUB     $2, R10, R10
 	B       tiles
 
 tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1:
-	MOVD R10, R0
+	MOVD R9, R0
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -20112,15 +20043,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R7), F2
+	FMOVQ   (R15), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   8(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   4(R5), F3
@@ -20137,15 +20067,14 @@ unit1:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $352, R5, R5
 	SUBS    $32, R6, R6
@@ -20153,15 +20082,14 @@ unit1:
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R9, R9
+	SUB     $1, R10, R10
 	B       tiles
 
 done:
-	MOVD m+0(FP), R9
-	MOVD a_base+24(FP), R10
+	MOVD m+0(FP), R10
+	MOVD a_base+24(FP), R9
 	MOVD c_base+152(FP), R15
 	MOVD scale_base+56(FP), R11
 	MOVD lda+48(FP), R12
@@ -20170,7 +20098,7 @@ done:
 	ADD  $32, R15, R15
 
 tiles_8:
-	MOVD R9, R0
+	MOVD R10, R0
 	CMP  $4, R0
 	BGE  tile2_8
 	CMP  $2, R0
@@ -20196,9 +20124,10 @@ tile2_8:
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
-	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	MOVD R9, R0
+	ADD  R12, R9, R9
+	MOVD R9, R1
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -20518,24 +20447,22 @@ unit2_8:
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
-	SUB     $2, R9, R9
+	SUB     $2, R10, R10
 	B       tiles_8
 
 tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
 
 fromC1_8:
-	MOVD R10, R0
+	MOVD R9, R0
+	ADD  R12, R9, R9
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -20722,15 +20649,14 @@ unit1_8:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
-	FMOVQ   (R7), F2
+	FMOVQ   (R15), F2
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	WORD    $0x4f819062 // fmul v2.4s, v3.4s, v1.s[0]
 	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R7)
+	FMOVQ   F5, (R15)
 	FMOVD   24(R1), F2
 	WORD    $0x0e217842 // fcvtl v2.4s, v2.4h
 	FMOVS   12(R5), F3
@@ -20747,15 +20673,14 @@ unit1_8:
 	VUSHR   $24, V4.S4, V4.S4
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	MOVD    R15, R7
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
-	FMOVQ   16(R7), F0
+	FMOVQ   16(R15), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
 	WORD    $0x4f819060 // fmul v0.4s, v3.4s, v1.s[0]
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
+	FMOVQ   F7, 16(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $352, R5, R5
 	SUBS    $32, R6, R6
@@ -20763,10 +20688,9 @@ unit1_8:
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
-	SUB     $1, R9, R9
+	SUB     $1, R10, R10
 	B       tiles_8
 
 done_8:
@@ -20832,12 +20756,13 @@ tile4:
 
 fromC4:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
-	MOVD R2, R3
-	ADD  R12, R3, R3
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
+	MOVD R10, R3
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R4
 	MOVD k+8(FP), R5
 	MOVD R11, R6
@@ -21272,10 +21197,6 @@ block4:
 	SUBS    $32, R5, R5
 	BNE     block4
 	// the next rows are 4 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -21306,10 +21227,11 @@ tile3:
 
 fromC3:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
-	MOVD R1, R2
-	ADD  R12, R2, R2
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
+	MOVD R10, R2
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R3
 	MOVD k+8(FP), R4
 	MOVD R11, R5
@@ -21670,9 +21592,6 @@ block3:
 	SUBS    $32, R4, R4
 	BNE     block3
 	// the next rows are 3 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
@@ -21697,8 +21616,9 @@ tile2:
 
 fromC2:
 	MOVD R10, R0
-	MOVD R0, R1
-	ADD  R12, R1, R1
+	ADD  R12, R10, R10
+	MOVD R10, R1
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
 	MOVD R11, R4
@@ -21985,8 +21905,6 @@ block2:
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R12, R10, R10
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     R13<<2, R15, R15
 	ADD     $8, R11, R11
@@ -21997,14 +21915,14 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
+	FMOVQ F0, (R15)
+	FMOVQ F0, 16(R15)
+	FMOVQ F0, 32(R15)
+	FMOVQ F0, 48(R15)
 
 fromC1:
 	MOVD R10, R0
+	ADD  R12, R10, R10
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
 	MOVD R11, R3
@@ -22151,13 +22069,12 @@ block1:
 	VSUB    V7.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e26f421 // fmax v1.4s, v1.4s, v6.4s
-	MOVD    R15, R5
 	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
 	WORD    $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R15), F1
 	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R5)
+	FMOVQ   F2, (R15)
 	FMOVS   4(R1), F1
 	VZIP1   V1.B16, V27.B16, V1.B16
 	VZIP1   V1.H8, V27.H8, V1.H8
@@ -22169,13 +22086,12 @@ block1:
 	VSUB    V6.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	MOVD    R15, R5
 	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
 	WORD    $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	FMOVQ   16(R5), F1
+	FMOVQ   16(R15), F1
 	WORD    $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ   F3, 16(R5)
+	FMOVQ   F3, 16(R15)
 	FMOVS   8(R1), F1
 	VZIP1   V1.B16, V27.B16, V1.B16
 	VZIP1   V1.H8, V27.H8, V1.H8
@@ -22187,13 +22103,12 @@ block1:
 	VSUB    V3.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	MOVD    R15, R5
 	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD    $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD    $0x6e21dc84 // fmul v4.4s, v4.4s, v1.4s
-	FMOVQ   32(R5), F1
+	FMOVQ   32(R15), F1
 	WORD    $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
-	FMOVQ   F4, 32(R5)
+	FMOVQ   F4, 32(R15)
 	FMOVS   12(R1), F1
 	VZIP1   V1.B16, V27.B16, V1.B16
 	VZIP1   V1.H8, V27.H8, V1.H8
@@ -22205,19 +22120,17 @@ block1:
 	VSUB    V3.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	MOVD    R15, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   48(R5), F0
+	FMOVQ   48(R15), F0
 	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 48(R5)
+	FMOVQ   F5, 48(R15)
 	ADD     R14<<2, R3, R3
 	ADD     $272, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R12, R10, R10
 	ADD     R13<<2, R15, R15
 	ADD     $4, R11, R11
 	SUB     $1, R9, R9
@@ -22235,10 +22148,10 @@ TEXT ·blocksCodesNEON(SB), NOSPLIT, $0-184
 	MOVD  m+0(FP), R7
 	MOVD  a_base+24(FP), R8
 	MOVD  c_base+152(FP), R13
-	MOVD  scale_base+56(FP), R9
-	MOVD  lda+48(FP), R10
-	MOVD  ldc+176(FP), R11
-	MOVD  ldscale+104(FP), R12
+	MOVD  scale_base+56(FP), R12
+	MOVD  lda+48(FP), R9
+	MOVD  ldc+176(FP), R10
+	MOVD  ldscale+104(FP), R11
 
 tiles:
 	MOVD R7, R0
@@ -22262,17 +22175,18 @@ tile2:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -22496,7 +22410,7 @@ block2:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -22521,20 +22435,18 @@ block2:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $272, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles
 
@@ -22542,15 +22454,15 @@ tile1:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -22686,13 +22598,12 @@ block1:
 	VSUB    V3.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVS   4(R1), F1
 	VZIP1   V1.B16, V18.B16, V1.B16
 	VZIP1   V1.H8, V18.H8, V1.H8
@@ -22704,21 +22615,19 @@ block1:
 	VSUB    V3.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $272, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles
 
@@ -22726,10 +22635,10 @@ done:
 	MOVD m+0(FP), R7
 	MOVD a_base+24(FP), R8
 	MOVD c_base+152(FP), R13
-	MOVD scale_base+56(FP), R9
-	MOVD lda+48(FP), R10
-	MOVD ldc+176(FP), R11
-	MOVD ldscale+104(FP), R12
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R9
+	MOVD ldc+176(FP), R10
+	MOVD ldscale+104(FP), R11
 	ADD  $32, R13, R13
 
 tiles_8:
@@ -22754,17 +22663,18 @@ tile2_8:
 	MOVD  R13, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
-	ADD   R11<<2, R0, R0
+	ADD   R10<<2, R0, R0
 	FMOVQ F0, (R0)
 	FMOVQ F0, 16(R0)
 
 fromC2_8:
 	MOVD R8, R0
-	MOVD R0, R1
-	ADD  R10, R1, R1
+	ADD  R9, R8, R8
+	MOVD R8, R1
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R2
 	MOVD k+8(FP), R3
-	MOVD R9, R4
+	MOVD R12, R4
 	MOVD start_base+80(FP), R5
 	MOVD scale_base+56(FP), R6
 	SUB  R6, R5, R5
@@ -22988,7 +22898,7 @@ block2_8:
 	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
 	WORD    $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   (R6), F2
 	WORD    $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ   F9, (R6)
@@ -23013,20 +22923,18 @@ block2_8:
 	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
 	WORD    $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	ADD     R11<<2, R6, R6
+	ADD     R10<<2, R6, R6
 	FMOVQ   16(R6), F0
 	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ   F11, 16(R6)
-	ADD     R12<<2, R4, R4
+	ADD     R11<<2, R4, R4
 	ADD     $272, R2, R2
 	SUBS    $32, R3, R3
 	BNE     block2_8
 	// the next rows are 2 further
-	ADD     R10, R8, R8
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     R11<<2, R13, R13
-	ADD     $8, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     R10<<2, R13, R13
+	ADD     $8, R12, R12
 	SUB     $2, R7, R7
 	B       tiles_8
 
@@ -23034,15 +22942,15 @@ tile1_8:
 	MOVD  add+144(FP), R0
 	CBNZ  R0, fromC1_8
 	VMOVI $0, V0.B16
-	MOVD  R13, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
+	FMOVQ F0, (R13)
+	FMOVQ F0, 16(R13)
 
 fromC1_8:
 	MOVD R8, R0
+	ADD  R9, R8, R8
 	MOVD b_base+112(FP), R1
 	MOVD k+8(FP), R2
-	MOVD R9, R3
+	MOVD R12, R3
 	MOVD start_base+80(FP), R4
 	MOVD scale_base+56(FP), R5
 	SUB  R5, R4, R4
@@ -23178,13 +23086,12 @@ block1_8:
 	VSUB    V3.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	MOVD    R13, R5
 	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD    $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	FMOVQ   (R5), F1
+	FMOVQ   (R13), F1
 	WORD    $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	FMOVQ   F5, (R5)
+	FMOVQ   F5, (R13)
 	FMOVS   12(R1), F1
 	VZIP1   V1.B16, V18.B16, V1.B16
 	VZIP1   V1.H8, V18.H8, V1.H8
@@ -23196,21 +23103,19 @@ block1_8:
 	VSUB    V3.S4, V1.S4, V1.S4
 	VSHL    $23, V1.S4, V1.S4
 	WORD    $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	MOVD    R13, R5
 	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
 	WORD    $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	FMOVQ   16(R5), F0
+	FMOVQ   16(R13), F0
 	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R5)
-	ADD     R12<<2, R3, R3
+	FMOVQ   F7, 16(R13)
+	ADD     R11<<2, R3, R3
 	ADD     $272, R1, R1
 	SUBS    $32, R2, R2
 	BNE     block1_8
 	// the next rows are 1 further
-	ADD     R10, R8, R8
-	ADD     R11<<2, R13, R13
-	ADD     $4, R9, R9
+	ADD     R10<<2, R13, R13
+	ADD     $4, R12, R12
 	SUB     $1, R7, R7
 	B       tiles_8
 
