@@ -179,14 +179,22 @@ func (c *Checkpoint) bartHead(d *decoder, tied bool) error {
 	return nil
 }
 
-// bartBody is the loader of what is not head, whose copies of the shared embedding are
-// ignored.
+// bartBody is the loader of what is not head.
 func (c *Checkpoint) bartBody() *transformer.Loader {
-	body := c.Loader.Under("shared.weight", "model.", "")
-	if body.Has("shared.weight") {
-		body.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+	return c.Loader.Under("shared.weight", "model.", "")
+}
+
+// tables are the embeddings of encoder and decoder: one that they share, of which copies are
+// ignored, or, where the configuration does not tie them, those of a checkpoint that has two.
+func (f *bartFields) tables(body *transformer.Loader) (encoder, decoder *transformer.Embedding) {
+	e, d := body.At("encoder.embed_tokens."), body.At("decoder.embed_tokens.")
+	if !f.Tied && e.Has("weight") && d.Has("weight") {
+		body.Ignore("shared.weight")
+		return e.Embedding(f.Vocab, f.Dim), d.Embedding(f.Vocab, f.Dim)
 	}
-	return body
+	body.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+	encoder = body.At("shared.").Embedding(f.Vocab, f.Dim)
+	return encoder, encoder
 }
 
 func newBART(c *Checkpoint) (*Model, error) {
@@ -195,18 +203,18 @@ func newBART(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	body := c.bartBody()
-	shared := body.At("shared.").Embedding(config.Vocab, config.Dim)
-	embed := func(l *transformer.Loader) embedder {
+	source, target := config.tables(body)
+	embed := func(l *transformer.Loader, tokens *transformer.Embedding) embedder {
 		const first = 2 // the table has two more rows in front
 		norm := bartNorm
 		norm.Shape = []int{config.Dim}
 		return embedder{
-			tokens: shared, positions: l.At("embed_positions.").Embedding(config.MaxPositions+first, config.Dim), first: first,
+			tokens: tokens, positions: l.At("embed_positions.").Embedding(config.MaxPositions+first, config.Dim), first: first,
 			embedNorm: l.At("layernorm_embedding.").Norm(norm),
 		}
 	}
 	c.Config.MaxLength = config.MaxPositions
-	return c.bart(config.bartFields, body, embed(body.At("encoder.")), embed(body.At("decoder.")), c.Config.ModelType == "mbart")
+	return c.bart(config.bartFields, body, embed(body.At("encoder."), source), embed(body.At("decoder."), target), c.Config.ModelType == "mbart")
 }
 
 func newMarian(c *Checkpoint) (*Model, error) {
@@ -228,8 +236,7 @@ func newMarian(c *Checkpoint) (*Model, error) {
 	e, d := body.At("encoder."), body.At("decoder.")
 	var source, target *transformer.Embedding
 	if config.Shared {
-		source = body.At("shared.").Embedding(config.Vocab, config.Dim)
-		target = source
+		source, target = config.tables(body)
 	} else {
 		source, target = e.At("embed_tokens.").Embedding(config.Vocab, config.Dim), d.At("embed_tokens.").Embedding(config.DecoderVocab, config.Dim)
 	}
@@ -249,10 +256,13 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	body := c.bartBody()
 	body.Ignore("*embed_positions.weights") // what is computed here
 	first := config.Pad + 1
+	source, target := config.tables(body)
 	e := embedder{
-		tokens: body.At("shared.").Embedding(config.Vocab, config.Dim),
+		tokens: source,
 		waves:  &sinusoids{config.MaxPositions + first, math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first, padded: true,
 	}
+	d := e
+	d.tokens = target
 	c.Config.MaxLength = config.MaxPositions
-	return c.bart(config.bartFields, body, e, e, true)
+	return c.bart(config.bartFields, body, e, d, true)
 }

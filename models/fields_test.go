@@ -12,6 +12,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
 // Fields that decide the same are in conflict here: which one holds is what transformers does, as
@@ -157,6 +158,63 @@ func TestConflicts(t *testing.T) {
 	} {
 		if slices.Equal(changed(t, folder, change), changed(t, folder, nil)) {
 			t.Errorf("%s: %v has no effect", folder, slices.Sorted(maps.Keys(change)))
+		}
+	}
+}
+
+// moreWeights are weights, and some of the test's own.
+type moreWeights struct {
+	transformer.Weights
+	more map[string][]float32
+}
+
+func (w moreWeights) Names() []string {
+	names := append(slices.Collect(maps.Keys(w.more)), w.Weights.Names()...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (w moreWeights) Tensor(name string, shape ...int) ([]float32, error) {
+	if x, ok := w.more[name]; ok {
+		return slices.Clone(x), nil
+	}
+	return w.Weights.Tensor(name, shape...)
+}
+
+// TestTables gives encoder-decoders tables of embeddings for each side beside the shared one. They
+// count unless tie_word_embeddings makes one of the three.
+func TestTables(t *testing.T) {
+	for _, folder := range []string{"bart", "mbart", "m2m_100", "marian"} {
+		file := tftest.Must(safetensors.Open(filepath.Join("testdata/folders", folder, "model.safetensors")))(t)
+		defer file.Close()
+		weights := transformer.FromSafetensors(file)
+		at := slices.IndexFunc(weights.Names(), func(name string) bool { return strings.HasSuffix(name, "shared.weight") })
+		shared := weights.Names()[at]
+		prefix := strings.TrimSuffix(shared, "shared.weight")
+		table := tftest.Must(file.Float32(shared))(t)
+		compute := func(tied string, factor float32) []float32 {
+			t.Helper()
+			config := tftest.Must(os.ReadFile(filepath.Join("testdata/folders", folder, "config.json")))(t)
+			config = append(config[:strings.LastIndexByte(string(config), '}')], `, "tie_word_embeddings": `+tied+"}"...)
+			scaled := slices.Clone(table)
+			for i := range scaled {
+				scaled[i] *= factor
+			}
+			more := map[string][]float32{prefix + "encoder.embed_tokens.weight": scaled, prefix + "decoder.embed_tokens.weight": scaled}
+			if tied == "false" {
+				more["lm_head.weight"] = table
+			}
+			return results(t, tftest.Must(New(config, moreWeights{weights, more}))(t))
+		}
+		want := changed(t, folder, nil)
+		for _, c := range []struct {
+			tied   string
+			factor float32
+			same   bool
+		}{{"true", 1, true}, {"true", 2, true}, {"false", 1, true}, {"false", 2, false}} {
+			if same := slices.Equal(compute(c.tied, c.factor), want); same != c.same {
+				t.Errorf("%s: tie_word_embeddings = %s, tables of %g times the shared one: as that one %v, want %v", folder, c.tied, c.factor, same, c.same)
+			}
 		}
 	}
 }

@@ -26,7 +26,8 @@ type (
 type Model struct {
 	Config Config
 	// Warnings are about fields of config.json that neither the architecture nor transformers
-	// knows, one each: remarks, most of them, but also what a newer release may act on.
+	// knows, and keys of a GGUF file that are not read, one each: remarks, most of them, but
+	// also what a newer release may act on.
 	Warnings []string
 
 	Encoder         Encoder // from tokens to hidden states
