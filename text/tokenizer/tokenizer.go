@@ -14,11 +14,8 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 )
 
 // Errors that errors.Is matches. Files that do not exist are fs.ErrNotExist.
@@ -285,46 +282,6 @@ func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Enco
 		return parts[0], nil
 	}
 	return join(parts), nil
-}
-
-// EncodeBatch encodes texts side by side on all processors, padded to a common
-// length if the tokenizer pads.
-func (t *Tokenizer) EncodeBatch(texts []string, opts Options) ([]*Encoding, error) {
-	return t.batch(len(texts), &opts, func(i int) (string, *string) { return texts[i], nil })
-}
-
-// EncodePairs encodes pairs of texts as EncodeBatch does texts.
-func (t *Tokenizer) EncodePairs(pairs [][2]string, opts Options) ([]*Encoding, error) {
-	return t.batch(len(pairs), &opts, func(i int) (string, *string) { return pairs[i][0], &pairs[i][1] })
-}
-
-func (t *Tokenizer) batch(n int, opts *Options, get func(i int) (string, *string)) ([]*Encoding, error) {
-	out := make([]*Encoding, n)
-	errs := make([]error, n)
-	var next atomic.Int64
-	worker := func() {
-		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-			first, second := get(i)
-			out[i], errs[i] = t.unpadded(first, second, opts)
-		}
-	}
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) - 1 {
-		group.Go(worker)
-	}
-	worker()
-	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
-	}
-	if t.padding != nil {
-		if err := t.padding.pad(out, opts); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // Decode gives the text of ids. Ids that no token has are left out, and so are
