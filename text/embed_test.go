@@ -248,6 +248,10 @@ func TestEmbedFiles(t *testing.T) {
 		}
 	}
 
+	if _, err := OpenEmbedderFS(overlay("embed-last", map[string]string{"tokenizer_config.json": `{"model_max_length": 0}`})); !errors.Is(err, tokenizer.ErrFormat) {
+		t.Errorf("error %v of model_max_length 0, want an ErrFormat", err)
+	}
+
 	cut := open("embed", map[string]string{"config_sentence_transformers.json": `{"truncate_dim": 5}`})
 	close32(t, "truncate_dim", vector(cut.Embed, "a text"), vector(plain.Embed, "a text")[:5], 1e-6)
 

@@ -102,7 +102,7 @@ func readSettings(fsys fs.FS) (*settings, error) {
 	s.Class = o.text("tokenizer_class", "")
 	if v, ok := o.take("model_max_length"); ok {
 		n, isNumber := v.float()
-		if !isNumber || n < 0 {
+		if !isNumber || n < 1 {
 			o.fail(ErrFormat, ".model_max_length: %s", v)
 		} else if n < noLimit {
 			s.MaxLength = int(n)
