@@ -72,6 +72,7 @@ func (p *Peer) start() error {
 	}
 	p.cmd, p.stderr, p.ended = exec.Command(argv[0], argv[1:]...), new(tail), false
 	n := strconv.Itoa(p.threads)
+	p.cmd.Dir = p.dir // so that a path with spaces is in no command
 	p.cmd.Env = append(peerenv.Here().Env, "OMP_NUM_THREADS="+n, "OPENBLAS_NUM_THREADS="+n, "BLIS_NUM_THREADS="+n,
 		"MKL_NUM_THREADS="+n, "MKL_THREADING_LAYER=INTEL", "OMP_DYNAMIC=false")
 	p.cmd.Env = append(p.cmd.Env, p.library.env...)
@@ -199,6 +200,7 @@ type job struct {
 	p      *Peer
 	d      *workload.Data
 	decode func([]float32) []float32
+	dir    string // where the case's files lie
 	open   string // the case command
 }
 
@@ -236,8 +238,8 @@ func (p *Peer) Open(d *workload.Data, variant string) (workload.Job, error) {
 			return nil, err
 		}
 	}
-	j := &job{p: p, d: d, decode: decode}
-	j.open = fmt.Sprintf("case %s %s %s %s", d.Name(), variant, dir, strings.ReplaceAll(d.Shape(), "x", " "))
+	j := &job{p: p, d: d, decode: decode, dir: dir}
+	j.open = fmt.Sprintf("case %s %s %s %s", d.Name(), variant, filepath.Base(dir), strings.ReplaceAll(d.Shape(), "x", " "))
 	if err := j.enter(); err != nil {
 		return nil, err
 	}
@@ -261,15 +263,12 @@ func (j *job) enter() error {
 	return nil
 }
 
-// dir is where the case's files lie.
-func (j *job) dir() string { return strings.Fields(j.open)[3] }
-
 // Output implements [workload.Job].
 func (j *job) Output() ([]float32, error) {
 	if err := j.enter(); err != nil {
 		return nil, err
 	}
-	b, err := os.ReadFile(filepath.Join(j.dir(), "out"))
+	b, err := os.ReadFile(filepath.Join(j.dir, "out"))
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +299,7 @@ func (j *job) Close() error {
 			return err
 		}
 	}
-	return os.RemoveAll(j.dir())
+	return os.RemoveAll(j.dir)
 }
 
 // tail keeps the end of what a process writes to standard error.
