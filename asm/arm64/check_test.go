@@ -136,6 +136,7 @@ func everything(f *Function) {
 	f.VBIT(v.B16(), w.B16(), x.B16())
 	f.VBIF(v.B16(), w.B16(), x.B16())
 	f.VEXT(15, v.B16(), w.B16(), x.B16())
+	f.VTBL(v.B16(), w, x.B16())
 	f.VZIP1(v.S4(), w.S4(), x.S4())
 	f.VZIP2(v.S4(), w.S4(), x.S4())
 	f.VSHL(31, v.S4(), x.S4())

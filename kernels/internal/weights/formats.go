@@ -68,6 +68,9 @@ func (f Format) Block() (elements, bytes int) {
 	case BF16, F16:
 		return 1, 2
 	}
-	l := blockLayouts[f]
+	if int(f) >= len(blockLayouts) {
+		return 0, 0
+	}
+	l := &blockLayouts[f]
 	return l.Elements, l.file
 }
