@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,6 +68,23 @@ func TestSentencePieceClass(t *testing.T) {
 		want := map[string][]string{"first": {"▁a", "<s>", "a"}, "always": {"▁a", "<s>", "▁a"}, "nothing": {"a", "<s>", "a"}}[x.says]
 		if strings.Join(e.Tokens, "") != strings.Join(want, "") {
 			t.Errorf("%s %s: %q, want %q", x.class, x.config, e.Tokens, want)
+		}
+	}
+}
+
+// TestUnknownClass: a class that is unknown is an error that names it and the files of the folder.
+func TestUnknownClass(t *testing.T) {
+	for files, contents := range map[string][]string{
+		"vocab.txt":                 {"[UNK]\na"},
+		"vocab.json and merges.txt": {`{"a":0}`, "#version: 0.2\n"},
+	} {
+		fsys := fstest.MapFS{"tokenizer_config.json": {Data: []byte(`{"tokenizer_class":"FunnyTokenizer"}`)}}
+		for i, name := range strings.Split(files, " and ") {
+			fsys[name] = &fstest.MapFile{Data: []byte(contents[i])}
+		}
+		want := fmt.Sprintf("tokenizer_class %q with %s alone", "FunnyTokenizer", files)
+		if _, err := OpenFS(fsys); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
