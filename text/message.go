@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // Message is one of a chat's. Its JSON is an object.
@@ -145,7 +147,7 @@ func objects(v any) ([]*object, error) {
 		return nil, nil
 	}
 	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
+	if err := pyjson.Unmarshal(raw, &items); err != nil {
 		return nil, errors.New("want an array of objects")
 	}
 	list := make([]*object, len(items))
@@ -164,7 +166,7 @@ func text(raw json.RawMessage) (s string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
 	}
-	return s, json.Unmarshal(raw, &s) == nil
+	return s, pyjson.Unmarshal(raw, &s) == nil
 }
 
 // sameText reports whether a and b mean the same: to the byte, or as strings.
