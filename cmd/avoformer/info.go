@@ -138,7 +138,8 @@ func (i *folderInfo) model() error {
 			i.Uses = append(i.Uses, use)
 		}
 	}
-	has(m.Encoder != nil && m.LM == nil, "embed")
+	bare := m.Encoder != nil && m.LM == nil && m.Classifier == nil && m.TokenClassifier == nil && m.Answer == nil
+	has(bare || m.Sentence != nil, "embed")
 	has(m.Classifier != nil && m.Classifier.Out() == 1, "rerank")
 	has(m.Classifier != nil || m.TokenClassifier != nil || m.ImageClassifier != nil, "classify")
 	has(m.LM != nil && m.Encoder == nil && m.Audio == nil, "generate")

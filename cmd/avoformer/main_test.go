@@ -64,6 +64,8 @@ func TestCommands(t *testing.T) {
 		{"info gguf", "", []string{"info", "../../models/testdata/gguf/gemma3/q8_0.gguf"}, []string{"gemma3_text", "7 layers", "Q8_0", "101 tokens, ", "generate"}},
 		{"image webp", "", []string{"classify", "-pixels", "1000", testdata + "image", "../../text/internal/vision/testdata/format-alpha.webp"}, []string{`"label":`}},
 		{"info image", "", []string{"info", testdata + "image"}, []string{"works with   classify\n"}},
+		{"info embed of a decoder", "", []string{"info", testdata + "embed-last"}, []string{"works with   embed, generate\n"}},
+		{"info classify", "", []string{"info", testdata + "classify"}, []string{"works with   classify\n"}},
 		{"info chat", "", []string{"info", "-json", testdata + "generate"}, []string{`"model_type":"qwen2"`, `"uses":["generate"]`}},
 		{"info shape", "", []string{"info", testdata + "image"}, []string{"2 layers, 32 wide\nweights"}},
 		{"help", "", []string{"help"}, []string{"embed", "bench"}},
