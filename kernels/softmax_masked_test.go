@@ -37,8 +37,8 @@ func TestMaskedSoftmax(t *testing.T) {
 				ALiBiMask([]float32{0.5, 0.25, -0.0625}),
 			}
 			for choice := range 1 << len(terms) {
-				if n := choice & (choice - 1); n != 0 && n&(n-1) != 0 && r.IntN(8) > 0 {
-					continue // of more than two terms, an eighth
+				if n := choice & (choice - 1); n != 0 && (n&(n-1) != 0 && r.IntN(8) > 0 || lenK > 1000) {
+					continue // of more than two terms, an eighth; of long rows one term
 				}
 				p := SoftmaxParams{Batch: batch, Heads: heads, LenQ: lenQ, LenK: lenK, Scale: 0.25, Past: past}
 				for i, term := range terms {
