@@ -182,6 +182,7 @@ func (m *mutator) measure() error {
 		}
 		run := limited(time.Hour, bin, "-test.coverprofile="+profile, fmt.Sprint("-test.short=", m.short))
 		run.Dir = p.Dir
+		run.Env = append(os.Environ(), "GOCOVERDIR="+m.dir) // or the command, which tests start, warns on stderr
 		if out, err := run.CombinedOutput(); err != nil {
 			return fmt.Errorf("the tests of %s fail without a mutation: %w\n%s", p.ImportPath, err, out)
 		}
