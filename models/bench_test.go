@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -55,9 +56,9 @@ func BenchmarkLanguageModel(b *testing.B) {
 		return ids
 	}
 	var ws models.Workspace
-	decoding := func() *models.Decoding {
+	decoding := func() *generation.Decoding {
 		ws.Threads = kernels.Threads(runtime.GOMAXPROCS(0))
-		return m.Start(&ws, 1)
+		return generation.Start(&ws, m, 1)
 	}
 	for _, n := range []int{128, 512} {
 		b.Run(fmt.Sprintf("prompt%d", n), func(b *testing.B) {
@@ -73,7 +74,7 @@ func BenchmarkLanguageModel(b *testing.B) {
 			d := decoding()
 			tftest.Must(d.Feed([][]int{prompt(1)}))(b)
 			b.StartTimer()
-			for next, err := range models.Generate(context.Background(), d, prompt(1), models.Sampling{}, models.Limits{MaxTokens: 64}) {
+			for next, err := range generation.Generate(context.Background(), d, prompt(1), generation.Sampling{}, generation.Limits{MaxTokens: 64}) {
 				if err != nil {
 					b.Fatal(next, err)
 				}

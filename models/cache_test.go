@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -25,12 +26,12 @@ func TestNarrowCaches(t *testing.T) {
 	}
 	prompt := []int{3, 14, 15, 9, 2, 6, 5, 35, 8, 9, 7, 9, 32, 38, 46, 26, 43, 38, 32}
 	for name, config := range configs {
-		feed := func(d *models.Decoding, tokens ...[]int) []float32 {
+		feed := func(d *generation.Decoding, tokens ...[]int) []float32 {
 			return slices.Clone(tftest.Must(d.Feed(tokens))(t))
 		}
-		start := func(f kernels.Format, sequences int) *models.Decoding {
+		start := func(f kernels.Format, sequences int) *generation.Decoding {
 			m := tftest.Must(models.Options{Cache: f}.New([]byte(config), transformer.Random(6)))(t)
-			return m.Start(&models.Workspace{Threads: 2}, sequences)
+			return generation.Start(&models.Workspace{Threads: 2}, m, sequences)
 		}
 		exact := feed(start(kernels.FormatF32, 1), prompt)
 		for f, bound := range map[kernels.Format]float64{kernels.FormatBF16: 0.01, kernels.FormatF16: 0.001, kernels.FormatInt8: 0.02} {

@@ -9,8 +9,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// This file has what the architectures that generate text have in common, and the state of
-// generating with them.
+// This file has what the architectures that generate text have in common.
 
 // decoderLayer is a layer of a decoder: [transformer.Layer] for most.
 type decoderLayer interface {
@@ -236,56 +235,9 @@ func (c *Checkpoint) windows(f windowFields, layers int, slides func(layer int) 
 	}, nil
 }
 
-// Decoding is the state of generating sequences with a LanguageModel. It is a Decoder
-// for Generate and Beam.
-type Decoding struct {
-	model  LanguageModel
-	ws     *Workspace
-	memory *Memory
-	cache  *Cache
-	err    error // of what cannot be decoded with
-
-	flat, lengths []int
-	x, last       []float32
-}
-
-// Start starts generating a number of sequences. memory is what a decoder behind an
-// encoder attends to, else nil. Without a model, a workspace or a sequence, all that is
-// done with the Decoding is an error.
-func Start(ws *Workspace, m LanguageModel, memory *Memory, sequences int) *Decoding {
-	switch {
-	case m == nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "there is no language model to generate with")}
-	case ws == nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")}
-	case sequences < 1:
-		return &Decoding{err: check.Errorf(transformer.ErrShape, "generating %d sequences, want at least 1", sequences)}
-	}
-	return &Decoding{model: m, ws: ws, memory: memory, cache: m.NewCache(sequences)}
-}
-
-// Start starts generating a number of sequences with m.LM, which must be a decoder on its own.
-func (m *Model) Start(ws *Workspace, sequences int) *Decoding {
-	switch {
-	case m.LM == nil:
-		return &Decoding{err: m.noLM()}
-	case m.Encoder != nil || m.Audio != nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "the decoder of %s attends to an encoder: give the function Start what that encodes", m.Config.ModelType)}
-	}
-	return Start(ws, m.LM, nil, sequences)
-}
-
-// noLM is the error of generating with a model that cannot.
+// noLM is the error of asking a model without one for what a language model does.
 func (m *Model) noLM() error {
 	return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
-}
-
-// undecodable is the error of a decoder that was started with what cannot be decoded with.
-func undecodable(d Decoder) error {
-	if d, ok := d.(*Decoding); ok {
-		return d.err
-	}
-	return nil
 }
 
 // Logits sets dst, [rows, vocabulary], to the logits of the token behind each token of a
@@ -307,86 +259,4 @@ func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 		return err
 	}
 	return m.LM.Logits(ws, dst, x) // [rows, V]
-}
-
-// Continue starts as many continuations of what a sequence of d is: a prompt that
-// several texts begin with is computed once.
-func (d *Decoding) Continue(ws *Workspace, sequence, continuations int) (*Decoding, error) {
-	if d.err != nil {
-		return nil, d.err
-	}
-	cache, err := d.cache.Continue(sequence, continuations)
-	if err != nil {
-		return nil, err
-	}
-	return &Decoding{model: d.model, ws: ws, memory: d.memory, cache: cache}, nil
-}
-
-// Cache is the keys and values of the tokens so far.
-func (d *Decoding) Cache() *Cache { return d.cache }
-
-// Vocab implements Decoder.
-func (d *Decoding) Vocab() int {
-	if d.err != nil {
-		return 0
-	}
-	return d.model.Vocab()
-}
-
-// Reorder implements Decoder.
-func (d *Decoding) Reorder(parents []int) error {
-	if d.err != nil {
-		return d.err
-	}
-	return d.cache.Reorder(parents)
-}
-
-// Feed implements Decoder. Of a prompt only the last token's logits are computed.
-func (d *Decoding) Feed(tokens [][]int) ([]float32, error) {
-	if d.err != nil {
-		return nil, d.err
-	}
-	d.flat, d.lengths = d.flat[:0], d.lengths[:0]
-	same, fed := true, 0
-	for _, t := range tokens {
-		d.flat = append(d.flat, t...)
-		d.lengths = append(d.lengths, len(t))
-		same = same && len(t) == len(tokens[0])
-		fed += min(len(t), 1)
-	}
-	batch := transformer.Uniform(len(tokens), 0)
-	if same && len(tokens) > 0 {
-		batch = transformer.Uniform(len(tokens), len(tokens[0]))
-	} else if !same {
-		batch = transformer.Ragged(d.lengths...)
-	}
-	dim, vocab := d.model.Dim(), d.model.Vocab()
-	d.x = slices.Grow(d.x[:0], len(d.flat)*dim)[:len(d.flat)*dim] // [rows, D]
-	if err := d.model.Hidden(d.ws, d.x, d.flat, batch, d.memory, d.cache); err != nil {
-		return nil, err
-	}
-	if len(d.last) != len(tokens)*vocab {
-		d.last = make([]float32, len(tokens)*vocab) // [sequences, V]
-	}
-	rows := d.x[:0] // [fed, D]
-	for i := range tokens {
-		if batch.Length(i) > 0 {
-			end := batch.Start(i + 1)
-			rows = append(rows, d.x[(end-1)*dim:end*dim]...)
-		}
-	}
-	if fed == len(tokens) {
-		return d.last, d.model.Logits(d.ws, d.last, rows)
-	}
-	defer d.ws.Release(d.ws.Mark())
-	logits := d.ws.Alloc(fed * vocab) // [fed, V]
-	if err := d.model.Logits(d.ws, logits, rows); err != nil {
-		return nil, err
-	}
-	for i := range tokens {
-		if batch.Length(i) > 0 {
-			logits = logits[copy(d.last[i*vocab:(i+1)*vocab], logits):]
-		}
-	}
-	return d.last, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -29,7 +30,7 @@ func TestDefaultWindows(t *testing.T) {
 				"num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": 5000%s}`, kind, class, window)
 			m := tftest.Must(models.New([]byte(config), tf.Random(4)))(t)
 			ws := new(models.Workspace)
-			d := models.Start(ws, m.LM, nil, 1)
+			d := generation.StartLM(ws, m.LM, nil, 1)
 			return slices.Clone(tftest.Must(d.Feed([][]int{ids}))(t))
 		}
 		silent := last("")
@@ -52,7 +53,7 @@ func TestNomicHubBase(t *testing.T) {
 		if base != nil {
 			config["rotary_emb_base"] = base
 		}
-		m := tftest.Must(models.New(tftest.Must(json.Marshal(config))(t), strong{tf.Random(5)}))(t)
+		m := tftest.Must(models.New(tftest.Must(json.Marshal(config))(t), tftest.Strong{Weights: tf.Random(5)}))(t)
 		x := make([]float32, 8*m.Encoder.Dim())
 		tftest.NoError(t, m.Encoder.Encode(new(models.Workspace), x, models.Tokens{IDs: []int{1, 2, 3, 4, 5, 6, 7, 8}, Batch: tf.Uniform(1, 8)}))
 		return x

@@ -1,6 +1,7 @@
 // Package models takes a folder in the form of the Hugging Face hub to results:
 // [Open] reads its config.json and weights, and the [Model] has what the
-// architecture can do: encode, classify, generate.
+// architecture can do: encode, classify, predict tokens, from which package generation
+// makes texts.
 //
 // There is a file per architecture: its configuration with the names that
 // config.json has, its composition of the layers of package transformer, the names

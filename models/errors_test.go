@@ -9,9 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
-	tf "github.com/avoformer/avoformer/transformer"
 )
 
 // TestConfigErrors gives configurations values that are unknown or contradict others. The
@@ -68,34 +66,6 @@ func TestConfigErrors(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s with %s = %s: error %q does not name %s", c.folder, c.field, c.value, err, part)
 			}
-		}
-	}
-}
-
-// TestStartWithoutLM generates with models that cannot, and without what generating needs.
-func TestStartWithoutLM(t *testing.T) {
-	encoder := tftest.Must(models.Open("testdata/folders/bert"))(t)
-	both := tftest.Must(models.Open("testdata/folders/t5"))(t)
-	decoder := tiny(t, 50)
-	rules := &models.Rules{BadWords: [][]int{{3}}}
-	for what, start := range map[string]func() *models.Decoding{
-		"an encoder":      func() *models.Decoding { return encoder.Start(new(tf.Workspace), 1) },
-		"no model":        func() *models.Decoding { return models.Start(new(tf.Workspace), nil, nil, 1) },
-		"encoder-decoder": func() *models.Decoding { return both.Start(new(tf.Workspace), 1) },
-		"no workspace":    func() *models.Decoding { return decoder.Start(nil, 1) },
-		"no sequences":    func() *models.Decoding { return decoder.Start(new(tf.Workspace), -1) },
-	} {
-		_, err1 := models.Collect(models.Generate(t.Context(), start(), []int{1}, models.Sampling{Rules: rules}, models.Limits{MaxTokens: 3}))
-		_, err2 := models.Beam(t.Context(), start(), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3, Rules: rules})
-		_, err3 := start().Feed([][]int{{1}})
-		_, err4 := start().Continue(new(tf.Workspace), 0, 2)
-		for _, err := range []error{err1, err2, err3, err4, start().Reorder([]int{0})} {
-			if !errors.Is(err, tf.ErrConfig) && !errors.Is(err, tf.ErrShape) || errors.Is(err, tf.ErrConfig) && what == "an encoder" && !strings.Contains(err.Error(), "bert") {
-				t.Errorf("%s: error %v, want one that says so", what, err)
-			}
-		}
-		if start().Vocab() != 0 {
-			t.Errorf("%s: a vocabulary", what)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -79,8 +80,8 @@ func (e *expected) greedy(ws *models.Workspace, m *models.Model, memories []mode
 		if memories != nil {
 			memory = &memories[i]
 		}
-		got, err := models.Collect(models.Generate(e.t.Context(), models.Start(ws, m.LM, memory, 1), prompt,
-			models.Sampling{}, models.Limits{MaxTokens: len(want[i])}))
+		got, err := generation.Collect(generation.Generate(e.t.Context(), generation.StartLM(ws, m.LM, memory, 1), prompt,
+			generation.Sampling{}, generation.Limits{MaxTokens: len(want[i])}))
 		e.ok(err)
 		e.outputs++
 		if !slices.Equal(got, want[i]) {
@@ -175,7 +176,7 @@ func compareCache(t *testing.T, m *models.Model, e *expected) {
 	}
 	vocab := m.LM.Vocab()
 	texts := make([][]int, len(prompts))
-	d := models.Start(ws, m.LM, memory, len(prompts))
+	d := generation.StartLM(ws, m.LM, memory, len(prompts))
 	for i := range prompts {
 		texts[i] = slices.Concat(prompts[i], greedy[i])
 	}
@@ -209,7 +210,7 @@ func compareCache(t *testing.T, m *models.Model, e *expected) {
 	}
 	// Two continuations of a sequence that share its beginning.
 	last := len(prompts) - 1
-	one := models.Start(ws, m.LM, memory, 1)
+	one := generation.StartLM(ws, m.LM, memory, 1)
 	_, err := one.Feed([][]int{prompts[last]})
 	e.ok(err)
 	both, err := one.Continue(ws, 0, 2)
@@ -242,8 +243,8 @@ func TestGenerateBatch(t *testing.T) {
 				}
 				memory = &models.Memory{X: all.X[:rows], Batch: transformer.Ragged(lengths...)}
 			}
-			generate := func(s models.Sampling, limits models.Limits) [][]int {
-				got, err := models.CollectBatch(len(prompts), models.GenerateBatch(t.Context(), models.Start(ws, m.LM, memory, len(prompts)), prompts, s, limits))
+			generate := func(s generation.Sampling, limits generation.Limits) [][]int {
+				got, err := generation.CollectBatch(len(prompts), generation.GenerateBatch(t.Context(), generation.StartLM(ws, m.LM, memory, len(prompts)), prompts, s, limits))
 				e.ok(err)
 				return got
 			}
@@ -255,19 +256,19 @@ func TestGenerateBatch(t *testing.T) {
 				}
 			}
 			n := len(want[0])
-			if got := generate(models.Sampling{}, models.Limits{MaxTokens: n}); !equal(got, want) {
+			if got := generate(generation.Sampling{}, generation.Limits{MaxTokens: n}); !equal(got, want) {
 				t.Errorf("%v, want %v", got, want)
 			}
-			if got := generate(models.Sampling{}, models.Limits{MaxTokens: n, Stop: []int{stop}}); !equal(got, ended) {
+			if got := generate(generation.Sampling{}, generation.Limits{MaxTokens: n, Stop: []int{stop}}); !equal(got, ended) {
 				t.Errorf("up to token %d: %v, want %v", stop, got, ended)
 			}
-			drawn := models.Sampling{Temperature: 1, Seed: 7}
-			first := generate(drawn, models.Limits{MaxTokens: n})
-			if second := generate(drawn, models.Limits{MaxTokens: n}); !equal(first, second) {
+			drawn := generation.Sampling{Temperature: 1, Seed: 7}
+			first := generate(drawn, generation.Limits{MaxTokens: n})
+			if second := generate(drawn, generation.Limits{MaxTokens: n}); !equal(first, second) {
 				t.Errorf("the same seed: %v and %v", first, second)
 			}
 			if m.Encoder == nil && m.Audio == nil {
-				alone, err := models.Collect(models.Generate(t.Context(), models.Start(ws, m.LM, nil, 1), prompts[0], drawn, models.Limits{MaxTokens: n}))
+				alone, err := generation.Collect(generation.Generate(t.Context(), generation.StartLM(ws, m.LM, nil, 1), prompts[0], drawn, generation.Limits{MaxTokens: n}))
 				e.ok(err)
 				if !slices.Equal(alone, first[0]) {
 					t.Errorf("drawn alone %v, in a batch %v", alone, first[0])
@@ -275,7 +276,7 @@ func TestGenerateBatch(t *testing.T) {
 			}
 		})
 	}
-	_, err := models.CollectBatch(1, models.GenerateBatch(t.Context(), nil, [][]int{{}}, models.Sampling{}, models.Limits{}))
+	_, err := generation.CollectBatch(1, generation.GenerateBatch(t.Context(), nil, [][]int{{}}, generation.Sampling{}, generation.Limits{}))
 	if !errors.Is(err, transformer.ErrShape) {
 		t.Errorf("an empty prompt: %v", err)
 	}
@@ -291,7 +292,7 @@ func TestWindowsBoundCaches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := models.Start(new(models.Workspace), m.LM, nil, 1)
+	d := generation.StartLM(new(models.Workspace), m.LM, nil, 1)
 	for i := range tokens {
 		if _, err := d.Feed([][]int{{3 + i}}); err != nil {
 			t.Fatal(err)

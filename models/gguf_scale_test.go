@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -120,7 +121,7 @@ func deepGemma(t *testing.T, arch string, layers int, sharper float32) []float32
 		f.tensor(name("post_ffw_norm"), after, dim)
 	}
 	m := tftest.Must(models.OpenGGUF(f.write(t)))(t)
-	d := models.Start(new(tf.Workspace), m.LM, nil, 1)
+	d := generation.StartLM(new(tf.Workspace), m.LM, nil, 1)
 	return slices.Clone(tftest.Must(d.Feed([][]int{{1, 3, 0, 2, 4, 1}}))(t))
 }
 

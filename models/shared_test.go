@@ -13,18 +13,6 @@ import (
 // detector too.
 func TestSharedModels(t *testing.T) {
 	uses := map[string]func(ws *tf.Workspace) (result any, err error){}
-	llama := tiny(t, 50)
-	uses["LanguageModel, greedy"] = func(ws *tf.Workspace) (any, error) {
-		return models.Collect(models.Generate(t.Context(), llama.Start(ws, 1), []int{1, 4, 2}, models.Sampling{}, models.Limits{MaxTokens: 12}))
-	}
-	uses["LanguageModel, sampled"] = func(ws *tf.Workspace) (any, error) {
-		s := models.Sampling{Temperature: 0.8, TopK: 20, TopP: 0.9, Seed: 5}
-		return models.Collect(models.Generate(t.Context(), llama.Start(ws, 1), []int{1, 4, 2}, s, models.Limits{MaxTokens: 12}))
-	}
-	uses["LanguageModel, beam"] = func(ws *tf.Workspace) (any, error) {
-		return models.Beam(t.Context(), llama.Start(ws, 3), []int{1}, models.BeamConfig{Width: 3, MaxTokens: 6, Stop: []int{5}, LengthPenalty: 1})
-	}
-
 	for _, name := range []string{"modernbert", "mpnet", "bert-tokens"} {
 		m := tftest.Must(models.Open("testdata/folders/" + name))(t)
 		in := models.Tokens{IDs: []int{5, 17, 40, 6, 80, 31, 7}, Batch: tf.Ragged(4, 3)}

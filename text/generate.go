@@ -10,6 +10,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -131,19 +132,19 @@ func (g *Generator) tokens(ctx context.Context, prompt string, special tokenizer
 }
 
 // decode yields the tokens behind a prompt.
-func (f *folder) decode(ctx context.Context, ws *models.Workspace, memory *models.Memory, prompt []int, rules *models.Rules, o GenerateOptions) iter.Seq2[int, error] {
+func (f *folder) decode(ctx context.Context, ws *models.Workspace, memory *models.Memory, prompt []int, rules *generation.Rules, o GenerateOptions) iter.Seq2[int, error] {
 	n, err := f.room(len(prompt), o.MaxTokens)
 	if err != nil {
 		return func(yield func(int, error) bool) { yield(0, err) }
 	}
 	eos := f.model.Config.EOSTokens
-	decoding := models.Start(ws, f.model.LM, memory, max(o.Beams, 1))
+	decoding := generation.StartLM(ws, f.model.LM, memory, max(o.Beams, 1))
 	if o.Beams <= 1 {
-		sampling := models.Sampling{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed, Rules: rules}
-		return models.Generate(ctx, decoding, prompt, sampling, models.Limits{MaxTokens: n, Stop: eos})
+		sampling := generation.Sampling{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed, Rules: rules}
+		return generation.Generate(ctx, decoding, prompt, sampling, generation.Limits{MaxTokens: n, Stop: eos})
 	}
 	return func(yield func(int, error) bool) {
-		found, err := models.Beam(ctx, decoding, prompt, models.BeamConfig{
+		found, err := generation.Beam(ctx, decoding, prompt, generation.BeamConfig{
 			Width: o.Beams, MaxTokens: n, Stop: eos, LengthPenalty: number(f.settings.Penalty, 1), EarlyStopping: f.settings.early, Rules: rules,
 		})
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/kernels"
-	"github.com/avoformer/avoformer/models"
 )
 
 type expectedGenerate struct {
@@ -228,7 +228,7 @@ func TestCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		ws := g.workspace(1)
-		decoding := models.Start(ws, g.model.LM, nil, 1)
+		decoding := generation.StartLM(ws, g.model.LM, nil, 1)
 		var out []float32
 		for id := range 20 {
 			if out, err = decoding.Feed([][]int{{id + 10}}); err != nil {

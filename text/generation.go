@@ -11,9 +11,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
-	"github.com/avoformer/avoformer/models"
 )
 
 // settings is generation_config.json, or without one those fields of config.json. A field
@@ -29,7 +29,7 @@ type settings struct {
 	Beams      int               `json:"num_beams"`
 	Penalty    *float64          `json:"length_penalty"`
 	Early      json.RawMessage   `json:"early_stopping"`
-	early      models.EarlyStopping
+	early      generation.EarlyStopping
 	Sample     bool           `json:"do_sample"`
 	Temp       *float64       `json:"temperature"`
 	TopK       *int           `json:"top_k"`
@@ -72,7 +72,7 @@ func (o *oneOrMore[T]) UnmarshalJSON(data []byte) error {
 }
 
 // bias is [[tokens...], number].
-type bias models.SequenceBias
+type bias generation.SequenceBias
 
 func (b *bias) UnmarshalJSON(data []byte) error {
 	var pair [2]json.RawMessage
@@ -198,11 +198,11 @@ func (s *settings) check(f *folder) error {
 	}
 	switch string(s.Early) {
 	case "", "null", "false":
-		s.early = models.EarlyLikely
+		s.early = generation.EarlyLikely
 	case "true":
-		s.early = models.EarlyAlways
+		s.early = generation.EarlyAlways
 	case `"never"`:
-		s.early = models.EarlyNever
+		s.early = generation.EarlyNever
 	default:
 		return s.errorf("early_stopping", "%s, want true, false or \"never\"", s.Early)
 	}
@@ -264,8 +264,8 @@ func (s *settings) defaults() (GenerateOptions, error) {
 }
 
 // rules are the settings' for a text, with the options' in their place.
-func (s *settings) rules(o *GenerateOptions, eos, source []int) *models.Rules {
-	r := &models.Rules{
+func (s *settings) rules(o *GenerateOptions, eos, source []int) *generation.Rules {
+	r := &generation.Rules{
 		EncoderRepetitionPenalty: number(s.EncoderRep, 0), RepetitionPenalty: number(s.Repetition, 0), NoRepeatNgram: s.Ngram, EncoderNoRepeatNgram: s.EncNgram,
 		BadWords: s.Bad, MinLength: s.MinLength, MinNewTokens: s.MinNew, ForcedEOS: s.ForcedEOS, RemoveInvalid: s.Invalid,
 		SuppressTokens: s.Suppress, BeginSuppressTokens: s.Begin, Renormalize: s.Normalize, EOS: eos, Encoder: source,
@@ -274,7 +274,7 @@ func (s *settings) rules(o *GenerateOptions, eos, source []int) *models.Rules {
 		r.MinLength = 0 // which min_new_tokens goes before
 	}
 	for _, b := range s.Bias {
-		r.SequenceBias = append(r.SequenceBias, models.SequenceBias(b))
+		r.SequenceBias = append(r.SequenceBias, generation.SequenceBias(b))
 	}
 	if len(s.Decay) == 2 {
 		r.DecayStart, r.ExponentialDecay = int(s.Decay[0]), s.Decay[1]

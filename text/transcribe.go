@@ -13,6 +13,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -172,7 +173,7 @@ func (t *Transcriber) token(name string) (int, error) {
 
 // guess is the language whose token is the most likely first one.
 func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, error) {
-	logits, err := models.Start(ws, t.model.LM, memory, 1).Feed([][]int{{t.model.Config.DecoderStart}})
+	logits, err := generation.StartLM(ws, t.model.LM, memory, 1).Feed([][]int{{t.model.Config.DecoderStart}})
 	if err != nil {
 		return 0, err
 	}

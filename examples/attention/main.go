@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/examples/numbers"
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/models/classic"
 	"github.com/avoformer/avoformer/transformer"
@@ -104,7 +105,7 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 		}
 		m.weights = append(m.weights, row)
 	}
-	target, err := models.Collect(models.Generate(context.Background(), t.Model.Decode(ws, memory, 1), []int{t.BOS()}, models.Sampling{}, t.Limits()))
+	target, err := generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, t.Model.Decoder(), &memory, 1), []int{t.BOS()}, generation.Sampling{}, t.Limits()))
 	if err != nil {
 		return nil, err
 	}

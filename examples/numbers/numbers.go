@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -149,13 +150,13 @@ func (t *Translator) Decode(ws *transformer.Workspace, source []int) (target []i
 	if err := t.Model.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		return nil, err
 	}
-	return models.Collect(models.Generate(context.Background(), t.Model.Decode(ws, memory, 1), []int{t.bos},
-		models.Sampling{}, t.Limits()))
+	return generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, t.Model.Decoder(), &memory, 1), []int{t.bos},
+		generation.Sampling{}, t.Limits()))
 }
 
 // Limits ends decoding at the end token, or where the model's positions end.
-func (t *Translator) Limits() models.Limits {
-	return models.Limits{MaxTokens: t.Model.MaxLen, Stop: []int{t.eos}}
+func (t *Translator) Limits() generation.Limits {
+	return generation.Limits{MaxTokens: t.Model.MaxLen, Stop: []int{t.eos}}
 }
 
 // BOS is the token that decoding starts with.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/naive"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
@@ -217,7 +218,7 @@ func TestNaive(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Token by token, through the cache.
-			d := m.Decode(ws, memory, 1)
+			d := generation.StartLM(ws, m.Decoder(), &memory, 1)
 			for i, want := range c.logits {
 				got, err := d.Feed([][]int{c.target[i : i+1]})
 				if err != nil {
@@ -347,7 +348,7 @@ func TestBatch(t *testing.T) {
 	if err := m.Encode(ws, memory.X, flat, memory.Batch, nil); err != nil {
 		t.Fatal(err)
 	}
-	d := m.Decode(ws, memory, len(texts))
+	d := generation.StartLM(ws, m.Decoder(), &memory, len(texts))
 	feed, got := make([][]int, len(texts)), make([][]int, len(texts))
 	for i := range feed {
 		feed[i] = []int{translator.bos}
@@ -395,8 +396,8 @@ func TestBeam(t *testing.T) {
 		}
 		best := math.Inf(-1)
 		for _, width := range []int{1, 4} {
-			found, err := models.Beam(t.Context(), m.Decode(ws, memory, width), []int{translator.bos},
-				models.BeamConfig{Width: width, MaxTokens: m.MaxLen - 1, Stop: []int{translator.eos}})
+			found, err := generation.Beam(t.Context(), generation.StartLM(ws, m.Decoder(), &memory, width), []int{translator.bos},
+				generation.BeamConfig{Width: width, MaxTokens: m.MaxLen - 1, Stop: []int{translator.eos}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -446,7 +447,7 @@ func TestSteadyState(t *testing.T) {
 	if err := m.Encode(ws, memory.X, source, memory.Batch, nil); err != nil {
 		t.Fatal(err)
 	}
-	d := m.Decode(ws, memory, 1)
+	d := generation.StartLM(ws, m.Decoder(), &memory, 1)
 	feed := [][]int{{translator.bos}}
 	for range 17 { // past the first growth of the cache
 		if _, err := d.Feed(feed); err != nil {

@@ -56,6 +56,18 @@ func Normal(seed uint64, n int) []float32 {
 	return x
 }
 
+// Strong is weights times five, so that what a model of few of them predicts differs.
+type Strong struct{ transformer.Weights }
+
+// Tensor implements transformer.Weights.
+func (s Strong) Tensor(name string, shape ...int) ([]float32, error) {
+	x, err := s.Weights.Tensor(name, shape...)
+	for i := range x {
+		x[i] *= 5
+	}
+	return x, err
+}
+
 // AddSlices is x + y.
 func AddSlices(x, y []float32) []float32 {
 	z := make([]float32, len(x))

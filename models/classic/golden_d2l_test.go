@@ -3,6 +3,7 @@ package classic_test
 import (
 	"fmt"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -125,7 +126,7 @@ func d2lSeq2Seq(g *golden) {
 	for i := range inputs {
 		inputs[i] = make([]float32, batch*lenT*dim)
 	}
-	d := m.Decode(g.ws, memory, batch)
+	d := generation.StartLM(g.ws, m.Decoder(), &memory, batch)
 	for step := range lenT {
 		var feed [][]int
 		for b := range batch {
@@ -150,8 +151,8 @@ func d2lSeq2Seq(g *golden) {
 	// Greedy decoding of batch row 0.
 	first := models.Memory{X: memory.X[:lenS*dim], Batch: tf.Uniform(1, lenS), Mask: classic.D2LMask(g.ints("in.src_valid_lens")[0])}
 	for name, m := range map[string]*classic.Seq2Seq{"offset": m, "d2l": model(true)} {
-		d := &recorder{Decoder: m.Decode(g.ws, first, 1)}
-		tokens, err := models.Collect(models.Generate(g.Context(), d, []int{g.num("bos")}, models.Sampling{}, models.Limits{MaxTokens: g.num("greedy_steps")}))
+		d := &recorder{Decoder: generation.StartLM(g.ws, m.Decoder(), &first, 1)}
+		tokens, err := generation.Collect(generation.Generate(g.Context(), d, []int{g.num("bos")}, generation.Sampling{}, generation.Limits{MaxTokens: g.num("greedy_steps")}))
 		g.ok(err)
 		g.checkInts("greedy."+name+".tokens", tokens)
 		g.check("greedy."+name+".logits", d.logits)
@@ -160,7 +161,7 @@ func d2lSeq2Seq(g *golden) {
 
 // recorder keeps the logits that a decoder returns.
 type recorder struct {
-	models.Decoder
+	generation.Decoder
 	logits []float32
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -77,7 +78,7 @@ func TestForwardErrors(t *testing.T) {
 	pair := classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 1)}, Tokens: []int{1, 2}}
 	for name, c := range map[string]struct{ err, want error }{
 		"BERT, cache":        {bert.Forward(ws, make([]float32, 2*8), pair, tf.NewCache(1, 0)), tf.ErrShape},
-		"feed too many":      {tftest.Second(seq.Decode(ws, models.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), tf.ErrShape},
+		"feed too many":      {tftest.Second(generation.StartLM(ws, seq.Decoder(), &models.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), tf.ErrShape},
 		"pool nothing":       {bert.Pool(ws, make([]float32, 2*8), make([]float32, 8), tf.Ragged(1, 0)), tf.ErrShape},
 		"BERT, past the end": {bert.Forward(ws, make([]float32, 2*8), pair, full), tf.ErrTooLong},
 	} {

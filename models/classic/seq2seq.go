@@ -140,11 +140,10 @@ func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int,
 	return m.Generator.Forward(ws, dst, x) // [rows, V]
 }
 
-// Decode starts decoding sequences of target tokens, given memory, whose batch
-// has as many sequences, or one that all share.
-func (m *Seq2Seq) Decode(ws *transformer.Workspace, memory models.Memory, sequences int) *models.Decoding {
-	return models.Start(ws, decoder{m}, &memory, sequences)
-}
+// Decoder is the part that predicts target tokens, given the memory that Encode makes: what
+// package generation starts from. The memory has as many sequences as are decoded, or one
+// that all share.
+func (m *Seq2Seq) Decoder() models.LanguageModel { return decoder{m} }
 
 var causal = transformer.Causal()
 

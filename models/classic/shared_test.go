@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -61,7 +62,7 @@ func TestSharedModels(t *testing.T) {
 		return x, d2l.Encode(ws, x, tokens, memory.Batch, memory.Mask)
 	}
 	uses["Seq2Seq, decoder"] = func(ws *tf.Workspace) (any, error) {
-		return models.Beam(t.Context(), d2l.Decode(ws, beams, 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 8})
+		return generation.Beam(t.Context(), generation.StartLM(ws, d2l.Decoder(), &beams, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 8})
 	}
 
 	attention := torch.Encoder.Layers[0].Self

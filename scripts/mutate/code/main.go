@@ -2,7 +2,7 @@
 //
 //	code [-n N] [-from I] [-seed SEED] [-j JOBS] [-short] [-v] [-list] [-run REGEXP] [FOLDER...]
 //
-// It draws N mutants of the packages in the folders (models, transformer, text,
+// It draws N mutants of the packages in the folders (generation, models, transformer, text,
 // cmd, hub), as many of each kind as there are: a constant gets another value, an
 // operator becomes another one, a comparison takes or loses its border, a
 // condition is turned round, a statement is left out, two arguments are swapped.
@@ -43,7 +43,7 @@ func main() {
 	flag.Parse()
 	m.folders, m.match = flag.Args(), regexp.MustCompile(*run)
 	if len(m.folders) == 0 {
-		m.folders = []string{"models", "transformer", "text", "cmd", "hub"}
+		m.folders = []string{"generation", "models", "transformer", "text", "cmd", "hub"}
 	}
 	if err := m.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate/code:", err)

@@ -1,9 +1,10 @@
-package models_test
+package generation_test
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -24,14 +25,14 @@ func check(err error) {
 }
 
 // Fed token by token, with a cache, a model gives what it gives at once.
-func ExampleModel_Start() {
+func ExampleStart() {
 	m, ws := llama(), new(transformer.Workspace)
 	tokens := []int{3, 14, 15, 9, 26}
 	full := make([]float32, len(tokens)*m.Config.Vocab)
 	check(m.Logits(ws, full, tokens, transformer.Uniform(1, len(tokens)), nil, nil))
 
 	worst := float32(0)
-	c := m.Start(ws, 1)
+	c := generation.Start(ws, m, 1)
 	for i := range tokens {
 		logits, err := c.Feed([][]int{tokens[i : i+1]})
 		check(err)
@@ -47,10 +48,10 @@ func ExampleModel_Start() {
 // Tokens stream as they are sampled. The same seed gives the same tokens.
 func ExampleGenerate() {
 	m := llama()
-	sampling := models.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95, Seed: 42}
+	sampling := generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95, Seed: 42}
 	run := func() (tokens []int) {
-		c := m.Start(new(transformer.Workspace), 1)
-		for token, err := range models.Generate(context.Background(), c, []int{3, 14}, sampling, models.Limits{MaxTokens: 8}) {
+		c := generation.Start(new(transformer.Workspace), m, 1)
+		for token, err := range generation.Generate(context.Background(), c, []int{3, 14}, sampling, generation.Limits{MaxTokens: 8}) {
 			check(err)
 			tokens = append(tokens, token) // print it, say
 		}
@@ -65,9 +66,9 @@ func ExampleGenerate() {
 // Beam search finds continuations that are more likely than the greedy one.
 func ExampleBeam() {
 	m := llama()
-	search := func(width int) models.Hypothesis {
-		h, err := models.Beam(context.Background(), m.Start(new(transformer.Workspace), width), []int{3, 14},
-			models.BeamConfig{Width: width, MaxTokens: 6})
+	search := func(width int) generation.Hypothesis {
+		h, err := generation.Beam(context.Background(), generation.Start(new(transformer.Workspace), m, width), []int{3, 14},
+			generation.BeamConfig{Width: width, MaxTokens: 6})
 		check(err)
 		return h[0]
 	}

@@ -1,4 +1,4 @@
-package models_test
+package generation_test
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -16,10 +17,10 @@ import (
 
 func TestSeeds(t *testing.T) {
 	m := tiny(t, 13)
-	run := func(s models.Sampling) []int {
-		return tftest.Must(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 30})))(t)
+	run := func(s generation.Sampling) []int {
+		return tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, s, generation.Limits{MaxTokens: 30})))(t)
 	}
-	s := models.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
+	s := generation.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
 	if a, b := run(s), run(s); !slices.Equal(a, b) {
 		t.Errorf("the same seed gives %v and %v", a, b)
 	}
@@ -28,8 +29,8 @@ func TestSeeds(t *testing.T) {
 	if slices.Equal(run(s), run(other)) {
 		t.Error("another seed gives the same tokens")
 	}
-	greedy := run(models.Sampling{})
-	for name, s := range map[string]models.Sampling{
+	greedy := run(generation.Sampling{})
+	for name, s := range map[string]generation.Sampling{
 		"top-k of 1":         {Temperature: 5, TopK: 1, Seed: 3},
 		"tiny top-p":         {Temperature: 1, TopP: 1e-9, Seed: 3},
 		"little temperature": {Temperature: 1e-6, Seed: 3},
@@ -66,21 +67,21 @@ func TestSamplingDistribution(t *testing.T) {
 	}
 	const n = 20000
 	for name, c := range map[string]struct {
-		s    models.Sampling
+		s    generation.Sampling
 		want []float64
 	}{
-		"temperature 1": {models.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
-		"temperature 3": {models.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
-		"top-k":         {models.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
+		"temperature 1": {generation.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
+		"temperature 3": {generation.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
+		"top-k":         {generation.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
 		// Probabilities are 0.56, 0.21, 0.13, 0.08, 0.03 in order: two make 0.7.
-		"top-p":          {models.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
-		"top-p of one":   {models.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
-		"both":           {models.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
-		"k beyond vocab": {models.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
+		"top-p":          {generation.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
+		"top-p of one":   {generation.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
+		"both":           {generation.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
+		"k beyond vocab": {generation.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
 	} {
 		c.s.Seed = rand.Uint64()
 		count := make([]float64, len(d))
-		for _, token := range tftest.Must(models.Collect(models.Generate(t.Context(), d, []int{0}, c.s, models.Limits{MaxTokens: n})))(t) {
+		for _, token := range tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, c.s, generation.Limits{MaxTokens: n})))(t) {
 			count[token]++
 		}
 		for i, w := range c.want {
@@ -119,7 +120,7 @@ func TestSamplingSorts(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")
 	}
-	for _, s := range []models.Sampling{
+	for _, s := range []generation.Sampling{
 		{Temperature: 0.7, TopK: 5}, {Temperature: 3, TopK: 40}, {Temperature: 1, TopP: 0.3}, {Temperature: 2, TopP: 0.99},
 		{Temperature: 1.5, TopK: 60, TopP: 0.8}, {Temperature: 1, TopK: 1000, TopP: 0.9},
 		{Temperature: 1, TopP: 0.99, MinP: 0.2}, {Temperature: 2, TopK: 50, TopP: 0.9, MinP: 0.1}, {Temperature: 1, TypicalP: 0.3}, {Temperature: 1.5, TopP: 0.95, MinP: 0.02, TypicalP: 0.6},
@@ -128,7 +129,7 @@ func TestSamplingSorts(t *testing.T) {
 		draws := rand.New(rand.NewPCG(s.Seed, 0))
 		d := &drawn{rand: rand.New(rand.NewPCG(1, 2)), vocab: 300}
 		step := 0
-		for token, err := range models.Generate(t.Context(), d, []int{1}, s, models.Limits{MaxTokens: 200}) {
+		for token, err := range generation.Generate(t.Context(), d, []int{1}, s, generation.Limits{MaxTokens: 200}) {
 			tftest.NoError(t, err)
 			step++
 			p, order := make([]float64, d.vocab), make([]int, d.vocab)
@@ -186,9 +187,9 @@ func TestSamplingSorts(t *testing.T) {
 // TestSamplingInfinite has a token that is certain.
 func TestSamplingInfinite(t *testing.T) {
 	inf := float32(math.Inf(1))
-	for _, s := range []models.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
+	for _, s := range []generation.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
 		d := fixed{0, 3, inf, -inf}
-		if got := tftest.Must(models.Collect(models.Generate(t.Context(), d, []int{0}, s, models.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
+		if got := tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, s, generation.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
 			t.Errorf("%+v: %v, want the token with +Inf", s, got)
 		}
 	}
@@ -199,28 +200,28 @@ func TestSamplingInfinite(t *testing.T) {
 func TestHostileSampling(t *testing.T) {
 	m := tiny(t, 7)
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, s := range []models.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
+	for _, s := range []generation.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
 		{Temperature: 1, TopK: 1 << 30}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
-		tokens, err := models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 3}))
+		tokens, err := generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, s, generation.Limits{MaxTokens: 3}))
 		if err != nil || len(tokens) != 3 {
 			t.Errorf("%+v: %v, %v", s, tokens, err)
 		}
 	}
 	for _, penalty := range []float64{nan, inf, math.Inf(-1)} {
-		_, err := models.Beam(t.Context(), m.Start(new(tf.Workspace), 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
+		_, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), m, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
 		if !errors.Is(err, tf.ErrConfig) {
 			t.Errorf("length penalty %v: error %v", penalty, err)
 		}
 	}
 	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}))(t)
-	for _, s := range []models.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
-		for token, err := range models.Generate(t.Context(), spoilt.Start(new(tf.Workspace), 1), []int{1}, s, models.Limits{MaxTokens: 3}) {
+	for _, s := range []generation.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
+		for token, err := range generation.Generate(t.Context(), generation.Start(new(tf.Workspace), spoilt, 1), []int{1}, s, generation.Limits{MaxTokens: 3}) {
 			if err != nil || token < 0 || token >= 7 {
 				t.Errorf("%+v, logits NaN: token %d, %v", s, token, err)
 			}
 		}
 	}
-	if _, err := models.Beam(t.Context(), spoilt.Start(new(tf.Workspace), 2), []int{1}, models.BeamConfig{Width: 2, MaxTokens: 3}); err != nil {
+	if _, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), spoilt, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3}); err != nil {
 		t.Logf("beam search over NaN: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package models_test
+package generation_test
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -26,15 +27,15 @@ func logSoftmax(x []float32) []float64 {
 }
 
 // exhaustive lists all hypotheses by full passes, without cache, best first.
-func exhaustive(t *testing.T, m *models.Model, prompt []int, c models.BeamConfig) []models.Hypothesis {
-	var all []models.Hypothesis
+func exhaustive(t *testing.T, m *models.Model, prompt []int, c generation.BeamConfig) []generation.Hypothesis {
+	var all []generation.Hypothesis
 	var extend func(tokens []int, logProb float64)
 	extend = func(tokens []int, logProb float64) {
 		seq := append(slices.Clone(prompt), tokens...)
 		logits := make([]float32, len(seq)*m.Config.Vocab)
 		tftest.NoError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil, nil))
 		for token, lp := range logSoftmax(logits[len(logits)-m.Config.Vocab:]) {
-			h := models.Hypothesis{Tokens: tokens, LogProb: logProb + lp, Stopped: slices.Contains(c.Stop, token)}
+			h := generation.Hypothesis{Tokens: tokens, LogProb: logProb + lp, Stopped: slices.Contains(c.Stop, token)}
 			h.Score = h.LogProb / math.Pow(float64(len(tokens)+1), c.LengthPenalty)
 			switch {
 			case h.Stopped:
@@ -50,7 +51,7 @@ func exhaustive(t *testing.T, m *models.Model, prompt []int, c models.BeamConfig
 		}
 	}
 	extend(nil, 0)
-	slices.SortStableFunc(all, func(a, b models.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(all, func(a, b generation.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
 	return all
 }
 
@@ -60,9 +61,9 @@ func TestBeamEqualsExhaustiveSearch(t *testing.T) {
 	for _, penalty := range []float64{-1, 0, 0.7, 1, 2} {
 		for _, stop := range [][]int{nil, {2}, {0, 3}} {
 			for maxTokens := 1; maxTokens <= 4; maxTokens++ {
-				c := models.BeamConfig{Width: 256, MaxTokens: maxTokens, Stop: stop, LengthPenalty: penalty}
+				c := generation.BeamConfig{Width: 256, MaxTokens: maxTokens, Stop: stop, LengthPenalty: penalty}
 				want := exhaustive(t, m, []int{1, 3}, c)
-				got := tftest.Must(models.Beam(t.Context(), m.Start(new(tf.Workspace), c.Width), []int{1, 3}, c))(t)
+				got := tftest.Must(generation.Beam(t.Context(), generation.Start(new(tf.Workspace), m, c.Width), []int{1, 3}, c))(t)
 				name := fmt.Sprintf("penalty %g, stop %v, %d tokens", penalty, stop, maxTokens)
 				if len(got) != len(want) {
 					t.Errorf("%s: %d hypotheses, want %d", name, len(got), len(want))
@@ -89,8 +90,8 @@ func TestBeamWidths(t *testing.T) {
 	m := tiny(t, 7)
 	best := math.Inf(-1)
 	for _, width := range []int{1, 2, 3, 8} {
-		c := models.BeamConfig{Width: width, MaxTokens: 8, Stop: []int{5}}
-		got := tftest.Must(models.Beam(t.Context(), m.Start(new(tf.Workspace), width), []int{1}, c))(t)
+		c := generation.BeamConfig{Width: width, MaxTokens: 8, Stop: []int{5}}
+		got := tftest.Must(generation.Beam(t.Context(), generation.Start(new(tf.Workspace), m, width), []int{1}, c))(t)
 		if len(got) == 0 || len(got) > width {
 			t.Fatalf("width %d: %d hypotheses", width, len(got))
 		}
@@ -110,7 +111,7 @@ func TestBeamWidths(t *testing.T) {
 			}
 		}
 		if width == 1 {
-			greedy := tftest.Must(models.Collect(models.Generate(t.Context(), m.Start(new(tf.Workspace), 1), []int{1}, models.Sampling{}, models.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
+			greedy := tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, generation.Sampling{}, generation.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
 			if !slices.Equal(greedy, got[0].Tokens) {
 				t.Errorf("beam of width 1 gives %v, greedy decoding %v", got[0].Tokens, greedy)
 			}
@@ -138,11 +139,11 @@ func (h *hesitant) Feed([][]int) ([]float32, error) {
 
 // TestBeamWaits has a hypothesis that is the worse one for as long as it is short.
 func TestBeamWaits(t *testing.T) {
-	found := tftest.Must(models.Beam(t.Context(), new(hesitant), []int{0}, models.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1}))(t)
+	found := tftest.Must(generation.Beam(t.Context(), new(hesitant), []int{0}, generation.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1}))(t)
 	if len(found) != 1 || !slices.Equal(found[0].Tokens, []int{1, 1, 1, 1}) {
 		t.Errorf("%+v, want four tokens", found)
 	}
-	found = tftest.Must(models.Beam(t.Context(), new(hesitant), []int{0}, models.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1, EarlyStopping: models.EarlyLikely}))(t)
+	found = tftest.Must(generation.Beam(t.Context(), new(hesitant), []int{0}, generation.BeamConfig{Width: 1, MaxTokens: 4, Stop: []int{0}, LengthPenalty: 1, EarlyStopping: generation.EarlyLikely}))(t)
 	if len(found) != 1 || len(found[0].Tokens) != 0 || !found[0].Stopped {
 		t.Errorf("%+v, want no token", found)
 	}
@@ -170,7 +171,7 @@ func TestBeamShort(t *testing.T) {
 	const no = -50
 	first := []float32{float32(math.Log(0.4)), float32(math.Log(0.55)), float32(math.Log(0.05))}
 	d := &scripted{vocab: 3, steps: [][]float32{append(first, no, no, no), {no, 0, no, 0, no, no}, {0, no, no, 0, no, no}, make([]float32, 6)}}
-	found := tftest.Must(models.Beam(t.Context(), d, []int{1}, models.BeamConfig{Width: 2, MaxTokens: 20, Stop: []int{0}, LengthPenalty: -1}))(t)
+	found := tftest.Must(generation.Beam(t.Context(), d, []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 20, Stop: []int{0}, LengthPenalty: -1}))(t)
 	if len(found) != 2 || len(found[0].Tokens) != 0 || !slices.Equal(found[1].Tokens, []int{1, 1}) || !(math.Abs(found[1].Score-3*math.Log(0.55)) <= 1e-6) {
 		t.Errorf("%+v, want no token and two", found)
 	}
@@ -180,18 +181,18 @@ func TestBeamShort(t *testing.T) {
 func TestBeamSorts(t *testing.T) {
 	for _, width := range []int{1, 2, 3, 7, 20} {
 		const vocab, steps = 30, 6
-		found := tftest.Must(models.Beam(t.Context(), &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}, []int{0}, models.BeamConfig{Width: width, MaxTokens: steps}))(t)
+		found := tftest.Must(generation.Beam(t.Context(), &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}, []int{0}, generation.BeamConfig{Width: width, MaxTokens: steps}))(t)
 		d := &drawn{rand: rand.New(rand.NewPCG(3, 4)), vocab: vocab}
-		live := []models.Hypothesis{{}}
+		live := []generation.Hypothesis{{}}
 		for range steps {
 			logits := tftest.Must(d.Feed(make([][]int, width)))(t)
-			var all []models.Hypothesis
+			var all []generation.Hypothesis
 			for i, h := range live {
 				for token, l := range logSoftmax(logits[i*vocab:][:vocab]) {
-					all = append(all, models.Hypothesis{Tokens: append(slices.Clone(h.Tokens), token), LogProb: h.LogProb + l})
+					all = append(all, generation.Hypothesis{Tokens: append(slices.Clone(h.Tokens), token), LogProb: h.LogProb + l})
 				}
 			}
-			slices.SortStableFunc(all, func(a, b models.Hypothesis) int {
+			slices.SortStableFunc(all, func(a, b generation.Hypothesis) int {
 				if math.Abs(a.LogProb-b.LogProb) <= 1e-9 { // equal but for rounding
 					return 0
 				}

@@ -1,12 +1,12 @@
-package models_test
+package generation_test
 
 import (
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
-	"github.com/avoformer/avoformer/models"
 )
 
 // TestSamplingBorders has probabilities that meet a setting exactly: as in transformers,
@@ -16,21 +16,21 @@ func TestSamplingBorders(t *testing.T) {
 	flat, steep := fixed{0, 0, 0, 0}, fixed{0, -1, -2, -3}
 	for name, c := range map[string]struct {
 		d    fixed
-		s    models.Sampling
+		s    generation.Sampling
 		want []int
 	}{
-		"top-p, half of four":     {flat, models.Sampling{TopP: 0.5}, []int{0, 1}},
-		"top-p, three of four":    {flat, models.Sampling{TopP: 0.75}, []int{0, 1, 2}},
-		"top-p, just above half":  {flat, models.Sampling{TopP: 0.50001}, []int{0, 1, 2}},
-		"typical-p, half of four": {flat, models.Sampling{TypicalP: 0.5}, []int{0, 1}},
-		"min-p of one":            {flat, models.Sampling{MinP: 1}, []int{0, 1, 2, 3}},
-		"min-p of the second":     {steep, models.Sampling{MinP: e}, []int{0, 1}},
-		"min-p just above":        {steep, models.Sampling{MinP: math.Nextafter(e, 1)}, []int{0}},
-		"top-k of two":            {steep, models.Sampling{TopK: 2}, []int{0, 1}},
-		"top-k of all":            {flat, models.Sampling{TopK: 4}, []int{0, 1, 2, 3}},
+		"top-p, half of four":     {flat, generation.Sampling{TopP: 0.5}, []int{0, 1}},
+		"top-p, three of four":    {flat, generation.Sampling{TopP: 0.75}, []int{0, 1, 2}},
+		"top-p, just above half":  {flat, generation.Sampling{TopP: 0.50001}, []int{0, 1, 2}},
+		"typical-p, half of four": {flat, generation.Sampling{TypicalP: 0.5}, []int{0, 1}},
+		"min-p of one":            {flat, generation.Sampling{MinP: 1}, []int{0, 1, 2, 3}},
+		"min-p of the second":     {steep, generation.Sampling{MinP: e}, []int{0, 1}},
+		"min-p just above":        {steep, generation.Sampling{MinP: math.Nextafter(e, 1)}, []int{0}},
+		"top-k of two":            {steep, generation.Sampling{TopK: 2}, []int{0, 1}},
+		"top-k of all":            {flat, generation.Sampling{TopK: 4}, []int{0, 1, 2, 3}},
 	} {
 		c.s.Temperature, c.s.Seed = 1, 5
-		tokens := tftest.Must(models.Collect(models.Generate(t.Context(), c.d, []int{0}, c.s, models.Limits{MaxTokens: 300})))(t)
+		tokens := tftest.Must(generation.Collect(generation.Generate(t.Context(), c.d, []int{0}, c.s, generation.Limits{MaxTokens: 300})))(t)
 		slices.Sort(tokens)
 		if got := slices.Compact(tokens); !slices.Equal(got, c.want) {
 			t.Errorf("%s: draws %v, want %v", name, got, c.want)
@@ -41,8 +41,8 @@ func TestSamplingBorders(t *testing.T) {
 // TestMinNewTokens has the most likely token end a text: none before there are so many.
 func TestMinNewTokens(t *testing.T) {
 	for least := range 4 {
-		rules := models.Rules{MinNewTokens: least, EOS: []int{0}}
-		got := tftest.Must(models.Collect(models.Generate(t.Context(), fixed{4, 1, 3}, []int{1, 1}, models.Sampling{Rules: &rules}, models.Limits{MaxTokens: 9, Stop: []int{0}})))(t)
+		rules := generation.Rules{MinNewTokens: least, EOS: []int{0}}
+		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), fixed{4, 1, 3}, []int{1, 1}, generation.Sampling{Rules: &rules}, generation.Limits{MaxTokens: 9, Stop: []int{0}})))(t)
 		if len(got) != least {
 			t.Errorf("MinNewTokens %d: %v", least, got)
 		}
@@ -57,8 +57,8 @@ func TestBeamStops(t *testing.T) {
 	for range 3 {
 		d.steps = append(d.steps, slices.Concat(step, step))
 	}
-	c := models.BeamConfig{Width: 2, MaxTokens: 3, Stop: []int{0, 1}, LengthPenalty: 9} // the longer, the better
-	got := tftest.Must(models.Beam(t.Context(), d, []int{3}, c))(t)
+	c := generation.BeamConfig{Width: 2, MaxTokens: 3, Stop: []int{0, 1}, LengthPenalty: 9} // the longer, the better
+	got := tftest.Must(generation.Beam(t.Context(), d, []int{3}, c))(t)
 	if len(d.steps) != 0 {
 		t.Errorf("%d steps are left: %+v", len(d.steps), got)
 	}

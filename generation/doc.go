@@ -1,0 +1,19 @@
+// Package generation makes tokens with a language model: of package models, or anything else
+// that is a [Decoder].
+//
+//	m, err := models.Open("Qwen3-0.6B")
+//	d := generation.Start(new(transformer.Workspace), m, 1)
+//	for token, err := range generation.Generate(ctx, d, prompt, generation.Sampling{Temperature: 0.7}, generation.Limits{MaxTokens: 100}) {
+//
+// What is where, from the model up:
+//
+//   - decoding.go: [Decoding], the state of sequences that a model goes on with, from tokens
+//     and a cache to logits. [Start] begins one.
+//   - rules.go: [Rules], which change logits before a token is chosen: penalties, bans, forced
+//     tokens, with the names and effects of transformers' GenerationConfig.
+//   - generate.go: [Sampling], from logits to a token; [Generate] and [GenerateBatch], the loop of
+//     both; [Limits], where it ends.
+//   - beam.go: [Beam], the search for the most likely text instead.
+//
+// The package knows tokens, not text: package text has pipelines that do both.
+package generation

@@ -1,0 +1,56 @@
+package generation_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/tftest"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// TestRules chooses greedily from the same logits at each step. What transformers makes of
+// each rule, package text compares with.
+func TestRules(t *testing.T) {
+	logits := fixed{4, 1, 3, 2}
+	for name, c := range map[string]struct {
+		rules generation.Rules
+		want  []int
+	}{
+		"none":     {generation.Rules{}, []int{0, 0, 0}},
+		"penalty":  {generation.Rules{RepetitionPenalty: 3}, []int{0, 2, 3}},
+		"ngram":    {generation.Rules{NoRepeatNgram: 1}, []int{0, 2, 3}},
+		"ngrams":   {generation.Rules{NoRepeatNgram: 2}, []int{0, 0, 2}},
+		"prompt":   {generation.Rules{NoRepeatNgram: 1, SequenceBias: []generation.SequenceBias{{Tokens: []int{1}, Bias: 9}}}, []int{0, 2, 3}},
+		"bad word": {generation.Rules{BadWords: [][]int{{0, 0}}}, []int{0, 2, 0}},
+		"eos":      {generation.Rules{BadWords: [][]int{{0}}, EOS: []int{0}, MinNewTokens: 2}, []int{2, 2, 0}},
+		"forced":   {generation.Rules{ForcedBOS: []int{1}, ForcedEOS: []int{3}}, []int{1, 0, 3}},
+		"begin":    {generation.Rules{ForcedBOS: []int{1}, BeginSuppressTokens: []int{0, 9}}, []int{1, 2, 0}},
+		"beyond":   {generation.Rules{SuppressTokens: []int{0, -1, 99}, Encoder: []int{99}, EncoderRepetitionPenalty: 2}, []int{2, 2, 2}},
+		"bias":     {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{1, 2}, Bias: 9}, {Tokens: []int{0}, Bias: -1.5}}}, []int{2, 2, 2}},
+	} {
+		c.rules.Renormalize = true // which changes no choice
+		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.Sampling{Rules: &c.rules}, generation.Limits{MaxTokens: 3})))(t)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	for name, c := range map[string]struct {
+		rules generation.Rules
+		want  error
+	}{
+		"penalty": {generation.Rules{RepetitionPenalty: math.NaN()}, tf.ErrConfig}, "negative": {generation.Rules{EncoderRepetitionPenalty: -1}, tf.ErrConfig}, "decay": {generation.Rules{ExponentialDecay: math.Inf(1)}, tf.ErrConfig},
+		"ngram": {generation.Rules{NoRepeatNgram: -1}, tf.ErrConfig}, "word": {generation.Rules{BadWords: [][]int{{}}}, tf.ErrConfig}, "two": {generation.Rules{ForcedBOS: []int{1, 2}}, tf.ErrConfig},
+		"token": {generation.Rules{ForcedEOS: []int{4}}, tf.ErrToken}, "bias": {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{-1}}}}, tf.ErrToken},
+	} {
+		_, err := generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.Sampling{Rules: &c.rules}, generation.Limits{MaxTokens: 3}))
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+		if _, err := generation.Beam(t.Context(), logits, []int{1}, generation.BeamConfig{Width: 1, MaxTokens: 3, Rules: &c.rules}); !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v of a search, want %v", name, err, c.want)
+		}
+	}
+}
