@@ -158,30 +158,3 @@ func (d Document) silent(name, initial string) bool {
 	}
 	return reflect.DeepEqual(have, want) || empty(have) && empty(want)
 }
-
-// empty reports whether a field is absent, or what Python takes for false.
-func (d Document) empty(name string) bool {
-	var x any
-	if d.Has(name) && pyjson.Unmarshal(d.fields[name], &x) != nil {
-		return false
-	}
-	return empty(x)
-}
-
-func empty(x any) bool {
-	switch x := x.(type) {
-	case nil:
-		return true
-	case bool:
-		return !x
-	case float64:
-		return x == 0
-	case string:
-		return x == ""
-	case []any:
-		return len(x) == 0
-	case map[string]any:
-		return len(x) == 0
-	}
-	return false
-}

@@ -15,6 +15,8 @@ type SentenceEmbedder struct {
 	// MaxLength is the most tokens of a text where the files of sentence-transformers say it, which
 	// then counts instead of what the tokenizer and config.json say; else 0.
 	MaxLength int
+	// QueryLength and DocumentLength take the place of MaxLength for queries and documents, unless 0.
+	QueryLength, DocumentLength int
 	// LowerCase is whether texts and prompts are to become lower case.
 	LowerCase bool
 	// Prompts go before texts, by their names; DefaultPrompt is the one for texts that are given
@@ -28,8 +30,11 @@ type SentenceEmbedder struct {
 	encoder Encoder
 	pools   []pooling // joined
 	rest    []sentenceModule
-	out     int // width of what the modules give
-	dim     int // width of vectors, which may be cut
+	others  []string // names of what modules give that is not the vector
+	out     int      // width of what the modules give
+	dim     int      // width of vectors, which may be cut
+
+	warnings []string
 }
 
 // BareEmbedder is what sentence-transformers makes of a folder without modules.json, which needs
@@ -51,8 +56,9 @@ func (s *SentenceEmbedder) Normalized() bool {
 
 // sentenceModule is a dense layer with an activation, or else normalization.
 type sentenceModule struct {
-	dense *transformer.Linear
-	act   func(t kernels.Threads, x []float32)
+	dense    *transformer.Linear
+	act      func(t kernels.Threads, x []float32)
+	residual bool // what the layer takes is added to what it gives
 }
 
 // Dim is the width of a vector.
@@ -108,6 +114,9 @@ func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, in Tokens
 		}
 		if module.act != nil {
 			module.act(ws.Threads, z)
+		}
+		if module.residual {
+			ws.Threads.Add(z, z, y)
 		}
 		y, width = z, module.dense.Out
 	}

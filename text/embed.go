@@ -16,8 +16,8 @@ import (
 )
 
 // Embedder turns texts into vectors as sentence-transformers does: by the modules, prompts and
-// lengths that modules.json and the files beside it say. A folder without modules.json gives means of
-// hidden states, and a warning, unless it is that of a classifier, which is an error.
+// lengths that modules.json and the files beside it say. A folder without modules.json, or with one for
+// another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless it is that of a classifier, which is an error.
 type Embedder struct {
 	*folder
 	pool       *models.SentenceEmbedder
@@ -32,7 +32,11 @@ func OpenEmbedder(dir string, opts ...Option) (*Embedder, error) {
 
 // OpenEmbedderFS is OpenEmbedder for a file system whose root is the folder.
 func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
-	f, err := openFolder(fsys, opts, true)
+	fields, err := models.TokenizerFields(fsys)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFolderWith(fsys, opts, true, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +78,7 @@ func (f *folder) bareEmbedder() (*models.SentenceEmbedder, error) {
 	case m.LM != nil && strings.HasSuffix(c.ModelType, "bart"):
 		return nil, errorf("model_type %q would make vectors by its decoder, which is not supported", c.ModelType)
 	}
-	f.warning("there is no modules.json: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are")
+	f.warning("there is no modules.json for a SentenceTransformer: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are")
 	return m.BareEmbedder(), nil
 }
 
@@ -101,19 +105,19 @@ func (e *Embedder) Tokens(texts []string) (int, error) {
 // is for models that add no special tokens, gets zeros; other empty texts get
 // what the model makes of its special tokens alone.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	return e.embed(ctx, e.pool.DefaultPrompt, texts)
+	return e.embed(ctx, e.pool.DefaultPrompt, texts, 0)
 }
 
 // EmbedQueries is Embed for questions: with the prompt named "query", without one if the folder
 // does not have it.
 func (e *Embedder) EmbedQueries(ctx context.Context, queries []string) ([][]float32, error) {
-	return e.embed(ctx, e.pool.Prompts["query"], queries)
+	return e.embed(ctx, e.pool.Prompts["query"], queries, e.pool.QueryLength)
 }
 
 // EmbedDocuments is Embed for what is searched: with the prompt named "document", without one if
 // the folder does not have it.
 func (e *Embedder) EmbedDocuments(ctx context.Context, documents []string) ([][]float32, error) {
-	return e.embed(ctx, e.pool.Prompts["document"], documents)
+	return e.embed(ctx, e.pool.Prompts["document"], documents, e.pool.DocumentLength)
 }
 
 // EmbedPrompt is Embed with the prompt of a name.
@@ -122,10 +126,11 @@ func (e *Embedder) EmbedPrompt(ctx context.Context, name string, texts []string)
 	if !ok {
 		return nil, fmt.Errorf("%w: no prompt %q, the folder has %q", ErrInput, name, e.Prompts())
 	}
-	return e.embed(ctx, p, texts)
+	return e.embed(ctx, p, texts, 0)
 }
 
-func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([][]float32, error) {
+// embed is Embed with a prompt, and with a limit of tokens in the place of the folder's unless 0.
+func (e *Embedder) embed(ctx context.Context, prompt string, texts []string, limit int) ([][]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -133,7 +138,10 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string) ([]
 	for i, s := range texts {
 		given[i] = prompt + s
 	}
-	all, err := e.windows(given, nil, tokenizer.Options{})
+	if limit = least(limit, e.maxLength); limit == 0 {
+		limit = e.limit
+	}
+	all, err := e.windowsWithin(limit, given, nil, tokenizer.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,10 +54,11 @@ func (g ggufFile) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-func openTokenizer(fsys fs.FS) (*tokenizer.Tokenizer, error) {
+// openTokenizer opens the tokenizer with fields in the place of those of tokenizer_config.json.
+func openTokenizer(fsys fs.FS, fields map[string]json.RawMessage) (*tokenizer.Tokenizer, error) {
 	g, ok := fsys.(ggufFile)
 	if !ok {
-		return tokenizer.OpenFS(fsys)
+		return tokenizer.OpenWith(fsys, fields)
 	}
 	f, err := gguf.Open(g.path)
 	if err != nil {
@@ -89,6 +91,11 @@ func open[T any](dir string, openFS func(fs.FS, ...Option) (T, error), opts []Op
 
 // openFolder opens the model, and the tokenizer if one is wanted.
 func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) {
+	return openFolderWith(fsys, opts, withTokenizer, nil)
+}
+
+// openFolderWith is openFolder with fields in the place of those of tokenizer_config.json.
+func openFolderWith(fsys fs.FS, opts []Option, withTokenizer bool, fields map[string]json.RawMessage) (*folder, error) {
 	o, err := newOptions(opts)
 	if err != nil {
 		return nil, err
@@ -99,7 +106,7 @@ func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) 
 	var failed error
 	var group sync.WaitGroup
 	if withTokenizer {
-		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys) })
+		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
 	}
 	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache})
 	group.Wait()
@@ -192,7 +199,8 @@ func (f *folder) windowsWithin(limit int, texts []string, second []string, opts 
 			stride = f.stride
 			opts.Overflow = true
 		}
-		t = t.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride})
+		left := f.long != splitLong && t.Config().TruncateLeft
+		t = t.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Left: left})
 	}
 	encodings, err := f.encode(t, texts, second, opts)
 	if err != nil {

@@ -3,6 +3,7 @@ package tokenizer
 // tokenizer_config.json, special_tokens_map.json and what stands beside them.
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 type Config struct {
 	Class        string            // tokenizer_class
 	MaxLength    int               // model_max_length, 0 if there is no limit
+	TruncateLeft bool              // truncation_side: texts that are too long lose their beginning
 	ChatTemplate string            // Jinja; of named ones the one named default
 	Templates    map[string]string // the chat templates by name, if they have names
 	Special      map[string]string // bos_token, eos_token and so on, and those of the folder's own, such as image_token
@@ -41,6 +43,7 @@ type settings struct {
 	more    []AddedToken          // additional special tokens, whose ids are not said
 	extra   []AddedToken          // those of tokenizer_config.json alone
 	noMore  bool                  // extra is all there are, even if empty
+	side    string                // truncation_side in JSON, "" if it is not said
 }
 
 // namedToken is a token with a role, such as image_token.
@@ -70,7 +73,9 @@ func readJSON(fsys fs.FS, name string) (*object, error) {
 	return nil, fmt.Errorf("%s: %w", name, err)
 }
 
-func readSettings(fsys fs.FS) (*settings, error) {
+// readSettings reads tokenizer_config.json with other values for some of its fields, and the files
+// beside it.
+func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, error) {
 	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}}
 	s.Special = map[string]string{}
 	o, err := readJSON(fsys, "tokenizer_config.json")
@@ -79,6 +84,11 @@ func readSettings(fsys fs.FS) (*settings, error) {
 	}
 	if o == nil {
 		o = &object{what: "tokenizer_config.json", fields: map[string]value{}}
+	}
+	for name, text := range other {
+		if o.fields[name], err = parseJSON(text); err != nil {
+			return nil, err
+		}
 	}
 	s.fields = o
 	if err := s.readSpecial(o); err != nil {
@@ -107,6 +117,14 @@ func readSettings(fsys fs.FS) (*settings, error) {
 		} else if n < noLimit {
 			s.MaxLength = int(n)
 		}
+	}
+	side, given := o.take("truncation_side")
+	if given && string(side) != `"left"` && string(side) != `"right"` {
+		o.fail(ErrFormat, ".truncation_side: %s", side)
+	}
+	s.side = string(side)
+	if v, ok := o.take("split_special_tokens"); ok && !slices.Contains([]string{"false", "0", "0.0", `""`, "[]", "{}"}, string(v)) {
+		o.fail(ErrUnsupported, ".split_special_tokens: %s", v)
 	}
 	if err := s.readTemplates(fsys); err != nil {
 		return nil, err
@@ -254,6 +272,7 @@ func (s *settings) readAdded(fsys fs.FS) error {
 // get it.
 func (s *settings) complete(t *Tokenizer) error {
 	t.config = s.Config
+	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
 	var missing []AddedToken
 	for _, a := range s.added {
 		if _, ok := t.added.byContent[a.Content]; !ok {

@@ -3,6 +3,7 @@ package tokenizer
 // Folders in the form of the hub.
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,8 +36,11 @@ func Open(dir string) (*Tokenizer, error) {
 }
 
 // OpenFS is [Open] for a file system.
-func OpenFS(fsys fs.FS) (*Tokenizer, error) {
-	s, err := readSettings(fsys)
+func OpenFS(fsys fs.FS) (*Tokenizer, error) { return OpenWith(fsys, nil) }
+
+// OpenWith is OpenFS with fields, each as JSON, in the place of those of tokenizer_config.json.
+func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error) {
+	s, err := readSettings(fsys, fields)
 	if err != nil {
 		return nil, err
 	}

@@ -34,13 +34,13 @@ func TestChatTemplates(t *testing.T) {
 		{with(with(list, "chat_template.jinja", "file"), "additional_chat_templates/x.jinja", "x"), "file", map[string]string{"default": "file", "x": "x"}},
 		{with(list, "additional_chat_templates/x.txt", "x"), "d", map[string]string{"default": "d", "rag": "r"}},
 	} {
-		s, err := readSettings(textFiles(x.files))
+		s, err := readSettings(textFiles(x.files), nil)
 		if err != nil || s.ChatTemplate != x.single || !maps.Equal(s.Templates, x.named) || (s.Templates == nil) != (x.named == nil) {
 			t.Errorf("folder %d: %q and %q, %v, want %q and %q", i, s.ChatTemplate, s.Templates, err, x.single, x.named)
 		}
 	}
 	for _, bad := range []string{`7`, `[7]`, `[{"name": "x"}]`, `[{"name": 1, "template": "x"}]`, `{"x": 1}`, `true`} {
-		if _, err := readSettings(textFiles(map[string]string{config: `{"chat_template": ` + bad + `}`})); !errors.Is(err, ErrFormat) {
+		if _, err := readSettings(textFiles(map[string]string{config: `{"chat_template": ` + bad + `}`}), nil); !errors.Is(err, ErrFormat) {
 			t.Errorf("chat_template %s: error %v, want an ErrFormat", bad, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestSpecialNames(t *testing.T) {
 		{map[string]string{config: `{"bos_token": "a"}`, older: `{"bos_token": "b", "audio_token": {"content": "<au>"}, "eos_token": null}`}, map[string]string{"bos_token": "b", "audio_token": "<au>"}},
 		{map[string]string{config: `{"bos_token": "a", "added_tokens_decoder": {}}`, older: `{"bos_token": "b", "audio_token": "<au>"}`}, map[string]string{"bos_token": "a"}},
 	} {
-		s, err := readSettings(textFiles(x.files))
+		s, err := readSettings(textFiles(x.files), nil)
 		if err != nil || !maps.Equal(s.Special, x.want) {
 			t.Errorf("folder %d: %q, %v, want %q", i, s.Special, err, x.want)
 		}

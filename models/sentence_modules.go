@@ -1,0 +1,266 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// The modules after the encoder, each with a config.json of its own.
+
+// known returns an error unless all fields are among names.
+func (d Document) known(names ...string) error {
+	for _, field := range slices.Sorted(maps.Keys(d.fields)) {
+		if !slices.Contains(names, field) {
+			return d.Errorf(field, "unknown field")
+		}
+	}
+	return nil
+}
+
+// poolingFields are the fields for modes that sentence-transformers had before pooling_mode, in the
+// order in which it joins them.
+var poolingFields = []struct{ field, mode string }{
+	{"pooling_mode_cls_token", "cls"}, {"pooling_mode_max_tokens", "max"}, {"pooling_mode_mean_tokens", "mean"},
+	{"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"}, {"pooling_mode_weightedmean_tokens", "weightedmean"}, {"pooling_mode_lasttoken", "lasttoken"},
+}
+
+// poolings are the modes by their names.
+var poolings = map[string]pooling{"cls": poolFirst, "max": poolMax, "mean": poolMean, "mean_sqrt_len_tokens": poolMeanSqrt, "weightedmean": poolWeightedMean, "lasttoken": poolLast}
+
+// addPooling reads the pooling module in a folder, which makes a new vector of the hidden states.
+func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if err != nil {
+		return check.Errorf(ErrFolder, "%s: %w", doc.Name, err)
+	}
+	fields := []string{"word_embedding_dimension", "embedding_dimension", "pooling_mode", "include_prompt"}
+	for _, f := range poolingFields {
+		fields = append(fields, f.field)
+	}
+	if err := doc.known(fields...); err != nil {
+		return err
+	}
+	if len(s.others) > 0 {
+		return check.Errorf(ErrConfig, "%s: pooling after a module whose output is %v is not supported", doc.Name, s.others)
+	}
+	width := "word_embedding_dimension"
+	if _, ok := doc.fields["embedding_dimension"]; ok { // since sentence-transformers 5.2
+		width = "embedding_dimension"
+	}
+	// sentence-transformers multiplies it by the number of modes, and computes with what the encoder gives.
+	if v := doc.fields[width]; len(v) == 0 || v[0] == '{' || doc.isNull(width) {
+		return doc.Errorf(width, "want the width of the hidden states")
+	}
+	modes, err := doc.poolingModes()
+	if err != nil {
+		return err
+	}
+	s.pools, s.rest = nil, nil
+	for _, name := range modes {
+		pool, ok := poolings[name]
+		if !ok {
+			return doc.Errorf("pooling_mode", "unknown mode %q", name)
+		}
+		s.pools = append(s.pools, pool)
+	}
+	s.IncludePrompt = doc.truth("include_prompt", true)
+	s.out = len(s.pools) * s.encoder.Dim()
+	return nil
+}
+
+// poolingModes are the names of the modes, at least one.
+func (d Document) poolingModes() (modes names, err error) {
+	if _, ok := d.fields["pooling_mode"]; ok {
+		if err := d.Field("pooling_mode", &modes); err != nil {
+			return nil, err
+		}
+		if len(modes) == 0 || d.isNull("pooling_mode") {
+			return nil, d.Errorf("pooling_mode", "want a mode")
+		}
+		return modes, nil
+	}
+	for _, f := range poolingFields {
+		if d.truth(f.field, false) {
+			modes = append(modes, f.mode)
+		}
+	}
+	if len(modes) == 0 {
+		modes = names{"mean"}
+	}
+	return modes, nil
+}
+
+// names is a name, or several.
+type names []string
+
+func (n *names) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return pyjson.Unmarshal(text, (*[]string)(n))
+	}
+	*n = []string{""}
+	return pyjson.Unmarshal(text, &(*n)[0])
+}
+
+// What modules take and give has names: the vector, the hidden states, and what else the tokenizer
+// and the encoder give.
+const (
+	vector = "sentence_embedding"
+	hidden = "token_embeddings"
+)
+
+var inputs = []string{"input_ids", "attention_mask", "token_type_ids", "position_ids", "modality", "prompt_length", "all_layer_embeddings"}
+
+// ports are the names of what a module takes and gives.
+func (d Document) ports() (in, out string, err error) {
+	if in, err = d.port("module_input_name", vector); err == nil {
+		out, err = d.port("module_output_name", in)
+	}
+	return in, out, err
+}
+
+// port is the name that a field gives; one that is no string is its text, which no other is.
+func (d Document) port(field, otherwise string) (string, error) {
+	v, ok := d.fields[field]
+	var name string
+	switch {
+	case !ok || d.isNull(field) && field == "module_output_name":
+		return otherwise, nil
+	case v[0] == '[' || v[0] == '{':
+		return "", d.Errorf(field, "want a name")
+	case v[0] == '"':
+		return name, d.Field(field, &name)
+	}
+	return "\x00" + string(v), nil
+}
+
+// addNormalize reads the module that normalizes, which need not have a configuration. It does
+// nothing where there is no input of that name.
+func (s *SentenceEmbedder) addNormalize(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if dir == "" || errors.Is(err, fs.ErrNotExist) {
+		doc = Document{}
+	} else if err != nil {
+		return err
+	}
+	in, out, err := doc.ports()
+	pooled := len(s.pools) > 0
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(s.others, in) || slices.Contains(inputs, in) || in != "" && in[0] == 0 && len(s.others) > 0 || in == hidden && (!pooled || out == vector):
+		return doc.Errorf("module_input_name", "want %s", vector)
+	case in == vector && out == vector && pooled:
+		s.rest = append(s.rest, sentenceModule{})
+	case in == vector && pooled || in == hidden:
+		s.others = append(s.others, out)
+	}
+	return nil
+}
+
+// denseActivations are the classes of PyTorch by their names in torch.nn.
+var denseActivations = map[string]func(t kernels.Threads, x []float32){
+	"Identity": nil, "Tanh": tanh, "ReLU": activate(kernels.ActReLU), "GELU": activate(kernels.ActGELU), "SiLU": activate(kernels.ActSiLU), "Sigmoid": func(t kernels.Threads, x []float32) { t.Sigmoid(x, x) },
+}
+
+// addDense reads the dense module in a folder.
+func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if err != nil {
+		return check.Errorf(ErrFolder, "%s: %w", doc.Name, err)
+	}
+	raw := struct {
+		In  int `json:"in_features"`
+		Out int `json:"out_features"`
+	}{}
+	if err := doc.Decode(&raw); err != nil {
+		return err
+	}
+	in, out, err := doc.ports()
+	switch {
+	case err != nil:
+		return err
+	case in != vector:
+		return doc.Errorf("module_input_name", "want %s", vector)
+	case doc.truth("use_residual", false) && raw.In != raw.Out:
+		return doc.Errorf("use_residual", "want false, or as many in_features as out_features")
+	case raw.In != s.out:
+		return doc.Errorf("in_features", "the module before gives %d", s.out)
+	case doc.Has("init_weight") || doc.Has("init_bias"):
+		return check.Errorf(ErrConfig, "%s: init_weight and init_bias are not supported", doc.Name)
+	}
+	act, err := s.denseActivation(doc)
+	if err != nil {
+		return err
+	}
+	weights, err := openWeights(fsys, path.Clean(dir))
+	if err != nil {
+		return err
+	}
+	defer weights.Close()
+	l := transformer.NewLoader(weights)
+	dense := l.At("linear.").Linear(raw.In, raw.Out, doc.truth("bias", true))
+	if err := l.Finish(); err != nil {
+		return fmt.Errorf("%s: %w", weights.name, err)
+	}
+	if out != vector {
+		s.others = append(s.others, out)
+		return nil
+	}
+	s.rest = append(s.rest, sentenceModule{dense, act, doc.truth("use_residual", false)})
+	s.out = raw.Out
+	return nil
+}
+
+// denseActivation is the activation that a dense module names. Those that are not PyTorch's are code
+// of the folder, in whose place sentence-transformers takes Tanh.
+func (s *SentenceEmbedder) denseActivation(doc Document) (func(t kernels.Threads, x []float32), error) {
+	name := "torch.nn.Tanh"
+	if _, ok := doc.fields["activation_function"]; ok {
+		if err := doc.Field("activation_function", &name); err != nil || doc.isNull("activation_function") {
+			return nil, doc.Errorf("activation_function", "want the name of a class")
+		}
+	}
+	if !strings.HasPrefix(name, "torch.") {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s: activation_function = %q: Tanh takes its place, as in sentence-transformers, which runs no code of the folder", doc.Name, name))
+		return tanh, nil
+	}
+	class := name
+	for _, where := range []string{"torch.nn.", "modules.", "activation.", "linear."} {
+		class = strings.TrimPrefix(class, where)
+	}
+	act, ok := denseActivations[class]
+	if !ok || !strings.HasPrefix(name, "torch.nn.") {
+		return nil, doc.Errorf("activation_function", "unknown activation")
+	}
+	return act, nil
+}
+
+// addDropout reads a module that does nothing outside training.
+func (s *SentenceEmbedder) addDropout(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	raw := struct {
+		Dropout float64 `json:"dropout" min:"0"`
+	}{}
+	if err := errors.Join(doc.known("dropout"), doc.Decode(&raw)); err != nil {
+		return err
+	}
+	if raw.Dropout > 1 || doc.isNull("dropout") {
+		return doc.Errorf("dropout", "want a probability")
+	}
+	return nil
+}
