@@ -491,6 +491,7 @@ for value, template in {
     "reverse": "{% set r = [1, 2] | reverse %}{{ r | list }}{{ r | list }} {{ 'ab' | reverse }} {{ {'a': 1, 'b': 2} | reverse | list }} {{ missing | reverse | list }} {{ [1, 2] | select | reverse }}",
     "loop-where-sees-body": "{% set n = namespace(k=0) %}{% for x in [1, 2, 3, 4] if n.k < 2 %}{{ x }}{% set n.k = n.k + 1 %}{% endfor %}",
     "loop-where-length": "{% for x in [1, 2, 3, 4] if x != 2 %}{{ x }}{{ loop.index }}{{ loop.length }}{{ loop.revindex0 }}{{ loop.nextitem }}{{ loop.previtem }} {% endfor %}",
+    "loop-where-length-late": "{% for x in [1, 2, 3, 4] if x != 2 %}{% if x == 3 %}{{ loop.length }}{{ loop.revindex }}{% endif %}{% endfor %}",
     "loop-else": "{% for x in [1] %}{% continue %}{% else %}A{% endfor %}{% for x in [1] %}{% break %}{% else %}B{% endfor %}{% for x in [1, 2] %}{% if x == 2 %}{% break %}{% endif %}{% else %}C{% endfor %}",
     "loop-changed": "{% for x in [1, 1, 2] %}{{ loop.changed(x) }}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}",
     "tojson-ascii": "{{ {'b': 1, 'a': 'é\x7f😀\u2028<'} | tojson(ensure_ascii=true) }} {{ 'é' | tojson(true) }} {{ 'é' | tojson(ensure_ascii=false) }}",
