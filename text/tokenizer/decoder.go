@@ -95,29 +95,24 @@ func lossy(b []byte) string {
 	return out.String()
 }
 
-// brokenLength gives the length of the broken character that b begins with.
+// brokenLength gives the length of the broken character that b begins with: its first byte
+// and those after it that fit. They are too few, or the character would not be broken.
 func brokenLength(b []byte) int {
-	lo, hi, more := byte(0x80), byte(0xBF), 0
+	lo, hi := byte(0x80), byte(0xBF) // what the second byte may be
 	switch c := b[0]; {
-	case c >= 0xC2 && c <= 0xDF:
-		more = 1
-	case c >= 0xE0 && c <= 0xEF:
-		more = 2
-		if c == 0xE0 {
-			lo = 0xA0
-		} else if c == 0xED {
-			hi = 0x9F
-		}
-	case c >= 0xF0 && c <= 0xF4:
-		more = 3
-		if c == 0xF0 {
-			lo = 0x90
-		} else if c == 0xF4 {
-			hi = 0x8F
-		}
+	case c < 0xC2 || c > 0xF4: // begins no character
+		return 1
+	case c == 0xE0:
+		lo = 0xA0
+	case c == 0xED:
+		hi = 0x9F
+	case c == 0xF0:
+		lo = 0x90
+	case c == 0xF4:
+		hi = 0x8F
 	}
 	n := 1
-	for n < len(b) && n <= more && b[n] >= lo && b[n] <= hi {
+	for n < len(b) && b[n] >= lo && b[n] <= hi {
 		lo, hi = 0x80, 0xBF
 		n++
 	}
