@@ -30,6 +30,33 @@ func TestByteOffsetsAreWhole(t *testing.T) {
 	}
 }
 
+// TestSpaceAtStart compares with the offsets of Hugging Face's tokenizers where text begins
+// with space, one of which the tokenizer may have put there itself.
+func TestSpaceAtStart(t *testing.T) {
+	for _, x := range []struct {
+		text         string
+		plain, added []Offset // by add_prefix_space
+	}{
+		{" ", []Offset{{1, 1}}, []Offset{{0, 0}}},
+		{"  a", []Offset{{1, 1}, {2, 3}}, []Offset{{0, 0}, {2, 3}}},
+		{"   a", []Offset{{2, 2}, {3, 4}}, []Offset{{2, 2}, {3, 4}}},
+		{" a ", []Offset{{1, 2}, {3, 3}}, []Offset{{0, 2}, {3, 3}}},
+	} {
+		for prefixSpace, want := range map[string][]Offset{"false": x.plain, "true": x.added} {
+			tok, err := Parse([]byte(`{"model":{"type":"WordLevel","vocab":{"a":0," ":1,"  ":2," a":3},"unk_token":"a"},
+				"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\s+(?=\\s)|\\s*\\w|\\s+"},"behavior":"Isolated","invert":false},
+				"post_processor":{"type":"RobertaProcessing","sep":["a",0],"cls":["a",0],"trim_offsets":true,"add_prefix_space":` + prefixSpace + `}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := tok.Encode(x.text, Options{NoSpecial: true, Offsets: Bytes})
+			if err != nil || !slices.Equal(e.Offsets, want) {
+				t.Errorf("add_prefix_space %s, %q: %v, %v, want %v", prefixSpace, x.text, e.Offsets, err, want)
+			}
+		}
+	}
+}
+
 func TestWholeCharacters(t *testing.T) {
 	const text = "aé\xff東\xe6\x9d"
 	for _, x := range []struct{ in, want Offset }{
