@@ -54,3 +54,25 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoveInvalid: a score that is no number counts as 0, and infinite ones as the largest
+// numbers.
+func TestRemoveInvalid(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, c := range []struct {
+		logits fixed
+		rules  generation.Rules
+		want   int
+	}{
+		{fixed{nan, 0.5, -1}, generation.Rules{}, 1},
+		{fixed{nan, -0.5, -1}, generation.Rules{}, 0},
+		{fixed{3, inf, -inf}, generation.Rules{}, 1},
+		{fixed{-inf, -inf, nan}, generation.Rules{SuppressTokens: []int{2}}, 0},
+	} {
+		c.rules.RemoveInvalid = true
+		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), c.logits, []int{1}, generation.Sampling{Rules: &c.rules}, generation.Limits{MaxTokens: 1})))(t)
+		if !slices.Equal(got, []int{c.want}) {
+			t.Errorf("%v: %v, want %v", c.logits, got, c.want)
+		}
+	}
+}

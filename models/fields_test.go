@@ -144,6 +144,7 @@ func TestConflicts(t *testing.T) {
 		{"rope_theta for a kind of layers without", "gemma3_text-new",
 			fields{"rope_theta": "77.0", "rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}`},
 			fields{"rope_parameters": `{"full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 77.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}`}},
+		{"the gelu of the first Gemma is the approximation", "gemma", fields{"hidden_act": `"gelu"`, "hidden_activation": "-"}, nil},
 		{"dense_act_fn goes before feed_forward_proj", "t5", fields{"feed_forward_proj": `"relu"`, "dense_act_fn": `"gelu"`}, fields{"feed_forward_proj": `"gelu"`, "dense_act_fn": "-"}},
 		{"scale_decoder_outputs that is null", "t5", fields{"scale_decoder_outputs": "null"}, fields{"scale_decoder_outputs": "false"}},
 		{"is_gated_act goes before feed_forward_proj", "t5-gated", fields{"feed_forward_proj": `"relu"`}, nil},

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -227,5 +229,21 @@ func TestSentenceDense(t *testing.T) {
 				t.Fatalf("%s: element %d is %v, want %v", c.what, i, c.have, c.want)
 			}
 		}
+	}
+}
+
+// TestDenseDefaults leaves out of a dense module what it has by default: a bias and tanh.
+func TestDenseDefaults(t *testing.T) {
+	whole := folder(t, "bert-pool-dense")
+	short := with(whole, "2_Dense/config.json", []byte(`{"in_features": 96, "out_features": 24}`))
+	var vectors [2][]float32
+	for i, files := range []fstest.MapFS{whole, short} {
+		m := tftest.Must(models.OpenFS(files))(t)
+		vectors[i] = make([]float32, m.Sentence.Dim())
+		in := models.Tokens{IDs: []int{5, 6, 7}, Batch: transformer.Uniform(1, 3)}
+		tftest.NoError(t, m.Sentence.Embed(new(models.Workspace), vectors[i], in))
+	}
+	if !slices.Equal(vectors[0], vectors[1]) {
+		t.Errorf("%v, want %v", vectors[1], vectors[0])
 	}
 }
