@@ -37,6 +37,8 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	cls, sep := "[CLS]", "[SEP]"
 	if class == "MPNetTokenizer" {
 		cls, sep = "<s>", "</s>"
+		s.role("bos_token", cls)
+		s.role("eos_token", sep)
 		s.role("pad_token", "<pad>")
 		s.role("mask_token", "<mask>")
 	}
@@ -50,7 +52,7 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
 	pair := []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}}
 	if class == "MPNetTokenizer" {
-		pair = []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {sep, 0}, {textB, 1}, {sep, 1}}
+		pair = []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {sep, 0}, {textB, 0}, {sep, 0}}
 	}
 	if t.post, err = around(t.model, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}}, pair); err != nil {
 		return nil, err
@@ -125,8 +127,9 @@ func openMerges(fsys fs.FS, s *settings) (*Tokenizer, error) {
 		}
 		t.pre, t.post = byteLevel{space, true, true}, p
 	case "Qwen2Tokenizer":
-		s.role("eos_token", "<|endoftext|>")
-		s.role("pad_token", "<|endoftext|>")
+		for _, role := range []string{"eos_token", "unk_token", "pad_token"} {
+			s.role(role, "<|endoftext|>")
+		}
 		t.normalizer = form{ucd.FormC}
 		t.pre = preTokenizers{&splitAt{pattern: scanners[qwen2Source], behavior: isolated}, byteLevel{spell: true}}
 		t.post = byteLevelOffsets{false, true}
