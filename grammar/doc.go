@@ -1,0 +1,66 @@
+// Package grammar constrains what a language model generates: to a regular expression, to a GBNF
+// grammar as llama.cpp has them, or to a JSON schema.
+//
+// A [Grammar] is compiled once from its source, by [Regexp], [GBNF] or [JSONSchema]. A [Vocabulary]
+// is made once for a tokenizer. A [Matcher] follows one sequence through both: before each token it
+// says which tokens may follow, and it is told which one did.
+//
+//	v, err := grammar.NewVocabulary(tokens, []int{eos})
+//	g, err := grammar.JSONSchema(schema)
+//	m := g.Matcher(v)
+//	for !m.Done() {
+//		err := m.Apply(logits) // -Inf for the tokens that may not follow
+//		err = m.Accept(choose(logits))
+//	}
+//
+// The package is public because whoever has logits can use it, with a sampler of their own too: it
+// knows bytes, tokens and logits, and nothing of models or tokenizers.
+//
+// # How it works
+//
+// All sources become the same expressions (expr.go), and these one pushdown automaton over bytes
+// (build.go, glushkov.go): a finite automaton for each rule, whose edges are bytes and calls of
+// rules. The state of a sequence is the set of all stacks that the automaton may have (state.go).
+// Equal states are one object, so that what was found out once about a state, its successors and the
+// mask of its tokens, is found again by a pointer. The tokens lie in a trie (vocabulary.go), along
+// which the automaton is walked when a mask is first needed (mask.go): tokens may end anywhere
+// in a rule, in several rules at once, and within a character.
+//
+// # Limits
+//
+// Sources come from strangers. What is malformed is [ErrSyntax], what is well-formed but outside the
+// subset [ErrUnsupported], and what would cost too much to compile or to follow [ErrTooLarge].
+// Rules that may call themselves before any byte (left recursion) are not supported.
+package grammar
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What errors of this package match by errors.Is.
+var (
+	// ErrSyntax is a source that is malformed.
+	ErrSyntax = errors.New("grammar: syntax error")
+	// ErrUnsupported is a source that is well-formed but outside the subset, or that nothing matches.
+	ErrUnsupported = errors.New("grammar: not supported")
+	// ErrTooLarge is a source, or a state of a Matcher, that exceeds a limit.
+	ErrTooLarge = errors.New("grammar: too large")
+	// ErrRefused is a token that may not follow.
+	ErrRefused = errors.New("grammar: token may not follow")
+	// ErrNoToken is a state after which no token of the vocabulary may follow.
+	ErrNoToken = errors.New("grammar: no token may follow")
+)
+
+// Limits of what is compiled. They bound the memory of a Grammar to some tens of megabytes.
+const (
+	maxSource    = 4 << 20 // bytes of a source
+	maxNesting   = 200     // of parentheses, objects and lists in a source
+	maxRules     = 1 << 18
+	maxPositions = 1 << 18 // bytes and calls in all rules, repetitions written out
+	maxEdges     = 1 << 21
+)
+
+func errorf(sentinel error, format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{sentinel}, args...)...)
+}

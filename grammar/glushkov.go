@@ -1,0 +1,221 @@
+package grammar
+
+// This file builds a finite automaton for each rule, after Glushkov ("The abstract theory of
+// automata", 1961): a state for each byte range and each call in the rule, which is where one is
+// after it, and one for the start. There are no empty transitions: a call stands for a string that
+// is not empty, and where a rule matches the empty string its caller may pass it by.
+
+// A symbol is what a state is after: bytes lo to hi, or a call of a rule if rule is not negative.
+type symbol struct {
+	lo, hi byte
+	rule   int32
+}
+
+// A run is the states of a repetition, one for each time, of which those far from both ends differ
+// in nothing that a token could tell.
+type run struct {
+	states   []int32
+	min, max int
+}
+
+// A builder makes the states of all rules.
+type builder struct {
+	*program
+	symbols []symbol  // of each state; that of a start is unused
+	follow  [][]int32 // the states that may come after each
+	final   []bool    // whether the rule may end there
+	start   []int32   // the start of each rule, -1 if it was not reached
+	runs    []run
+	runOf   []int32 // of each state, -1 for none
+	edges   int
+	todo    []int // rules whose states are yet to be made
+}
+
+// A fragment is the states of an expression: which come first, after which it may end, and whether
+// it may be passed by.
+type fragment struct {
+	first, last []int32
+	empty       bool
+}
+
+// inlineSize is the size up to which alternatives and what is repeated are part of the rule they
+// occur in. What is larger becomes a rule of its own: the edges from all ends of it to
+// all its beginnings would be too many.
+const inlineSize = 48
+
+// build makes the states of all rules that can be reached from rule 0.
+func build(p *program) (*builder, error) {
+	b := &builder{program: p, start: make([]int32, len(p.rules))}
+	for i := range b.start {
+		b.start[i] = -1
+	}
+	if err := b.reach(0); err != nil {
+		return nil, err
+	}
+	for len(b.todo) > 0 {
+		rule := b.todo[len(b.todo)-1]
+		b.todo = b.todo[:len(b.todo)-1]
+		f, err := b.fragment(p.rules[rule])
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range f.last {
+			b.final[s] = true
+		}
+		if err := b.connect([]int32{b.start[rule]}, f.first); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// reach sees to it that a rule gets its states.
+func (b *builder) reach(rule int) (err error) {
+	if b.start[rule] < 0 {
+		b.start[rule], err = b.state(symbol{rule: -1})
+		b.todo = append(b.todo, rule)
+	}
+	return err
+}
+
+func (b *builder) state(s symbol) (int32, error) {
+	if len(b.symbols) >= maxPositions {
+		return 0, errorf(ErrTooLarge, "more than %d states; repeat fewer times", maxPositions)
+	}
+	b.symbols, b.follow = append(b.symbols, s), append(b.follow, nil)
+	b.final, b.runOf = append(b.final, false), append(b.runOf, -1)
+	return int32(len(b.symbols) - 1), nil
+}
+
+// connect lets each of to follow each of from.
+func (b *builder) connect(from, to []int32) error {
+	b.edges += len(from) * len(to)
+	if b.edges > maxEdges {
+		return errorf(ErrTooLarge, "more than %d transitions", maxEdges)
+	}
+	for _, s := range from {
+		b.follow[s] = append(b.follow[s], to...)
+	}
+	return nil
+}
+
+// fragment makes the states of e, of the part of it that matches strings that are not empty.
+func (b *builder) fragment(e *expr) (fragment, error) {
+	f := fragment{empty: e.empty}
+	if !e.some {
+		return f, nil
+	}
+	switch e.op {
+	case opByte:
+		s, err := b.state(symbol{lo: e.lo, hi: e.hi, rule: -1})
+		return fragment{first: []int32{s}, last: []int32{s}}, err
+	case opCall:
+		if err := b.reach(e.rule); err != nil {
+			return f, err
+		}
+		s, err := b.state(symbol{rule: int32(e.rule)})
+		f.first, f.last = []int32{s}, []int32{s}
+		return f, err
+	case opConcat:
+		return b.concat(e)
+	case opAlt:
+		for _, sub := range e.sub {
+			if !sub.empty && !sub.some {
+				continue
+			}
+			if e.size > inlineSize && sub.size > 1 {
+				sub = b.own(sub)
+			}
+			g, err := b.fragment(sub)
+			if err != nil {
+				return f, err
+			}
+			f.first, f.last = append(f.first, g.first...), append(f.last, g.last...)
+		}
+		return f, nil
+	}
+	return b.repeat(e)
+}
+
+// own makes e a rule of its own, and is a call of it.
+func (b *builder) own(e *expr) *expr {
+	b.start = append(b.start, -1)
+	c := call(b.rule("", e))
+	c.empty, c.some, c.size = e.empty, e.some, 1
+	return c
+}
+
+func (b *builder) concat(e *expr) (fragment, error) {
+	f := fragment{empty: true}
+	for _, sub := range e.sub {
+		if len(sub.sub) > 0 && sub.size > inlineSize && sub.op == opAlt {
+			sub = b.own(sub)
+		}
+		g, err := b.fragment(sub)
+		if err != nil {
+			return f, err
+		}
+		if err := b.connect(f.last, g.first); err != nil {
+			return f, err
+		}
+		if f.empty {
+			f.first = append(f.first, g.first...)
+		}
+		if g.empty {
+			f.last = append(f.last, g.last...)
+		} else {
+			f.last = g.last
+		}
+		f.empty = f.empty && g.empty
+	}
+	return f, nil
+}
+
+// repeat writes a repetition out: min to max times, the last of them over and over if there is no
+// limit.
+func (b *builder) repeat(e *expr) (fragment, error) {
+	f := fragment{empty: e.empty}
+	sub, least, times := e.sub[0], e.min, e.max
+	if sub.empty {
+		least = 0 // some of them may be passed by
+	}
+	if times < 0 {
+		times = max(least, 1)
+	}
+	if times > 1 && sub.size > 1 || sub.size > inlineSize {
+		sub = b.own(sub)
+	}
+	r := run{min: least, max: times}
+	var before []int32
+	for i := range times {
+		g, err := b.fragment(sub)
+		if err != nil {
+			return f, err
+		}
+		if i == 0 {
+			f.first = g.first
+		}
+		if err := b.connect(before, g.first); err != nil {
+			return f, err
+		}
+		if e.max < 0 && i == times-1 {
+			if err := b.connect(g.last, g.first); err != nil {
+				return f, err
+			}
+		}
+		if i+1 >= least {
+			f.last = append(f.last, g.last...)
+		}
+		before = g.last
+		if len(g.last) == 1 {
+			r.states = append(r.states, g.last[0])
+		}
+	}
+	if e.max > 1 && len(r.states) == times {
+		for _, s := range r.states {
+			b.runOf[s] = int32(len(b.runs))
+		}
+		b.runs = append(b.runs, r)
+	}
+	return f, nil
+}

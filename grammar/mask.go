@@ -1,0 +1,194 @@
+package grammar
+
+import (
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// This file finds the tokens that may follow a state.
+//
+// A state of the automaton that can be reached with many stacks, such as the middle of a string in
+// JSON of any depth, allows mostly the same tokens with each. So there is a local mask for each
+// state: what it allows before its rule returns, found once, and the nodes of the trie where it
+// returns, from which a mask walks on with the stack it is for. The mask of several states is
+// the union of theirs.
+
+// A mask is the tokens that may follow a state, a bit for each.
+type mask struct {
+	words []uint64
+	count int
+	first int // the first token, if there is one
+	link  *mask
+}
+
+// A local is the tokens that a state allows until its rule returns, the last byte included, and the
+// nodes of the trie where it does.
+type local struct {
+	words   []uint64
+	returns []int32
+}
+
+// manyItems is the number of states from which on a mask is not put together from local ones.
+const manyItems = 4
+
+// maskOf is the tokens that may follow s.
+func (t *table) maskOf(s *stacks) (*mask, error) {
+	if s.mask != nil {
+		return s.mask, nil
+	}
+	words := make([]uint64, t.v.words())
+	if len(s.items) > manyItems {
+		t.walk(0, s, words, nil)
+	} else {
+		for _, it := range s.items {
+			l := t.localOf(it.state)
+			for i, w := range l.words {
+				words[i] |= w
+			}
+			for _, n := range l.returns {
+				t.walk(n, it.rest, words, nil)
+			}
+		}
+	}
+	if t.exhausted() {
+		return nil, errorf(ErrTooLarge, "the grammar is too ambiguous to be followed")
+	}
+	if s.end {
+		for _, e := range t.v.ends {
+			words[e/64] |= 1 << (e % 64)
+		}
+	}
+	s.mask = t.internMask(words)
+	return s.mask, nil
+}
+
+// internMask is the mask of these words, of which there is one.
+func (t *table) internMask(words []uint64) *mask {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	for _, w := range words {
+		maphash.WriteComparable(&h, w)
+	}
+	sum := h.Sum64()
+	for m := t.masks[sum]; m != nil; m = m.link {
+		if slices.Equal(m.words, words) {
+			return m
+		}
+	}
+	m := &mask{words: words, first: -1, link: t.masks[sum]}
+	for i, w := range words {
+		if m.first < 0 && w != 0 {
+			m.first = 64*i + bits.TrailingZeros64(w)
+		}
+		m.count += bits.OnesCount64(w)
+	}
+	t.masks[sum] = m
+	t.bytes += 8*len(words) + 64
+	return m
+}
+
+// localOf is the local mask of a state.
+func (t *table) localOf(state int32) *local {
+	state = t.alike(state)
+	if l := t.locals[state]; l != nil {
+		return l
+	}
+	l := &local{words: make([]uint64, t.v.words())}
+	t.walk(0, t.intern(&set{items: []item{{state, t.cut}}}), l.words, &l.returns)
+	l.returns = slices.Clip(l.returns)
+	if !t.exhausted() {
+		t.locals[state] = l
+		t.bytes += 8*len(l.words) + 4*len(l.returns) + 64
+	}
+	return l
+}
+
+// alike is a state with the same local mask: in a repetition that goes on for longer than a token, it
+// does not matter for how long.
+func (t *table) alike(state int32) int32 {
+	s := &t.g.states[state]
+	if s.run < 0 {
+		return state
+	}
+	r := &t.g.runs[s.run]
+	times := int(s.place) + 1
+	switch needed := r.min - times; {
+	case r.max-times <= t.v.deep:
+		return state
+	case needed > t.v.deep:
+		return r.states[0]
+	case needed <= 0:
+		return r.states[max(r.min-1, 0)]
+	}
+	return state
+}
+
+// walk sets the bits of the tokens below a node of the trie along whose bytes s leads on, and notes
+// in returns, unless that is nil, the nodes where it is cut off.
+func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
+	if len(s.items) == 0 {
+		return
+	}
+	nodes, end := t.v.nodes, from+t.v.nodes[from].size
+	t.path[nodes[from].depth] = s
+	for i := from + 1; i < end; {
+		n := &nodes[i]
+		before, class := t.path[n.depth-1], t.g.class[n.b]
+		var at *stacks
+		if before.next != nil {
+			at = before.next[class]
+		}
+		if at == nil {
+			at = t.step(before, class)
+			if t.exhausted() {
+				return
+			}
+		}
+		t.work--
+		if at == t.dead {
+			i += n.size
+			continue
+		}
+		for token := n.token; token >= 0; token = t.v.same[token] {
+			words[token/64] |= 1 << (token % 64)
+		}
+		if at.cut && returns != nil {
+			*returns = append(*returns, i)
+		}
+		if len(at.items) == 0 {
+			i += n.size
+			continue
+		}
+		t.path[n.depth] = at
+		i++
+	}
+}
+
+// apply sets the logits of the tokens that m does not allow to -Inf.
+func (m *mask) apply(logits []float32) {
+	for i, w := range m.words {
+		row := logits[64*i : min(64*i+64, len(logits))]
+		switch {
+		case w == math.MaxUint64:
+		case w == 0:
+			copy(row, refused[:])
+		default:
+			for out := ^w; out != 0; out &= out - 1 {
+				j := bits.TrailingZeros64(out)
+				if j >= len(row) {
+					break
+				}
+				row[j] = refused[0]
+			}
+		}
+	}
+}
+
+var refused = func() (row [64]float32) {
+	for i := range row {
+		row[i] = float32(math.Inf(-1))
+	}
+	return row
+}()

@@ -1,0 +1,156 @@
+package grammar
+
+import "math"
+
+// A Matcher follows one sequence of tokens through a grammar. It is for one goroutine at a time;
+// Matchers of the same Grammar and Vocabulary share what they find out, also between goroutines.
+// Once the states that a sequence goes through have been met before, by any of them, its methods
+// allocate nothing.
+type Matcher struct {
+	table      *table
+	at         *stacks
+	generation int
+	ended      bool
+}
+
+// Matcher is a Matcher at the beginning of a text.
+func (g *Grammar) Matcher(v *Vocabulary) *Matcher {
+	g.shared.Lock()
+	t := g.shared.tables[v]
+	if t == nil {
+		t = newTable(g, v)
+		if g.shared.tables == nil {
+			g.shared.tables = map[*Vocabulary]*table{}
+		}
+		g.shared.tables[v] = t
+	}
+	g.shared.Unlock()
+	t.Lock()
+	defer t.Unlock()
+	t.begin(nil, t.generation)
+	return &Matcher{table: t, at: t.first(), generation: t.generation}
+}
+
+// enter locks the table and brings m into its generation.
+func (m *Matcher) enter() *table {
+	t := m.table
+	t.Lock()
+	m.at = t.begin(m.at, m.generation)
+	m.generation = t.generation
+	return t
+}
+
+// mask is the tokens that may follow.
+func (m *Matcher) mask() (*mask, error) {
+	if m.ended {
+		return nil, errorf(ErrNoToken, "the text has ended")
+	}
+	t := m.enter()
+	defer t.Unlock()
+	return t.maskOf(m.at)
+}
+
+// Mask is the tokens that may follow, token t being bit t%64 of word t/64. It must not be changed, and stays
+// as it is. It has no bit set where nothing may follow, which is no error here. The error is ErrTooLarge
+// where the grammar is too ambiguous to be followed, and ErrNoToken after an end token.
+func (m *Matcher) Mask() ([]uint64, error) {
+	k, err := m.mask()
+	if err != nil {
+		return nil, err
+	}
+	return k.words, nil
+}
+
+// Apply sets the logits of the tokens that may not follow to -Inf, and with them those beyond the
+// vocabulary, of which models may have some. With an error, which is one of Mask or ErrNoToken
+// where nothing may follow, logits are as they were.
+func (m *Matcher) Apply(logits []float32) error {
+	n := len(m.table.v.tokens)
+	if len(logits) < n {
+		return errorf(ErrNoToken, "%d logits for a vocabulary of %d", len(logits), n)
+	}
+	k, err := m.mask()
+	if err != nil {
+		return err
+	}
+	if k.count == 0 {
+		return errorf(ErrNoToken, "the vocabulary has none that the grammar allows here")
+	}
+	k.apply(logits[:n])
+	for i := range logits[n:] {
+		logits[n+i] = float32(math.Inf(-1))
+	}
+	return nil
+}
+
+// Accept goes on with a token. The error is ErrRefused, and m as it was, if the token may not follow.
+func (m *Matcher) Accept(token int) error {
+	v := m.table.v
+	if m.ended || token < 0 || token >= len(v.tokens) {
+		return m.refuse(token)
+	}
+	t := m.enter()
+	defer t.Unlock()
+	if v.isEnd[token] {
+		if !m.at.end {
+			return m.refuse(token)
+		}
+		m.ended = true
+		return nil
+	}
+	b := v.tokens[token]
+	if len(b) == 0 || len(b) > longestToken {
+		return m.refuse(token)
+	}
+	at := m.at
+	for _, c := range b {
+		at = t.step(at, t.g.class[c])
+		if t.exhausted() {
+			return errorf(ErrTooLarge, "the grammar is too ambiguous to be followed")
+		}
+		if at == t.dead {
+			return m.refuse(token)
+		}
+	}
+	m.at = at
+	return nil
+}
+
+func (m *Matcher) refuse(token int) error {
+	switch v := m.table.v; {
+	case token < 0 || token >= len(v.tokens):
+		return errorf(ErrRefused, "token %d, of %d", token, len(v.tokens))
+	case m.ended:
+		return errorf(ErrRefused, "token %d, the text has ended", token)
+	default:
+		return errorf(ErrRefused, "token %d, %.64q", token, v.tokens[token])
+	}
+}
+
+// Forced is the token that has to follow, if only one may: a step of the model can be saved. Where
+// several tokens begin the only text that may follow, none is forced, since the model has
+// to say how it is cut into tokens.
+func (m *Matcher) Forced() (token int, ok bool) {
+	k, err := m.mask()
+	if err != nil || k.count != 1 {
+		return 0, false
+	}
+	return k.first, true
+}
+
+// CanEnd reports whether the text may end here. The end tokens are allowed exactly then.
+func (m *Matcher) CanEnd() bool { return m.ended || m.at.end }
+
+// Done reports whether the text has to end here: an end token was accepted, or nothing but one
+// may follow.
+func (m *Matcher) Done() bool { return m.ended || m.at.end && len(m.at.items) == 0 }
+
+// Fork is a Matcher that is where m is and goes its own way from there, for beams, and for drafts
+// that may be taken back.
+func (m *Matcher) Fork() *Matcher {
+	f := *m
+	return &f
+}
+
+// Set puts m where other is. Both may be of different grammars.
+func (m *Matcher) Set(other *Matcher) { *m = *other }

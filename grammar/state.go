@@ -1,0 +1,283 @@
+package grammar
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// This file follows the automaton byte by byte. Where a sequence is, is a set of stacks; sets are
+// made once and found again, with their successors.
+
+// A stacks is a set of stacks: each is a state on top of a stack of rest, or the empty stack, of
+// which there are two. It is closed: where the rule of a state may end, the stacks below it
+// are in the set too, and a state that has no edges is left out. Fields below the line change under
+// the lock of the table.
+type stacks struct {
+	items []item // in the order of their states, each once
+	end   bool   // the whole text may end here
+	cut   bool   // the state that a local mask was asked for has returned; see mask.go
+	depth int32  // of the deepest stack
+	id    uint64
+
+	next []*stacks // by class of bytes, nil where not known yet
+	mask *mask     // nil where not known yet
+	link *stacks   // another one with the same hash
+}
+
+type item struct {
+	state int32
+	rest  *stacks
+}
+
+// Limits of what is followed. A call that exceeds one fails, but for the depth: what would nest
+// deeper may not follow.
+const (
+	maxDepth = 2000
+	maxWork  = 1 << 24 // steps in one call: edges, items and tokens looked at
+)
+
+// maxBytes is about what a table may hold, and how much one call may add to it. A table that is full is
+// begun anew with what its Matchers still need.
+var maxBytes = 64 << 20
+
+// sharedStates has a table for each vocabulary that a grammar was used with.
+type sharedStates struct {
+	sync.Mutex
+	tables map[*Vocabulary]*table
+}
+
+// A table is what is known about the states of a grammar with a vocabulary.
+type table struct {
+	sync.Mutex
+	g *Grammar
+	v *Vocabulary
+
+	generation int // of the table, which has been begun anew as often
+	lastID     uint64
+	known      map[uint64]*stacks
+	unions     map[[2]uint64]*stacks
+	locals     map[int32]*local
+	masks      map[uint64]*mask
+	dead       *stacks // no stack at all
+	bottom     *stacks // the empty stack, with which the text ends
+	cut        *stacks // the empty stack below a local mask
+	bytes      int     // about what all of this takes
+
+	work, limit int // steps and bytes that are left to this call
+	seed        maphash.Seed
+	order       []int32 // of calls that one step has yet to follow, last ones first
+	calls       map[int32]*set
+	free        []*set
+	path        []*stacks // the states on the way to a node of the trie
+}
+
+// A set is a stacks that is being made.
+type set struct {
+	items    []item
+	end, cut bool
+}
+
+func newTable(g *Grammar, v *Vocabulary) *table {
+	t := &table{g: g, v: v, seed: maphash.MakeSeed(), calls: map[int32]*set{}, path: make([]*stacks, v.deep+1)}
+	t.reset()
+	return t
+}
+
+// reset forgets all.
+func (t *table) reset() {
+	t.generation++
+	t.bytes, t.limit = 0, maxBytes
+	t.known, t.unions = map[uint64]*stacks{}, map[[2]uint64]*stacks{}
+	t.locals, t.masks = map[int32]*local{}, map[uint64]*mask{}
+	t.dead = t.intern(&set{})
+	t.bottom = t.intern(&set{end: true})
+	t.cut = t.intern(&set{cut: true})
+}
+
+// begin readies the table for one call, and returns at as this generation of the table has it.
+func (t *table) begin(at *stacks, generation int) *stacks {
+	if t.bytes > maxBytes {
+		t.reset()
+	}
+	t.work, t.limit = maxWork, t.bytes+maxBytes
+	if generation == t.generation {
+		return at
+	}
+	return t.adopt(at, map[*stacks]*stacks{})
+}
+
+// exhausted reports whether this call has done all that it may.
+func (t *table) exhausted() bool { return t.work < 0 || t.bytes > t.limit }
+
+// adopt makes old, of an earlier generation, anew.
+func (t *table) adopt(old *stacks, known map[*stacks]*stacks) *stacks {
+	if s := known[old]; s != nil {
+		return s
+	}
+	s := &set{end: old.end, cut: old.cut}
+	for _, it := range old.items {
+		s.items = append(s.items, item{it.state, t.adopt(it.rest, known)})
+	}
+	known[old] = t.intern(s)
+	return known[old]
+}
+
+// first is where a text begins.
+func (t *table) first() *stacks {
+	s := &set{end: t.g.empty}
+	t.add(s, t.g.rules[0].state, t.bottom)
+	return t.intern(s)
+}
+
+// add puts a state on top of rest into s.
+func (t *table) add(s *set, to int32, rest *stacks) {
+	st := &t.g.states[to]
+	if len(st.edges) > 0 {
+		s.items = append(s.items, item{to, rest})
+	}
+	if st.final {
+		t.take(s, rest)
+	}
+}
+
+// take puts all of other into s.
+func (t *table) take(s *set, other *stacks) {
+	t.work -= len(other.items)
+	s.items = append(s.items, other.items...)
+	s.end, s.cut = s.end || other.end, s.cut || other.cut
+}
+
+// intern is the stacks that s became; s is used up.
+func (t *table) intern(s *set) *stacks {
+	slices.SortFunc(s.items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.rest.id, b.rest.id))
+	})
+	items := s.items[:0]
+	for _, it := range s.items {
+		if n := len(items); n > 0 && items[n-1].state == it.state {
+			items[n-1].rest = t.union(items[n-1].rest, it.rest)
+			continue
+		}
+		items = append(items, it)
+	}
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	for _, it := range items {
+		maphash.WriteComparable(&h, it.state)
+		maphash.WriteComparable(&h, it.rest.id)
+	}
+	maphash.WriteComparable(&h, [2]bool{s.end, s.cut})
+	sum := h.Sum64()
+	for c := t.known[sum]; c != nil; c = c.link {
+		if c.end == s.end && c.cut == s.cut && slices.Equal(c.items, items) {
+			return c
+		}
+	}
+	t.lastID++
+	c := &stacks{items: slices.Clone(items), end: s.end, cut: s.cut, id: t.lastID, link: t.known[sum]}
+	for _, it := range items {
+		c.depth = max(c.depth, it.rest.depth+1)
+	}
+	t.known[sum] = c
+	t.bytes += 160 + 16*len(items)
+	t.work -= 8 + len(items)
+	return c
+}
+
+// union is the stacks of a and those of b.
+func (t *table) union(a, b *stacks) *stacks {
+	if a == b || t.exhausted() {
+		return a
+	}
+	key := [2]uint64{min(a.id, b.id), max(a.id, b.id)}
+	if u := t.unions[key]; u != nil {
+		return u
+	}
+	s := &set{}
+	t.take(s, a)
+	t.take(s, b)
+	u := t.intern(s)
+	if !t.exhausted() {
+		t.unions[key] = u
+		t.bytes += 48
+	}
+	return u
+}
+
+// step is where a byte of a class leads from s. What it returns once the table is exhausted is
+// without meaning, and not remembered.
+func (t *table) step(s *stacks, class uint8) *stacks {
+	if s.next == nil {
+		s.next = make([]*stacks, len(t.g.samples))
+		t.bytes += 8 * len(s.next)
+	}
+	if to := s.next[class]; to != nil {
+		return to
+	}
+	b := t.g.samples[class]
+	out := t.newSet()
+	for _, it := range s.items {
+		t.follow(it.state, it.rest, b, out)
+	}
+	// Callers come before what they call: then all that a rule returns to is known when it is entered.
+	for len(t.order) > 0 {
+		rule := t.order[len(t.order)-1]
+		t.order = t.order[:len(t.order)-1]
+		returns := t.calls[rule]
+		delete(t.calls, rule)
+		if rest := t.intern(returns); rest.depth < maxDepth && !t.exhausted() {
+			t.follow(t.g.rules[rule].state, rest, b, out)
+		}
+		t.release(returns)
+	}
+	to := t.intern(out)
+	t.release(out)
+	if !t.exhausted() {
+		s.next[class] = to
+	}
+	return to
+}
+
+// follow puts into out where b leads from a state on top of rest, and notes the calls to follow.
+func (t *table) follow(from int32, rest *stacks, b byte, out *set) {
+	edges := t.g.states[from].edges
+	t.work -= len(edges)
+	for _, e := range edges {
+		if e.rule < 0 {
+			if e.lo <= b && b <= e.hi {
+				t.add(out, e.to, rest)
+			}
+			continue
+		}
+		if t.g.rules[e.rule].first[b>>6]>>(b&63)&1 == 0 {
+			continue
+		}
+		returns := t.calls[e.rule]
+		if returns == nil {
+			returns = t.newSet()
+			t.calls[e.rule] = returns
+			i, _ := slices.BinarySearchFunc(t.order, e.rule, func(a, b int32) int {
+				return cmp.Compare(t.g.rules[b].order, t.g.rules[a].order)
+			})
+			t.order = slices.Insert(t.order, i, e.rule)
+		}
+		t.add(returns, e.to, rest)
+	}
+}
+
+func (t *table) newSet() *set {
+	if n := len(t.free); n > 0 {
+		s := t.free[n-1]
+		t.free = t.free[:n-1]
+		return s
+	}
+	return &set{}
+}
+
+func (t *table) release(s *set) {
+	clear(s.items)
+	s.items, s.end, s.cut = s.items[:0], false, false
+	t.free = append(t.free, s)
+}

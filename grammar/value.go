@@ -1,0 +1,232 @@
+package grammar
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// This file reads JSON with the order of its members, and writes it as a grammar has it.
+
+type kind uint8
+
+const (
+	kindNull kind = 1 << iota
+	kindBool
+	kindNumber
+	kindString
+	kindArray
+	kindObject
+)
+
+// A value is a JSON value.
+type value struct {
+	kind    kind
+	yes     bool     // of a bool
+	text    string   // of a string, or of a number as it is written
+	list    []*value // of an array, or the values of an object
+	keys    []string // of an object, in their order
+	members map[string]*value
+}
+
+// parseJSON reads a JSON text.
+func parseJSON(text []byte) (*value, error) {
+	switch {
+	case len(text) > maxSource:
+		return nil, errorf(ErrTooLarge, "a schema of %d bytes", len(text))
+	case !utf8.Valid(text):
+		return nil, errorf(ErrSyntax, "the schema is not valid UTF-8")
+	case !json.Valid(text):
+		var ignored json.RawMessage
+		return nil, errorf(ErrSyntax, "the schema is not JSON: %v", json.Unmarshal(text, &ignored))
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return readValue(d, 0)
+}
+
+func readValue(d *json.Decoder, depth int) (*value, error) {
+	if depth > maxNesting {
+		return nil, errorf(ErrTooLarge, "the schema nests deeper than %d", maxNesting)
+	}
+	t, err := d.Token()
+	if err != nil {
+		return nil, errorf(ErrSyntax, "the schema is not JSON: %v", err)
+	}
+	switch t := t.(type) {
+	case bool:
+		return &value{kind: kindBool, yes: t}, nil
+	case json.Number:
+		return &value{kind: kindNumber, text: string(t)}, nil
+	case string:
+		return &value{kind: kindString, text: t}, nil
+	case json.Delim:
+		return readMembers(d, t, depth)
+	}
+	return &value{kind: kindNull}, nil
+}
+
+// readMembers reads an object or an array, whose beginning has been read.
+func readMembers(d *json.Decoder, begin json.Delim, depth int) (*value, error) {
+	v := &value{kind: kindArray}
+	if begin == '{' {
+		v.kind, v.members = kindObject, map[string]*value{}
+	}
+	for d.More() {
+		key := ""
+		if v.kind == kindObject {
+			t, err := d.Token()
+			if err != nil {
+				return nil, errorf(ErrSyntax, "the schema is not JSON: %v", err)
+			}
+			key = t.(string)
+			if v.members[key] != nil {
+				return nil, errorf(ErrSyntax, "the key %q is there twice", key)
+			}
+			v.keys = append(v.keys, key)
+		}
+		m, err := readValue(d, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		v.list = append(v.list, m)
+		if v.kind == kindObject {
+			v.members[key] = m
+		}
+	}
+	_, err := d.Token()
+	return v, err
+}
+
+// maxExponent bounds what exact arithmetic on numbers of a schema costs.
+const maxExponent = 400
+
+// rational is the value of a number, nil if it has too many digits.
+func (v *value) rational() *big.Rat {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(v.text), "e")
+	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
+	if err != nil || e < -maxExponent || e > maxExponent || len(mantissa) > maxExponent {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(v.text)
+	if !ok {
+		return nil
+	}
+	return r
+}
+
+// equal is equality of JSON schemas: of numbers by what they are, of objects whatever their order.
+func (v *value) equal(w *value) bool {
+	if v.kind != w.kind || len(v.list) != len(w.list) {
+		return false
+	}
+	switch v.kind {
+	case kindBool:
+		return v.yes == w.yes
+	case kindString:
+		return v.text == w.text
+	case kindNumber:
+		a, b := v.rational(), w.rational()
+		return v.text == w.text || a != nil && b != nil && a.Cmp(b) == 0
+	case kindObject:
+		for key, m := range v.members {
+			if other := w.members[key]; other == nil || !m.equal(other) {
+				return false
+			}
+		}
+		return true
+	}
+	return slices.EqualFunc(v.list, w.list, (*value).equal)
+}
+
+// write appends v with a space after each comma and colon, and with strings as quote writes them.
+func (v *value) write(to []byte) []byte {
+	switch v.kind {
+	case kindNull:
+		return append(to, "null"...)
+	case kindBool:
+		return strconv.AppendBool(to, v.yes)
+	case kindNumber:
+		return append(to, v.text...)
+	case kindString:
+		return append(to, quote(v.text)...)
+	}
+	brackets := "[]"
+	if v.kind == kindObject {
+		brackets = "{}"
+	}
+	to = append(to, brackets[0])
+	for i, m := range v.list {
+		if i > 0 {
+			to = append(to, ", "...)
+		}
+		if v.kind == kindObject {
+			to = append(append(to, quote(v.keys[i])...), ": "...)
+		}
+		to = m.write(to)
+	}
+	return append(to, brackets[1])
+}
+
+// quote is s as a JSON string, with the one spelling that keys, enumerations and patterns have:
+// each character as it is, but for those that JSON wants escaped.
+func quote(s string) string {
+	b := []byte{'"'}
+	for _, r := range s {
+		b = append(b, spelling(r)...)
+	}
+	return string(append(b, '"'))
+}
+
+// spelling is a character in a JSON string.
+func spelling(r rune) string {
+	switch r {
+	case '"', '\\':
+		return `\` + string(r)
+	case '\b':
+		return `\b`
+	case '\f':
+		return `\f`
+	case '\n':
+		return `\n`
+	case '\r':
+		return `\r`
+	case '\t':
+		return `\t`
+	}
+	if r < ' ' {
+		const hex = "0123456789abcdef"
+		return `\u00` + string(hex[r>>4]) + string(hex[r&15])
+	}
+	return string(r)
+}
+
+// jsonRunes are characters of a JSON string, in the spelling of quote.
+type jsonRunes struct{}
+
+func (jsonRunes) class(set []runeRange) *expr {
+	set = normalised(set)
+	var plain []runeRange
+	var escaped []string
+	for _, r := range set {
+		for c := r.lo; c <= min(r.hi, '\\'); c++ {
+			if s := spelling(c); len(s) > 1 {
+				escaped = append(escaped, s)
+			}
+		}
+	}
+	for _, part := range []runeRange{{' ', '!'}, {'#', '['}, {']', utf8.MaxRune}} {
+		for _, r := range set {
+			if lo, hi := max(r.lo, part.lo), min(r.hi, part.hi); lo <= hi {
+				plain = append(plain, runeRange{lo, hi})
+			}
+		}
+	}
+	slices.Sort(escaped)
+	return alt(class(plain), words(escaped))
+}
