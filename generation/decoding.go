@@ -49,7 +49,7 @@ func StartLM(ws *transformer.Workspace, m models.LanguageModel, memory *models.M
 	case sequences < 1:
 		return &Decoding{err: check.Errorf(transformer.ErrShape, "generating %d sequences, want at least 1", sequences)}
 	}
-	return &Decoding{model: m, ws: ws, memory: memory, cache: m.NewCache(sequences)}
+	return &Decoding{model: m, ws: ws, memory: memory, cache: m.NewPages(0).Cache(sequences)}
 }
 
 // undecodable is the error of a decoder that was started with what cannot be decoded with.

@@ -99,7 +99,7 @@ func apiCalls() []call {
 	return slices.Concat(
 		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
 		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
-		attentionAPI(1, zeros), attentionAPI(2, zeros), rowsAPI(zeros),
+		attentionAPI(1, zeros), attentionAPI(2, zeros), pagesAPI(zeros),
 	)
 }
 
@@ -281,27 +281,6 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: mem.MaxInt} })
 		add("len("+f+")", func(p *AttentionParams) { *strides(p) = Strides{Batch: 96, Head: 24, Row: -8} })
 	}
-	for _, rows := range []*Rows{NewRows(FormatBF16, 40, 8), NewRows(FormatInt8, 64, 5), NewRows(FormatF16, 39, 8)} {
-		narrow := func(name string, field func(p *AttentionParams) (**Rows, *[]float32, *Strides)) {
-			want := fmt.Sprintf("%sRows of ", name)
-			if rows.Dim() == 8 {
-				want = fmt.Sprintf("len(%s) = 312, too short", name)
-			}
-			add(want, func(p *AttentionParams) {
-				to, wide, strides := field(p)
-				if *to = rows; rows.Len() != 320 || rows.Dim() != 8 {
-					*wide = nil
-					return
-				}
-				*strides = Strides{Batch: 160, Head: 40, Row: 12} // and with K or V
-			})
-			if rows.Format() == FormatBF16 {
-				c.bad[len(c.bad)-1].want = name + "Rows of 8"
-			}
-		}
-		narrow("K", func(p *AttentionParams) (**Rows, *[]float32, *Strides) { return &p.KRows, &p.K, &p.KStrides })
-		narrow("V", func(p *AttentionParams) (**Rows, *[]float32, *Strides) { return &p.VRows, &p.V, &p.VStrides })
-	}
 	add("KVHeads = 3, want a divisor of Heads = 4", func(p *AttentionParams) { p.KVHeads = 3 })
 	add("Empty = 3, want EmptyZero", func(p *AttentionParams) { p.Empty = EmptyUniform + 1 })
 	add("len(HeadMask) = 3, want 4 (Heads)", func(p *AttentionParams) { p.HeadMask = zeros(3) })
@@ -322,7 +301,7 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 	} {
 		add(m.want, func(p *AttentionParams) { p.Mask = []MaskTerm{CausalMask(), m.term} })
 	}
-	calls := []call{c.onThreads(threads)}
+	calls := []call{c.onThreads(threads), sequencesAPI(threads, data)}
 
 	// Right in other ways: decoding, and with everything that is optional.
 	decode := AttentionParams{Batch: 1, Heads: 4, KVHeads: 2, LenQ: 1, LenK: 2100, HeadDim: 16, Past: 2099,

@@ -13,7 +13,8 @@ import (
 
 // Strides says where the rows of a tensor of [batch, heads, length, dim] lie:
 // element d of row i of head h of sequence b is at b*Batch + h*Head + i*Row + d.
-// The zero value stands for a contiguous tensor in that order. See also BLHD.
+// The zero value stands for a contiguous tensor in that order, and of Sequences for [rows, heads, dim].
+// See also BLHD.
 type Strides struct{ Batch, Head, Row int }
 
 // BLHD is the strides of a tensor of [batch, length, heads, dim]. row is the distance
@@ -48,9 +49,12 @@ type AttentionParams struct {
 	// qkv, qkv[d:] and qkv[2*d:], with BLHD(length, 3*d, HeadDim).
 	DstStrides, QStrides, KStrides, VStrides Strides
 
-	// KRows and VRows, unless nil, are the keys and values instead of K and V, which are then nil.
-	// Their rows have HeadDim and ValueDim elements; the strides are multiples of them.
-	KRows, VRows *Rows
+	// Sequences, unless nil, says for each of the Batch sequences what it has; LenQ, LenK and Past
+	// are then 0, and Batch strides are not used. A sequence gets the bits that it gets alone. Where their
+	// lengths differ, the mask has no term with data for each query or key, and Weights is nil.
+	Sequences []AttentionSequence
+	// KPages and VPages, of KVHeads heads, are the keys and values of Sequences instead of K and V.
+	KPages, VPages *Pages
 	// KVHeads divides Heads: query head h uses key and value head
 	// h/(Heads/KVHeads). 0 means Heads.
 	KVHeads int
@@ -98,10 +102,9 @@ type AttentionParams struct {
 // be finite, or lie outside of all that any query nearby sees, since they are
 // multiplied by zero. See doc/numerics.md for the error.
 //
-// Decoding with a cache: keep K and V as [batch, KVHeads, capacity, dim], each
-// head's rows one after the other, and pass LenK = the number of rows filled.
-// Appending a token writes one row per head, and a decode step reads each head's
-// rows in order. Batch and head strides then come from the capacity:
+// Decoding with a cache: keep keys and values in Pages, and pass what each sequence has as Sequences.
+// Appending a token sets one row. Or keep K and V as [batch, KVHeads, capacity, dim], each head's rows one
+// after the other, and pass LenK = the number of rows filled, with
 // Strides{Batch: KVHeads*capacity*dim, Head: capacity*dim, Row: dim}.
 //
 // Attention panics if a size does not fit.
@@ -111,7 +114,7 @@ func Attention(p AttentionParams) { Threads(1).Attention(p) }
 func (t Threads) Attention(p AttentionParams) {
 	p.setDefaults()
 	p.check()
-	if p.Batch == 0 || p.Heads == 0 || p.LenQ == 0 || p.ValueDim == 0 {
+	if p.Batch == 0 || p.Heads == 0 || p.LenQ == 0 && p.Sequences == nil || p.ValueDim == 0 {
 		return
 	}
 	c := attend.New()
@@ -119,8 +122,15 @@ func (t Threads) Attention(p AttentionParams) {
 	c.Run(int(t))
 }
 
-// set fills in the arguments as the drivers take them: rows that are float32 as a slice.
+// set fills in the arguments as the drivers take them.
 func (p *AttentionParams) set(to *attend.Params) {
+	var sequences []attend.Sequence
+	if p.Sequences != nil {
+		sequences = to.Sequences[:0]
+		for _, s := range p.Sequences {
+			sequences = append(sequences, attend.Sequence(s))
+		}
+	}
 	terms := to.Mask[:0]
 	for i := range p.Mask {
 		terms = append(terms, p.Mask[i].term)
@@ -129,14 +139,9 @@ func (p *AttentionParams) set(to *attend.Params) {
 		Batch: p.Batch, Heads: p.Heads, LenQ: p.LenQ, LenK: p.LenK, HeadDim: p.HeadDim,
 		Dst: p.Dst, Q: p.Q, K: p.K, V: p.V,
 		DstStrides: attend.Strides(p.DstStrides), QStrides: attend.Strides(p.QStrides), KStrides: attend.Strides(p.KStrides), VStrides: attend.Strides(p.VStrides),
+		Sequences: sequences, KPages: p.KPages.inPages(), VPages: p.VPages.inPages(),
 		KVHeads: p.KVHeads, ValueDim: p.ValueDim, Scale: p.Scale, Past: p.Past, Mask: terms, Empty: attend.EmptyRow(p.Empty),
 		HeadMask: p.HeadMask, Relative: p.Relative, RelativeKeys: p.RelativeKeys, Weights: p.Weights,
-	}
-	if p.KRows != nil {
-		to.K, to.KRows = p.KRows.operand()
-	}
-	if p.VRows != nil {
-		to.V, to.VRows = p.VRows.operand()
 	}
 }
 
@@ -151,7 +156,11 @@ func (p *AttentionParams) setDefaults() {
 		p.Scale = float32(1 / math.Sqrt(float64(p.HeadDim)))
 	}
 	contiguous := func(s *Strides, heads, length, dim int) {
-		if *s == (Strides{}) || dim == 0 { // rows without elements lie nowhere
+		switch {
+		case *s != (Strides{}) && dim != 0: // rows without elements lie nowhere
+		case p.Sequences != nil:
+			*s = Strides{Head: dim, Row: heads * dim}
+		default:
 			*s = Strides{Batch: heads * length * dim, Head: length * dim, Row: dim}
 		}
 	}
@@ -176,42 +185,52 @@ func (p *AttentionParams) check() {
 	if p.Heads > 0 && (p.KVHeads == 0 || p.Heads%p.KVHeads != 0) {
 		mem.PanicSize(fn, "KVHeads", p.KVHeads, fmt.Sprintf("want a divisor of Heads = %d", p.Heads))
 	}
-	checkStrides(fn, "Dst", len(p.Dst), p.Batch, p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
-	checkStrides(fn, "Q", len(p.Q), p.Batch, p.Heads, p.LenQ, p.HeadDim, p.QStrides)
-	checkKeys(fn, "K", p.K, p.KRows, p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
-	checkKeys(fn, "V", p.V, p.VRows, p.Batch, p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
+	if p.Sequences != nil {
+		p.checkSequences()
+	} else {
+		if p.KPages != nil || p.VPages != nil {
+			panic("kernels.Attention: KPages and VPages without Sequences")
+		}
+		checkStrides(fn, "Dst", len(p.Dst), p.Batch, p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
+		checkStrides(fn, "Q", len(p.Q), p.Batch, p.Heads, p.LenQ, p.HeadDim, p.QStrides)
+		checkStrides(fn, "K", len(p.K), p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
+		checkStrides(fn, "V", len(p.V), p.Batch, p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
+	}
 	if p.Empty > EmptyUniform {
 		mem.PanicSize(fn, "Empty", int(p.Empty), "want EmptyZero, EmptyNaN or EmptyUniform")
 	}
+	lenQ, lenK, same := p.sameLengths()
+	if !same && p.Weights != nil {
+		panic("kernels.Attention: Weights of sequences of different lengths, want nil")
+	}
 	for i := range p.Mask {
-		p.Mask[i].check(fn, [4]int{p.Batch, p.Heads, p.LenQ, p.LenK})
+		if !same && p.Mask[i].byElement() {
+			panic(fmt.Sprintf("kernels.Attention: Mask[%d] with data for each query or key of sequences of different lengths", i))
+		}
+		p.Mask[i].check(fn, [4]int{p.Batch, p.Heads, lenQ, lenK})
 	}
 	if p.HeadMask != nil {
 		mem.CheckLen(fn, "HeadMask", len(p.HeadMask), p.Heads, "Heads")
 	}
 	if p.Weights != nil {
-		rows := mem.MulLen(fn, mem.MulLen(fn, p.Batch, p.Heads), p.LenQ)
-		mem.CheckLen(fn, "Weights", len(p.Weights), mem.MulLen(fn, rows, p.LenK), "Batch*Heads*LenQ*LenK")
+		rows := mem.MulLen(fn, mem.MulLen(fn, p.Batch, p.Heads), lenQ)
+		mem.CheckLen(fn, "Weights", len(p.Weights), mem.MulLen(fn, rows, lenK), "Batch*Heads*LenQ*LenK")
 	}
-	if p.Relative != nil && p.LenQ > 0 && p.LenK > 0 && p.HeadDim > 0 {
-		n := (len(p.Relative)/p.HeadDim + 1) / 2
-		far := max(p.Past+p.LenQ-1, p.LenK-1-p.Past)
-		if len(p.Relative) != max(2*n-1, 0)*p.HeadDim || far >= n {
-			panic(fmt.Sprintf("kernels.Attention: len(Relative) = %d, want (2*n-1)*HeadDim with n > %d", len(p.Relative), far))
+	if p.Relative != nil && p.HeadDim > 0 {
+		p.checkRelative(p.LenQ, p.LenK, p.Past)
+		for _, s := range p.Sequences {
+			p.checkRelative(s.LenQ, s.LenK, s.Past)
 		}
 	}
 }
 
-// checkKeys is checkStrides for keys or values that may be narrow.
-func checkKeys(fn, arg string, x []float32, narrow *Rows, batch, heads, rows, dim int, s Strides) {
-	length := len(x)
-	if narrow != nil {
-		length = narrow.Len()
-		if x != nil || narrow.Dim() != dim || dim > 0 && (s.Batch%dim != 0 || s.Head%dim != 0 || s.Row%dim != 0) {
-			panic(fmt.Sprintf("kernels.%s: %sRows of %d elements with strides %v and %d elements in %s, want rows of %d, multiples, and none", fn, arg, narrow.Dim(), s, len(x), arg, dim))
-		}
+// checkRelative checks that Relative reaches as far as a sequence needs.
+func (p *AttentionParams) checkRelative(lenQ, lenK, past int) {
+	n := (len(p.Relative)/p.HeadDim + 1) / 2
+	far := max(past+lenQ-1, lenK-1-past)
+	if lenQ > 0 && lenK > 0 && (len(p.Relative) != max(2*n-1, 0)*p.HeadDim || far >= n) {
+		panic(fmt.Sprintf("kernels.Attention: len(Relative) = %d, want (2*n-1)*HeadDim with n > %d", len(p.Relative), far))
 	}
-	checkStrides(fn, arg, length, batch, heads, rows, dim, s)
 }
 
 // checkStrides panics unless a slice of the given length holds the tensor.

@@ -7,19 +7,23 @@ import (
 )
 
 // BenchmarkAttention has the shapes batch x heads x queries x keys x dim of
-// doc/measurements/attention.md, contiguous, on the active tier, and one query on keys and values in every
-// format of Rows.
+// doc/measurements/attention.md, contiguous, on the active tier, and one query on pages of 64 rows in every
+// format.
 func BenchmarkAttention(b *testing.B) {
-	bench := func(name string, s [5]int, f Format, threads Threads, mask ...MaskTerm) {
+	bench := func(name string, s [5]int, paged bool, f Format, threads Threads, mask ...MaskTerm) {
 		b.Run(fmt.Sprintf("%s=%dx%dx%dx%dx%d/threads=%d", name, s[0], s[1], s[2], s[3], s[4], threads), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
 			p := AttentionParams{Batch: s[0], Heads: s[1], LenQ: s[2], LenK: s[3], HeadDim: s[4], Past: s[3] - s[2], Mask: mask}
 			q, kv := s[0]*s[1]*s[2]*s[4], s[0]*s[1]*s[3]*s[4]
 			p.Q, p.K, p.V, p.Dst = randomSlice(r, q), randomSlice(r, kv), randomSlice(r, kv), make([]float32, q)
-			if f != FormatF32 {
-				_, p.KRows = narrowed(f, p.K, s[4])
-				_, p.VRows = narrowed(f, p.V, s[4])
-				p.K, p.V = nil, nil
+			if paged {
+				one := Strides{Batch: s[1] * s[3] * s[4], Head: s[3] * s[4], Row: s[4]}
+				keys := inPagesOf(r, f, 64, s[0], s[1], s[3], s[4], p.K, &one)
+				p.KPages, p.VPages = keys.pages, keys.alike(s[4], p.V, &one).pages
+				for i, table := range keys.tables {
+					p.Sequences = append(p.Sequences, AttentionSequence{LenQ: s[2], LenK: s[3], Past: p.Past, Query: i * s[2], Pages: table})
+				}
+				p.K, p.V, p.LenQ, p.LenK, p.Past = nil, nil, 0, 0, 0
 			}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -35,11 +39,13 @@ func BenchmarkAttention(b *testing.B) {
 	}
 	for _, threads := range []Threads{1, 2} {
 		for _, s := range [][5]int{{1, 12, 128, 128, 64}, {1, 12, 512, 512, 64}, {1, 8, 2048, 2048, 64}, {64, 8, 10, 10, 64}, {1, 12, 1, 1024, 64}, {1, 12, 1, 4096, 64}} {
-			bench("full", s, FormatF32, threads)
+			bench("full", s, false, FormatF32, threads)
 		}
-		bench("causal", [5]int{1, 8, 2048, 2048, 64}, FormatF32, threads, CausalMask())
-		for _, f := range []Format{FormatBF16, FormatF16, FormatInt8} {
-			bench(f.String(), [5]int{1, 12, 1, 1024, 64}, f, threads)
+		bench("causal", [5]int{1, 8, 2048, 2048, 64}, false, FormatF32, threads, CausalMask())
+		for _, f := range []Format{FormatF32, FormatBF16, FormatF16, FormatInt8} {
+			for _, s := range [][5]int{{1, 12, 1, 1024, 64}, {8, 12, 1, 512, 64}, {1, 12, 128, 1024, 64}} {
+				bench("pages/"+f.String(), s, true, f, threads)
+			}
 		}
 	}
 }

@@ -14,9 +14,18 @@ import (
 type attentionCase struct {
 	name   string
 	p      AttentionParams
-	inRows bool   // keys and values are in Rows
-	rows   Format // and of this format
+	how    operands
+	format Format // of pages
 }
+
+// operands is how a case passes its queries, keys and values.
+type operands int
+
+const (
+	asTensors   operands = iota
+	asSequences          // tensors, with what each sequence has
+	inPages              // keys and values in pages
+)
 
 // closeTo allows for the rounding of scores that a bias makes large: half an
 // ulp of a score is as much of its exponential.

@@ -34,10 +34,12 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 		p.K = tensor(p.KVHeads, p.LenK, p.HeadDim, p.KStrides)
 		p.V = tensor(p.KVHeads, p.LenK, p.ValueDim, p.VStrides)
 	}
-	var narrowK, narrowV *Rows
-	if c.inRows {
-		p.K, narrowK = narrowed(c.rows, p.K, p.HeadDim)
-		p.V, narrowV = narrowed(c.rows, p.V, p.ValueDim)
+	var keys, values paged
+	if c.how == inPages {
+		const rows = 6 // less than a tile has
+		keys = inPagesOf(r, c.format, rows, p.Batch, p.KVHeads, p.LenK, p.HeadDim, p.K, &p.KStrides)
+		values = keys.alike(p.ValueDim, p.V, &p.VStrides)
+		p.K, p.V = keys.numbers, values.numbers
 	}
 	p.Dst = tensor(p.Heads, p.LenQ, p.ValueDim, p.DstStrides)
 	mem.Fill(p.Dst, float32(math.NaN()))
@@ -45,10 +47,19 @@ func (c attentionCase) run(t *testing.T, threads Threads) {
 	if p.Weights != nil {
 		mem.Fill(p.Weights, float32(math.NaN()))
 	}
-	if c.inRows {
-		p.K, p.V, p.KRows, p.VRows = nil, nil, narrowK, narrowV
+	call := p
+	if c.how != asTensors {
+		call.LenQ, call.LenK, call.Past = 0, 0, 0
+		for b := range p.Batch {
+			call.Sequences = append(call.Sequences, AttentionSequence{LenQ: p.LenQ, LenK: p.LenK, Past: p.Past,
+				Query: b * p.QStrides.Batch / max(p.QStrides.Row, 1), Key: b * p.KStrides.Batch / max(p.KStrides.Row, 1)})
+			if c.how == inPages {
+				call.K, call.V, call.KPages, call.VPages = nil, nil, keys.pages, values.pages
+				call.Sequences[b].Key, call.Sequences[b].Pages = 0, keys.tables[b]
+			}
+		}
 	}
-	threads.Attention(p)
+	threads.Attention(call)
 	at := make([]bool, len(p.Dst))
 	for b := range p.Batch {
 		for h := range p.Heads {

@@ -35,7 +35,7 @@ func TestNoElements(t *testing.T) {
 			"GemmBatched": func(t Threads) {
 				t.GemmBatched(GemmBatchedParams{Batch: mem.MaxInt / 4, M: rows, N: cols, Alpha: 1, LdA: 1, LdB: max(cols, 1), LdC: max(cols, 1)})
 			},
-			"NewRows": func(Threads) { NewRows(FormatInt8, rows, cols) },
+			"NewPages": func(Threads) { NewPages(FormatInt8, 0, max(rows, 1), cols).Grow(1000) },
 		} {
 			for _, threads := range []Threads{1, 2} {
 				t.Run(fmt.Sprintf("%s/%dx%d/threads=%d", name, rows, cols, threads), func(t *testing.T) {

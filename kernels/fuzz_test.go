@@ -343,10 +343,7 @@ func FuzzAttention(f *testing.F) {
 		if s.byte()&1 != 0 {
 			smallBlocks(t)
 		}
-		rows := FormatF32
-		if p.KStrides == (Strides{}) && p.VStrides == (Strides{}) {
-			rows = []Format{FormatF32, FormatBF16, FormatF16, FormatInt8}[s.upTo(3)]
-		}
-		onAllTiers(t, func(isa ISA) { attentionCase{isa.String(), p, rows != FormatF32, rows}.run(t, Threads(1+len(data)%2)) })
+		how, format := operands(s.upTo(int(inPages))), []Format{FormatF32, FormatBF16, FormatF16, FormatInt8}[s.upTo(3)]
+		onAllTiers(t, func(isa ISA) { attentionCase{isa.String(), p, how, format}.run(t, Threads(1+len(data)%2)) })
 	})
 }

@@ -70,6 +70,17 @@ func ALiBiMask(slopes []float32) MaskTerm {
 	return MaskTerm{mask.Term{Kind: mask.ALiBi, Bias: slopes}}
 }
 
+// byElement reports whether the term has data for each query or key.
+func (m *MaskTerm) byElement() bool {
+	switch t := &m.term; t.Kind {
+	case mask.QueryLengths:
+		return true
+	case mask.Keep, mask.Block, mask.Bias:
+		return t.Shape[2] != 1 || t.Shape[3] != 1
+	}
+	return false
+}
+
 // check panics unless the term's data fits a call with sizes [batch, heads, queries, keys].
 func (m *MaskTerm) check(fn string, size [4]int) {
 	batch, heads, lenQ := size[0], size[1], size[2]

@@ -43,12 +43,12 @@ func (d *decoder) add(l decoderLayer, window int) {
 
 func (d *decoder) Vocab() int { return d.head.Out }
 
-func (d *decoder) NewCache(sequences int) *Cache {
-	c := transformer.NewWindowCache(sequences, d.windows...)
-	if err := c.Hold(d.held); err != nil { // Options.check knows the formats
-		panic(err)
+func (d *decoder) NewPages(limit int64) *Pages {
+	p, err := transformer.NewPages(transformer.PagesConfig{Windows: d.windows, Format: d.held, Limit: max(limit, 0)})
+	if err != nil {
+		panic(err) // Options.check knows the formats
 	}
-	return c
+	return p
 }
 
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
@@ -69,7 +69,9 @@ func (d *decoder) again(ws *Workspace, dst []float32, tokens []int, batch Batch,
 	for i := range batch.Len() {
 		added, past := tokens[batch.Start(i):batch.Start(i+1)], cache.Remembered(i)
 		if len(added) > 0 && len(past) > 0 && (cache.Len(i) != len(past) || !slices.Equal(d.frequencies(len(past)), d.frequencies(len(past)+len(added)))) {
-			cache.Restart(i)
+			if err := cache.Restart(i); err != nil {
+				return err
+			}
 			all, lengths[i] = append(all, past...), len(past)
 		}
 		all, lengths[i] = append(all, added...), lengths[i]+len(added)

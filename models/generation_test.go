@@ -285,20 +285,20 @@ func TestGenerateBatch(t *testing.T) {
 func equal(a, b [][]int) bool { return slices.EqualFunc(a, b, slices.Equal[[]int]) }
 
 // TestWindowsBoundCaches feeds more tokens than windows are wide: layers with a window
-// keep what two of them or a new cache have room for, the others all.
+// keep those and less than two pages of 64 rows, the others all.
 func TestWindowsBoundCaches(t *testing.T) {
-	const tokens, window, rowSize = 90, 6, 2 * 16 // key heads times their size
+	const tokens, window, rowSize = 240, 6, 2 * 16 // key heads times their size
 	m, err := models.Open(filepath.Join(own, "gemma3_text"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := generation.StartLM(new(models.Workspace), m.LM, nil, 1)
 	for i := range tokens {
-		if _, err := d.Feed([][]int{{3 + i}}); err != nil {
+		if _, err := d.Feed([][]int{{3 + i%80}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for layer, most := range []int{16, 16, tokens} { // caches start with room for 16
+	for layer, most := range []int{window + 2*64, window + 2*64, tokens} {
 		rows := len(d.Cache().Keys(layer, 0)) / rowSize
 		if rows > most || rows < min(window, most) || most == tokens && rows != tokens {
 			t.Errorf("layer %d keeps %d rows, want at most %d", layer, rows, most)

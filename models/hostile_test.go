@@ -121,7 +121,7 @@ func use(m *models.Model) {
 		}
 	}
 	if m.LM != nil {
-		m.Logits(ws, make([]float32, 3*m.LM.Vocab()), in.IDs, in.Batch, nil, m.LM.NewCache(2))
+		m.Logits(ws, make([]float32, 3*m.LM.Vocab()), in.IDs, in.Batch, nil, m.LM.NewPages(0).Cache(2))
 	}
 }
 

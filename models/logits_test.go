@@ -21,7 +21,7 @@ func llama(t *testing.T, vocab int) *models.Model {
 // TestLogitsLength: logits of a wrong length leave the cache as it was.
 func TestLogitsLength(t *testing.T) {
 	m := llama(t, 7)
-	cache := tf.NewCache(1, 1)
+	cache := tf.NewCache(1)
 	err := m.Logits(new(tf.Workspace), make([]float32, 6), []int{1}, tf.Uniform(1, 1), nil, cache)
 	if !errors.Is(err, tf.ErrShape) || cache.Len(0) != 0 {
 		t.Errorf("%v, and %d tokens in the cache", err, cache.Len(0))
@@ -35,7 +35,7 @@ func TestLogitsErrors(t *testing.T) {
 		"token":            {model.Logits(ws, make([]float32, 9), []int{9}, tf.Uniform(1, 1), nil, nil), tf.ErrToken},
 		"negative token":   {model.Logits(ws, make([]float32, 9), []int{-1}, tf.Uniform(1, 1), nil, nil), tf.ErrToken},
 		"tokens and batch": {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 2), nil, nil), tf.ErrShape},
-		"cache of another": {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 1), nil, tf.NewCache(2, 0)), tf.ErrShape},
+		"cache of another": {model.Logits(ws, make([]float32, 9), []int{1}, tf.Uniform(1, 1), nil, tf.NewCache(2)), tf.ErrShape},
 		"nil workspace":    {model.Logits(nil, make([]float32, 9), []int{1}, tf.Uniform(1, 1), nil, nil), tf.ErrConfig},
 	} {
 		if !errors.Is(c.err, c.want) {

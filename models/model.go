@@ -19,6 +19,8 @@ type (
 	Workspace = transformer.Workspace
 	Batch     = transformer.Batch
 	Cache     = transformer.Cache
+	Pages     = transformer.Pages
+	History   = transformer.History
 )
 
 // A Model is what a folder holds. Its parts are nil where the architecture, or the
@@ -82,9 +84,9 @@ type Head interface {
 type LanguageModel interface {
 	Vocab() int
 	Dim() int // width of the hidden states
-	// NewCache is an empty cache for a number of sequences, of which layers with
-	// windows keep no more than they need.
-	NewCache(sequences int) *Cache
+	// NewPages is a pool of pages for histories of the model, of which layers with windows keep no more
+	// than they need. Those in use have at most limit bytes; 0: no limit.
+	NewPages(limit int64) *Pages
 	// Hidden sets dst, [rows, Dim], to the hidden states of the tokens of batch
 	// behind the last layer and its normalization. The tokens follow those that
 	// cache holds; it may be nil. memory is what a decoder behind an encoder

@@ -106,34 +106,75 @@ func (a Attention) Forward(ws *Workspace, dst []float32, in AttentionInput) erro
 type projected struct {
 	q, k, v          []float32
 	qRow, kRow, vRow int
-	cache            *LayerCache // whose layout k and v have, unless nil
+	cache            *LayerCache // which holds the keys and values instead of k and v, unless nil
 }
 
-// attend computes the attention: the one place that does. Runs of sequences of
-// equal lengths take one call of the kernel.
-func (a Attention) attend(ws *Workspace, dst []float32, p projected, in AttentionInput, relative *Relative) error {
-	batch := in.Batch
-	shared := p.cache == nil && in.KeyBatch.Len() == 1 && batch.Len() != 1
-	if p.cache == nil && !shared && in.KeyBatch.Len() != batch.Len() {
-		return check.Errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
+// shared reports whether all sequences attend to the same keys.
+func (p *projected) shared(in *AttentionInput) bool {
+	return p.cache == nil && in.KeyBatch.Len() == 1 && in.Batch.Len() != 1
+}
+
+// keysOf is what sequence i attends to: keys from row start of k and v on, of which past came before the
+// queries.
+func (p *projected) keysOf(in *AttentionInput, i int) (start, lenK, past int) {
+	switch {
+	case p.cache != nil && p.cache.memory:
+		_, lenK = p.cache.table(i)
+		return 0, lenK, 0
+	case p.cache != nil:
+		_, past = p.cache.table(i)
+		return 0, past + in.Batch.Length(i), past
+	case p.shared(in):
+		return 0, in.KeyBatch.Length(0), 0
 	}
-	// What sequence i has: keys from row start of k and v, of which past came
-	// before. Where
-	// the cache has dropped keys, positions count from the first one left: masks
-	// and relative positions depend on differences only.
-	keysOf := func(i int) (start, lenK, past int) {
-		switch {
-		case p.cache != nil:
-			past := p.cache.held(i)
-			return 0, past + batch.Length(i), past
-		case shared:
-			return 0, in.KeyBatch.Length(0), 0
+	return in.KeyBatch.Start(i), in.KeyBatch.Length(i), 0
+}
+
+// attend computes the attention: the one place that does. All sequences take one call of the kernel, unless
+// some have data of their own size: then runs of sequences of equal lengths do.
+func (a Attention) attend(ws *Workspace, dst []float32, p projected, in AttentionInput, relative *Relative) error {
+	if err := a.check(&p, &in, relative); err != nil {
+		return err
+	}
+	batch := in.Batch
+	if batch.Rows() == 0 {
+		return nil
+	}
+	together := in.Mask.ofPositions() && in.Weights == nil && in.Scores == nil && a.SoftCap == 0
+	if together && (p.cache != nil || batch.uniformLength() == 0) {
+		call := a.call(&p, &in, relative, dst)
+		call.Batch, call.Sequences = batch.Len(), p.sequences(ws, &in, 0, batch.Len())
+		ws.terms = in.Mask.lower(ws.terms[:0], 0, batch.Len(), batch.MaxLength(), 0)
+		call.Mask = ws.terms
+		ws.Threads.Attention(call)
+		return nil
+	}
+	captured := 0
+	for i := 0; i < batch.Len(); {
+		_, lenK, past := p.keysOf(&in, i)
+		end := i + 1
+		for ; end < batch.Len() && batch.Length(end) == batch.Length(i); end++ {
+			if _, l, s := p.keysOf(&in, end); l != lenK || s != past {
+				break
+			}
 		}
-		return in.KeyBatch.Start(i), in.KeyBatch.Length(i), 0
+		if batch.Length(i) > 0 {
+			captured += a.attendRun(ws, dst, &p, &in, relative, i, end, captured)
+		}
+		i = end
+	}
+	return nil
+}
+
+// check returns an error unless the arguments fit.
+func (a Attention) check(p *projected, in *AttentionInput, relative *Relative) error {
+	batch := in.Batch
+	if p.cache == nil && !p.shared(in) && in.KeyBatch.Len() != batch.Len() {
+		return check.Errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
 	}
 	maxK, total := 0, 0
 	for i := range batch.Len() {
-		_, lenK, past := keysOf(i)
+		_, lenK, past := p.keysOf(in, i)
 		if err := relative.check(past, batch.Length(i), lenK); err != nil {
 			return err
 		}
@@ -158,63 +199,87 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 			return err
 		}
 	}
-
-	defer ws.Release(ws.Mark())
-	outDim := a.Heads * a.ValueDim
-	captured := 0
-	for i := 0; i < batch.Len(); {
-		start, lenK, past := keysOf(i)
-		lenQ := batch.Length(i)
-		end := i + 1
-		for ; end < batch.Len() && batch.Length(end) == lenQ; end++ {
-			if _, l, s := keysOf(end); l != lenK || s != past {
-				break
-			}
-		}
-		n, row := end-i, batch.Start(i)
-		if lenQ == 0 {
-			i = end
-			continue
-		}
-		call := kernels.AttentionParams{
-			Batch: n, Heads: a.Heads, KVHeads: a.KVHeads,
-			LenQ: lenQ, LenK: lenK, HeadDim: a.HeadDim, ValueDim: a.ValueDim,
-			Dst: dst[row*outDim:], DstStrides: kernels.BLHD(lenQ, outDim, a.ValueDim),
-			Q: p.q[row*p.qRow:], QStrides: kernels.BLHD(lenQ, p.qRow, a.HeadDim),
-			KStrides: kernels.BLHD(lenK, p.kRow, a.HeadDim), VStrides: kernels.BLHD(lenK, p.vRow, a.ValueDim),
-			Scale: a.Scale, Past: past, HeadMask: in.HeadMask,
-		}
-		switch {
-		case p.cache != nil:
-			p.cache.readBy(ws, &call, i, a.SoftCap > 0 || in.Scores != nil)
-		case shared:
-			call.KStrides.Batch, call.VStrides.Batch = 0, 0
-			fallthrough
-		default:
-			call.K, call.V = p.k[start*p.kRow:], p.v[start*p.vRow:]
-		}
-		ws.terms = in.Mask.lower(ws.terms[:0], i, n, lenQ, lenK)
-		call.Mask = ws.terms
-		if in.Mask != nil {
-			call.Empty = in.Mask.empty
-		}
-		if relative != nil {
-			call.Relative, call.RelativeKeys = relative.Weight, relative.Kind == RelativeKeyQuery
-		}
-		weights := n * a.Heads * lenQ * lenK
-		if in.Weights != nil {
-			call.Weights = in.Weights[captured : captured+weights]
-		}
-		if in.Scores != nil && weights > 0 {
-			scaledScores(ws.Threads, in.Scores[captured:captured+weights], &call, a.Scale)
-		}
-		if a.SoftCap > 0 {
-			attendCapped(ws, call, a.SoftCap, in.Mask.ofPositions())
-		} else {
-			ws.Threads.Attention(call)
-		}
-		captured += weights
-		i = end
-	}
 	return nil
+}
+
+// call is what all calls of the kernel have.
+func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, dst []float32) kernels.AttentionParams {
+	call := kernels.AttentionParams{
+		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim, Scale: a.Scale, HeadMask: in.HeadMask,
+		Dst: dst, DstStrides: kernels.BLHD(0, a.Heads*a.ValueDim, a.ValueDim),
+		Q: p.q, QStrides: kernels.BLHD(0, p.qRow, a.HeadDim),
+		K: p.k, KStrides: kernels.BLHD(0, p.kRow, a.HeadDim),
+		V: p.v, VStrides: kernels.BLHD(0, p.vRow, a.ValueDim),
+	}
+	if p.cache != nil {
+		call.K, call.V, call.KPages, call.VPages = nil, nil, p.cache.store.keys, p.cache.store.values
+	}
+	if in.Mask != nil {
+		call.Empty = in.Mask.empty
+	}
+	if relative != nil {
+		call.Relative, call.RelativeKeys = relative.Weight, relative.Kind == RelativeKeyQuery
+	}
+	return call
+}
+
+// sequences says where the sequences [from, to) lie.
+func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int) []kernels.AttentionSequence {
+	ws.sequences = ws.sequences[:0]
+	for i := from; i < to; i++ {
+		start, lenK, past := p.keysOf(in, i)
+		s := kernels.AttentionSequence{LenQ: in.Batch.Length(i), LenK: lenK, Past: past, Query: in.Batch.Start(i), Key: start}
+		if p.cache != nil {
+			s.Pages, _ = p.cache.table(i)
+		}
+		ws.sequences = append(ws.sequences, s)
+	}
+	return ws.sequences
+}
+
+// attendRun computes the sequences [i, end), which have the same lengths. captured is where their weights and
+// scores begin; it returns how many those are.
+func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *AttentionInput, relative *Relative, i, end, captured int) int {
+	defer ws.Release(ws.Mark())
+	start, lenK, past := p.keysOf(in, i)
+	n, lenQ, row := end-i, in.Batch.Length(i), in.Batch.Start(i)
+	call := a.call(p, in, relative, dst)
+	call.Batch = n
+	ws.terms = in.Mask.lower(ws.terms[:0], i, n, lenQ, lenK)
+	call.Mask = ws.terms
+	weights := n * a.Heads * lenQ * lenK
+	if in.Weights != nil {
+		call.Weights = in.Weights[captured : captured+weights]
+	}
+	wide := a.SoftCap > 0 || in.Scores != nil
+	if p.cache != nil && !wide {
+		call.Sequences = p.sequences(ws, in, i, end)
+		ws.Threads.Attention(call)
+		return weights
+	}
+	call.LenQ, call.LenK, call.Past = lenQ, lenK, past
+	call.Dst, call.Q = dst[row*a.Heads*a.ValueDim:], p.q[row*p.qRow:]
+	call.DstStrides.Batch, call.QStrides.Batch = lenQ*call.DstStrides.Row, lenQ*p.qRow
+	switch {
+	case p.cache != nil:
+		sequences := p.sequences(ws, in, i, end)
+		call.K, call.V = p.cache.widened(ws, call.KPages, sequences, lenK), p.cache.widened(ws, call.VPages, sequences, lenK)
+		call.KPages, call.VPages = nil, nil
+		call.KStrides = kernels.Strides{Batch: a.KVHeads * lenK * a.HeadDim, Head: lenK * a.HeadDim, Row: a.HeadDim}
+		call.VStrides = kernels.Strides{Batch: a.KVHeads * lenK * a.ValueDim, Head: lenK * a.ValueDim, Row: a.ValueDim}
+	default:
+		call.K, call.V = p.k[start*p.kRow:], p.v[start*p.vRow:]
+		if !p.shared(in) {
+			call.KStrides.Batch, call.VStrides.Batch = lenK*p.kRow, lenK*p.vRow
+		}
+	}
+	if in.Scores != nil && weights > 0 {
+		scaledScores(ws.Threads, in.Scores[captured:captured+weights], &call, a.Scale)
+	}
+	if a.SoftCap > 0 {
+		attendCapped(ws, call, a.SoftCap, in.Mask.ofPositions())
+	} else {
+		ws.Threads.Attention(call)
+	}
+	return weights
 }

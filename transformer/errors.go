@@ -7,6 +7,7 @@ var (
 	ErrConfig    = check.ErrConfig    // invalid configuration
 	ErrShape     = check.ErrShape     // sizes do not fit
 	ErrToken     = check.ErrToken     // token outside the vocabulary
+	ErrMemory    = check.ErrMemory    // a limit of memory is reached
 	ErrTooLong   = check.ErrTooLong   // sequence too long
 	ErrMissing   = check.ErrMissing   // weights are missing
 	ErrLeftOver  = check.ErrLeftOver  // weights are left over

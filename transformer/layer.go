@@ -148,60 +148,70 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		}
 	}
 	cross, memory := l.Cross != nil && !in.SkipCross, cache.Memory()
-	if cross && in.Memory == nil && (memory == nil || memory.keys == nil) {
+	if cross && in.Memory == nil && (memory == nil || !memory.remembers()) {
 		return check.Errorf(ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.Release(ws.Mark())
 	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
 
-	err := l.residual(ws, h, in.X, norm, l.SelfNorm, func(dst, x, residual []float32) error {
-		return l.Self.Forward(ws, dst, AttentionInput{
-			Query: x, Batch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask, Residual: residual,
-		}, cache)
-	})
+	x, to, err := l.enter(ws, h, in.X, norm, l.SelfNorm)
 	if err != nil {
 		return err
 	}
-	ws.Report(l.name, "after_self", h, in.Batch.Shape(l.Dim)...)
+	self := AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask, Residual: in.X}
+	if err := l.Self.Forward(ws, to, self, cache); err != nil {
+		return err
+	}
+	if err := l.leave(ws, h, norm, l.SelfNorm); err != nil {
+		return err
+	}
+	ws.ReportRows(l.name, "after_self", h, in.Batch, l.Dim)
 
 	if cross {
-		x := h
-		if l.NormFirst { // where the result is written while x is still added
+		before := h
+		if l.NormFirst { // where the result is written while before is still added
 			h = ws.Alloc(len(dst))
 		}
-		err := l.residual(ws, h, x, norm, l.CrossNorm, func(dst, x, residual []float32) error {
-			return l.Cross.Forward(ws, dst, AttentionInput{
-				Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask, Residual: residual,
-			}, memory)
-		})
-		if err != nil {
+		if x, to, err = l.enter(ws, h, before, norm, l.CrossNorm); err != nil {
 			return err
 		}
-		ws.Report(l.name, "after_cross", h, in.Batch.Shape(l.Dim)...)
+		cross := AttentionInput{Query: x, Batch: in.Batch, Key: in.Memory, KeyBatch: in.MemoryBatch, Mask: in.MemoryMask, HeadMask: in.HeadMask, Residual: before}
+		if err := l.Cross.Forward(ws, to, cross, memory); err != nil {
+			return err
+		}
+		if err := l.leave(ws, h, norm, l.CrossNorm); err != nil {
+			return err
+		}
+		ws.ReportRows(l.name, "after_cross", h, in.Batch, l.Dim)
 	}
 
-	err = l.residual(ws, dst, h, norm, l.FeedNorm, func(dst, x, residual []float32) error {
-		return l.Feed.Forward(ws, dst, x, residual)
-	})
-	if err != nil {
+	if x, to, err = l.enter(ws, dst, h, norm, l.FeedNorm); err != nil {
 		return err
 	}
-	ws.Report(l.name, "", dst, in.Batch.Shape(l.Dim)...)
+	if err := l.Feed.Forward(ws, to, x, h); err != nil {
+		return err
+	}
+	if err := l.leave(ws, dst, norm, l.FeedNorm); err != nil {
+		return err
+	}
+	ws.ReportRows(l.name, "", dst, in.Batch, l.Dim)
 	return nil
 }
 
-// residual puts a normalization and a residual connection around part, which
-// sets its dst to the part's value at x plus residual. dst may be x in post-norm
-// only; norm is scratch memory of their size.
-func (l *Layer) residual(ws *Workspace, dst, x, norm []float32, n *Norm, part func(dst, x, residual []float32) error) error {
+// enter begins a part of the layer, which adds the rows before to what it makes of in and writes the sum to
+// to. In pre-norm in is before, normalized, and to is dst; in post-norm in is before itself, and to is norm,
+// which leave normalizes. dst may be before in post-norm only; norm is scratch memory of their size.
+func (l *Layer) enter(ws *Workspace, dst, before, norm []float32, n *Norm) (in, to []float32, err error) {
 	if l.NormFirst {
-		if err := n.Forward(ws, norm, x); err != nil {
-			return err
-		}
-		return part(dst, norm, x)
+		return norm, dst, n.Forward(ws, norm, before)
 	}
-	if err := part(norm, x, x); err != nil {
-		return err
+	return before, norm, nil
+}
+
+// leave ends a part of the layer: dst is what it gives.
+func (l *Layer) leave(ws *Workspace, dst, norm []float32, n *Norm) error {
+	if l.NormFirst {
+		return nil
 	}
 	return n.Forward(ws, dst, norm)
 }
@@ -285,7 +295,7 @@ func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cach
 		if err := s.Norm.Forward(ws, dst, dst); err != nil {
 			return err
 		}
-		ws.Report(s.name, "norm", dst, in.Batch.Shape(s.Dim)...)
+		ws.ReportRows(s.name, "norm", dst, in.Batch, s.Dim)
 	}
 	return nil
 }

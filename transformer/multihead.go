@@ -258,7 +258,7 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 	}
 	p.k, p.v, p.vRow = k, v, p.kRow
 	if cache != nil {
-		if err := cache.makeRoom(in.Batch, a.KVHeads, a.HeadDim); err != nil {
+		if err := cache.open(a.KVHeads, a.HeadDim); err != nil {
 			return p, err
 		}
 		cache.append(in.Batch, k, v, p.kRow)
@@ -292,10 +292,14 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {
 		return p, err
 	}
-	if cache != nil && cache.keys != nil {
-		in.KeyBatch = cache.batch
-		p.k, p.v = cache.keys, cache.values
-		return p, nil
+	if cache != nil {
+		if err := cache.open(a.KVHeads, a.HeadDim); err != nil {
+			return p, err
+		}
+		p.cache = cache
+		if in.Key == nil && cache.remembers() {
+			return p, nil
+		}
 	}
 	if in.Value == nil {
 		in.Value = in.Key
@@ -307,16 +311,17 @@ func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cac
 	if err := check.Len("attention: value", in.Value, keys*a.ValueWidth, "rows*value dim"); err != nil {
 		return p, err
 	}
-	if cache != nil { // kept beyond this call
-		p.k, p.v = make([]float32, keys*kvDim), make([]float32, keys*kvDim)
-		cache.keys, cache.values, cache.batch = p.k, p.v, in.KeyBatch
-	} else {
-		p.k, p.v = ws.Alloc(keys*kvDim), ws.Alloc(keys*kvDim)
-	}
+	p.k, p.v = ws.Alloc(keys*kvDim), ws.Alloc(keys*kvDim)
 	if err := a.Key.Forward(ws, p.k, in.Key); err != nil {
 		return p, err
 	}
-	return p, a.Value.Forward(ws, p.v, in.Value)
+	if err := a.Value.Forward(ws, p.v, in.Value); err != nil {
+		return p, err
+	}
+	if cache != nil {
+		return p, cache.remember(in.KeyBatch, p.k, p.v)
+	}
+	return p, nil
 }
 
 // weightsLen is the number of attention weights of all heads and sequences.
@@ -324,13 +329,8 @@ func (a *MultiHeadAttention) weightsLen(in AttentionInput, p projected) int {
 	n := 0
 	for i := range in.Batch.Len() {
 		lenK := 0
-		switch {
-		case p.cache != nil:
-			lenK = p.cache.held(i) + in.Batch.Length(i)
-		case in.KeyBatch.Len() == 1:
-			lenK = in.KeyBatch.Length(0)
-		case i < in.KeyBatch.Len():
-			lenK = in.KeyBatch.Length(i)
+		if p.cache != nil || in.KeyBatch.Len() == 1 || i < in.KeyBatch.Len() {
+			_, lenK, _ = p.keysOf(&in, i)
 		}
 		n += a.Heads * in.Batch.Length(i) * lenK
 	}
@@ -351,18 +351,18 @@ func (a *MultiHeadAttention) trace(ws *Workspace, in AttentionInput, p projected
 		}
 		return d
 	}
-	ws.Report(a.name, "query", dense(p.q, in.Batch.Rows(), p.qRow, dim), in.Batch.Shape(dim)...)
+	ws.ReportRows(a.name, "query", dense(p.q, in.Batch.Rows(), p.qRow, dim), in.Batch, dim)
 	if p.cache == nil {
 		keys := in.KeyBatch.Rows()
-		ws.Report(a.name, "key", dense(p.k, keys, p.kRow, kvDim), in.KeyBatch.Shape(kvDim)...)
-		ws.Report(a.name, "value", dense(p.v, keys, p.vRow, kvDim), in.KeyBatch.Shape(kvDim)...)
+		ws.ReportRows(a.name, "key", dense(p.k, keys, p.kRow, kvDim), in.KeyBatch, kvDim)
+		ws.ReportRows(a.name, "value", dense(p.v, keys, p.vRow, kvDim), in.KeyBatch, kvDim)
 	}
 	shape := []int{len(in.Weights)}
 	if n, l := in.Batch.Len(), in.Batch.uniformLength(); l > 0 && len(in.Weights)%(n*a.Heads*l) == 0 {
 		shape = []int{n, a.Heads, l, len(in.Weights) / (n * a.Heads * l)}
 	}
 	ws.Report(a.name, "weights", in.Weights, shape...)
-	ws.Report(a.name, "context", context, in.Batch.Shape(dim)...)
+	ws.ReportRows(a.name, "context", context, in.Batch, dim)
 }
 
 // addTo adds y to x.

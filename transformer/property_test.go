@@ -228,7 +228,7 @@ func TestNothing(t *testing.T) {
 // cache must not keep.
 func TestRetry(t *testing.T) {
 	s := newStack(t, twinLayers()["decoder"])
-	ws, cache := new(tf.Workspace), tf.NewCache(2, 0)
+	ws, cache := new(tf.Workspace), tf.NewCache(2)
 	in := tf.LayerInput{X: tftest.Normal(1, 2*s.Dim), Batch: tf.Uniform(2, 1), Memory: tftest.Normal(2, 6*20), MemoryBatch: tf.Uniform(3, 2)}
 	got, want := make([]float32, 2*s.Dim), make([]float32, 2*s.Dim)
 	if err := s.Forward(ws, got, in, cache); !errors.Is(err, tf.ErrShape) {

@@ -189,7 +189,7 @@ func TestStackCachedEqualsFull(t *testing.T) {
 			tftest.NoError(t, s.Forward(ws, want, in, nil))
 
 			r := rand.New(rand.NewPCG(7, 7))
-			cache := tf.NewCache(2, 1)
+			cache := tf.NewCache(2)
 			for cache.Len(0) < lengths[0] || cache.Len(1) < lengths[1] {
 				var piece []float32
 				var from, n [2]int

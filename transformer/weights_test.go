@@ -121,7 +121,7 @@ func TestForwardErrors(t *testing.T) {
 		"relative queries": {apart.Forward(ws, make([]float32, 5*8), tf.AttentionInput{Query: make([]float32, 5*8), Batch: tf.Uniform(1, 5),
 			Key: make([]float32, 8), KeyBatch: tf.Uniform(1, 1)}, nil), tf.ErrTooLong},
 		"norm across":          {whole.Forward(ws, make([]float32, 6*l.Dim), tf.LayerInput{X: tftest.Normal(1, 6*l.Dim), Batch: tf.Uniform(2, 3)}, nil), tf.ErrShape},
-		"reorder too few":      {tf.NewCache(2, 0).Reorder([]int{0}), tf.ErrShape},
+		"reorder too few":      {tf.NewCache(2).Reorder([]int{0}), tf.ErrShape},
 		"nil workspace":        {l.Forward(nil, make([]float32, 6*l.Dim), good(), nil), tf.ErrConfig},
 		"zero layer":           {new(tf.Layer).Forward(ws, nil, tf.LayerInput{}, nil), tf.ErrConfig},
 		"nil layer":            {(*tf.Layer)(nil).Forward(ws, nil, tf.LayerInput{}, nil), tf.ErrConfig},
@@ -135,7 +135,7 @@ func TestForwardErrors(t *testing.T) {
 		"zero feed-forward":    {new(tf.FeedForward).Forward(ws, nil, nil, nil), tf.ErrConfig},
 		"edited feed-forward":  {edited.Forward(ws, make([]float32, l.Dim), make([]float32, l.Dim), nil), tf.ErrConfig},
 		"attention without ws": {tf.Attention{Heads: 1, HeadDim: 1}.Forward(nil, nil, tf.AttentionInput{}), tf.ErrConfig},
-		"reorder out of range": {tf.NewCache(2, 0).Reorder([]int{0, 2}), tf.ErrShape},
+		"reorder out of range": {tf.NewCache(2).Reorder([]int{0, 2}), tf.ErrShape},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.err, c.want)

@@ -20,11 +20,13 @@ type Workspace struct {
 	// row-major, belong to the workspace, and are valid during the call only.
 	Trace func(name string, values []float32, shape ...int)
 
-	chunks [][]float32        // scratch memory; a stack of allocations
-	least  int                // elements of a new chunk
-	chunk  int                // the chunk that allocations come from
-	used   int                // elements of it that are taken
-	terms  []kernels.MaskTerm // of the attention that is running
+	chunks [][]float32 // scratch memory; a stack of allocations
+	least  int         // elements of a new chunk
+	chunk  int         // the chunk that allocations come from
+	used   int         // elements of it that are taken
+	// Of the attention that is running:
+	terms     []kernels.MaskTerm
+	sequences []kernels.AttentionSequence
 }
 
 // check returns an error without a workspace.
@@ -94,4 +96,11 @@ func (w *Workspace) Report(part, name string, values []float32, shape ...int) {
 		part += "." + name
 	}
 	w.Trace(part, values, shape...)
+}
+
+// ReportRows is Report of the rows of a batch, which are width wide.
+func (w *Workspace) ReportRows(part, name string, rows []float32, batch Batch, width int) {
+	if w != nil && w.Trace != nil {
+		w.Report(part, name, rows, batch.Shape(width)...)
+	}
 }

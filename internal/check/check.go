@@ -13,6 +13,7 @@ var (
 	ErrConfig    = errors.New("transformer: invalid configuration")
 	ErrShape     = errors.New("transformer: sizes do not fit")
 	ErrToken     = errors.New("transformer: token outside the vocabulary")
+	ErrMemory    = errors.New("transformer: limit of memory reached")
 	ErrTooLong   = errors.New("transformer: sequence too long")
 	ErrMissing   = errors.New("transformer: weights are missing")
 	ErrLeftOver  = errors.New("transformer: weights are left over")

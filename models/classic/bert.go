@@ -128,7 +128,7 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 	if err := b.EmbeddingNorm.Forward(ws, x, x); err != nil { // [rows, D]
 		return err
 	}
-	ws.Report("embeddings", "", x, in.Batch.Shape(b.Dim)...)
+	ws.ReportRows("embeddings", "", x, in.Batch, b.Dim)
 	in.X = x
 	return b.Encoder.Forward(ws, dst, in.LayerInput, cache) // [rows, D]
 }

@@ -113,7 +113,7 @@ func bertCache(g *golden) {
 			g.check("out.absolute.probs", weights)
 		}
 		// In pieces, through the cache.
-		cache, y, from := tf.NewCache(batch, 0), make([]float32, len(full)), 0
+		cache, y, from := tf.NewCache(batch), make([]float32, len(full)), 0
 		for _, n := range pieces {
 			rows := make([]float32, batch*n*dim)
 			g.ok(cache.Begin(tf.Uniform(batch, n), 1))

@@ -49,7 +49,7 @@ func llamaBlock(g *golden) {
 			g.check("mid.mlp", y)
 		}
 		// In pieces, through the cache.
-		cache, from := tf.NewCache(batch, 0), 0
+		cache, from := tf.NewCache(batch), 0
 		for _, n := range g.nums("cache_splits") {
 			piece := steps(x, batch, length, from, n)
 			g.ok(s.Forward(g.ws, piece, tf.LayerInput{X: piece, Batch: tf.Uniform(batch, n), Mask: tf.Causal()}, cache))

@@ -25,7 +25,7 @@ func TestPiecesOfDifferentLengths(t *testing.T) {
 	}
 	tokens := []int{3, 1, 4, 1, 5}
 	whole := run(tokens, tf.Uniform(1, 5), nil)
-	cache := tf.NewCache(2, 0)
+	cache := tf.NewCache(2)
 	run([]int{3, 1, 4, 3}, tf.Ragged(3, 1), cache)
 	got := run([]int{1, 5, 1, 4, 1}, tf.Ragged(2, 3), cache)
 	want := slices.Concat(whole[3*8:], whole[8:4*8])
@@ -73,11 +73,11 @@ func TestForwardErrors(t *testing.T) {
 	ws := new(tf.Workspace)
 	bert := tftest.Must(classic.NewBERT(classic.BERTConfig{Vocab: 9, Types: 1, MaxPositions: 8, Dim: 8, Heads: 2, Layers: 1, FeedForward: 8, Activation: kernels.ActReLU, Eps: 1, Pooler: true}, tf.Random(1), ""))(t)
 	seq := tftest.Must(classic.NewSeq2Seq(classic.Seq2SeqConfig{TransformerConfig: classic.D2LConfig{Dim: 8, Heads: 2, Layers: 1, FeedForward: 8}.Transformer(), SourceVocab: 9, TargetVocab: 9, MaxLen: 8}, classic.D2LSeq2Seq(), tf.Random(1), ""))(t)
-	full := tf.NewCache(2, 0)
+	full := tf.NewCache(2)
 	tftest.NoError(t, bert.Forward(ws, make([]float32, 2*8*8), classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 8)}, Tokens: make([]int, 16)}, full))
 	pair := classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 1)}, Tokens: []int{1, 2}}
 	for name, c := range map[string]struct{ err, want error }{
-		"BERT, cache":        {bert.Forward(ws, make([]float32, 2*8), pair, tf.NewCache(1, 0)), tf.ErrShape},
+		"BERT, cache":        {bert.Forward(ws, make([]float32, 2*8), pair, tf.NewCache(1)), tf.ErrShape},
 		"feed too many":      {tftest.Second(generation.StartLM(ws, seq.Decoder(), &models.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), tf.ErrShape},
 		"pool nothing":       {bert.Pool(ws, make([]float32, 2*8), make([]float32, 8), tf.Ragged(1, 0)), tf.ErrShape},
 		"BERT, past the end": {bert.Forward(ws, make([]float32, 2*8), pair, full), tf.ErrTooLong},

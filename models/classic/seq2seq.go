@@ -118,7 +118,7 @@ func (m *Seq2Seq) Encode(ws *transformer.Workspace, dst []float32, tokens []int,
 	if err := m.embed(ws, x, m.SourceEmbedding, tokens, batch, fromZero); err != nil { // [rows, D]
 		return err
 	}
-	ws.Report("encoder", "embedded", x, batch.Shape(m.SourceEmbedding.Dim)...)
+	ws.ReportRows("encoder", "embedded", x, batch, m.SourceEmbedding.Dim)
 	return m.Transformer.Encoder.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch, Mask: mask}, nil) // [rows, D]
 }
 
@@ -153,8 +153,12 @@ type decoder struct{ m *Seq2Seq }
 func (d decoder) Vocab() int { return d.m.TargetVocab }
 func (d decoder) Dim() int   { return d.m.TargetEmbedding.Dim }
 
-func (d decoder) NewCache(sequences int) *transformer.Cache {
-	return transformer.NewCache(sequences, 0)
+func (d decoder) NewPages(limit int64) *transformer.Pages {
+	p, err := transformer.NewPages(transformer.PagesConfig{Limit: max(limit, 0)})
+	if err != nil {
+		panic(err) // nothing else can be wrong
+	}
+	return p
 }
 
 // Hidden implements models.LanguageModel. Trace reports "decoder.embedded".
@@ -169,7 +173,7 @@ func (d decoder) Hidden(ws *transformer.Workspace, x []float32, target []int, ba
 	if err := d.m.embed(ws, x, d.m.TargetEmbedding, target, batch, from); err != nil { // [rows, D]
 		return err
 	}
-	ws.Report("decoder", "embedded", x, batch.Shape(d.Dim())...)
+	ws.ReportRows("decoder", "embedded", x, batch, d.Dim())
 	in := transformer.LayerInput{X: x, Batch: batch, Mask: causal}
 	if memory != nil {
 		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask

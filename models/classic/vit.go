@@ -111,7 +111,7 @@ func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
 		copy(rows[v.Dim:], patches[i*count*v.Dim:])
 		addTo(rows, v.Positions)
 	}
-	ws.Report("embedded", "", x, batch.Shape(v.Dim)...)
+	ws.ReportRows("embedded", "", x, batch, v.Dim)
 	return v.Blocks.Forward(ws, dst, transformer.LayerInput{X: x, Batch: batch}, nil) // [images, 1+patches, D]
 }
 

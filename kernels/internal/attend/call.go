@@ -2,9 +2,9 @@
 //
 // call.go has the arguments and what is decided about them, term.go what a query sees by one term of
 // the mask. plan.go cuts a call into pieces and chooses the way to compute them, run.go hands them to
-// threads, splits.go merges those that are parts of one. unit.go is a piece at work; tiles.go,
-// weights.go and short.go are the ways, of products.go, relative.go and mask.go. fetch.go and
-// queue.go have the memory fetched that is used next.
+// threads, splits.go merges those that are parts of one. unit.go is a piece at work, keys.go where its
+// keys and values lie; tiles.go, weights.go and short.go are the ways, of products.go, relative.go and
+// mask.go. fetch.go and queue.go have the memory fetched that is used next.
 package attend
 
 // The arguments of a call, and what is decided about it.
@@ -33,8 +33,14 @@ const (
 	EmptyUniform
 )
 
-// Params are kernels.AttentionParams, checked, with their defaults, and with rows that are float32
-// as slices.
+// Sequence is what a sequence has where lengths differ, or keys and values lie in pages.
+type Sequence struct {
+	LenQ, LenK, Past int
+	Query, Key       int // the first rows of its queries and outputs, and of its keys and values
+	Pages            []int32
+}
+
+// Params are kernels.AttentionParams, checked and with their defaults.
 type Params struct {
 	Batch, Heads                             int
 	LenQ, LenK                               int
@@ -42,7 +48,8 @@ type Params struct {
 	Dst                                      []float32
 	Q, K, V                                  []float32
 	DstStrides, QStrides, KStrides, VStrides Strides
-	KRows, VRows                             *weights.Rows
+	Sequences                                []Sequence
+	KPages, VPages                           *weights.Pages
 	KVHeads                                  int
 	ValueDim                                 int
 	Scale                                    float32
@@ -75,20 +82,43 @@ const (
 type Call struct {
 	P      Params
 	isa    simd.ISA
-	mr, nr int // the tile of the micro-kernel
-	way    strategy
+	mr, nr int     // the tile of the micro-kernel
+	groups []group // of the sequences with queries
+	parts  int     // of the parallel loop
 
-	fold    int // query heads in a unit
-	rows    int // query rows of a unit, except the last of a head
-	chunks  int // units of a head
-	units   int
+	partial []float32 // the results of the pieces, where there are several splits
+}
+
+// group is sequences of the same lengths, and how their work is cut: all sequences of a call, or where
+// it says what each of them has a single one, so that others do not change its result.
+type group struct {
+	seq              int // the first sequence
+	lenQ, lenK, past int
+	way              strategy
+
+	fold    int  // query heads in a unit
+	rows    int  // query rows of a unit, except the last of a head
+	chunks  int  // units of a head
+	units   int  // of all heads and sequences
 	tile    int  // keys of a tile
 	splits  int  // of a unit
 	split   int  // keys of a split
 	perPart int  // pieces in one part of the parallel loop
 	joins   bool // neighbouring units are computed as one if the same thread has them
 
-	partial []float32 // the results of the pieces, where there are several splits
+	part    int // the first part
+	partial int // where the results of the pieces begin in the call's, if there are several splits
+}
+
+// partsEnd is the part after the last of the group.
+func (g *group) partsEnd() int { return g.part + (g.units*g.splits+g.perPart-1)/g.perPart }
+
+// row is where a row of queries or outputs starts.
+func (c *Call) row(s Strides, seq, head, i int) int {
+	if c.P.Sequences != nil {
+		return (c.P.Sequences[seq].Query+i)*s.Row + head*s.Head
+	}
+	return Offset(s, seq, head, i)
 }
 
 var calls = sync.Pool{New: func() any { return new(Call) }}

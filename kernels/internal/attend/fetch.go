@@ -12,20 +12,20 @@ import (
 func (u *unit) fetchAhead(from, to, j int, values bool) {
 	c, w := u.c, u.w
 	w.ahead.n = 0
-	if c.splits > 1 || !simd.KernelAttnPanels.InAssembly(c.isa) {
+	if u.g.splits > 1 || !simd.KernelAttnPanels.InAssembly(c.isa) {
 		return
 	}
 	if to < u.rows {
 		if j == u.lo {
 			u.fetchRows(to, values)
 		}
-	} else if j+c.tile >= u.hi && w.next.rows > 0 {
+	} else if j+u.g.tile >= u.hi && w.next.rows > 0 {
 		w.next.fetchRows(0, values)
 	}
-	if j+c.tile < u.hi {
-		u.fetchKeys(j+c.tile, u.hi, from, to, u.rows, values)
+	if j+u.g.tile < u.hi {
+		u.fetchKeys(j+u.g.tile, u.hi, from, to, u.rows, values)
 	} else if w.next.rows > 0 {
-		w.next.fetchKeys(0, c.P.LenK, from, to, u.rows, values)
+		w.next.fetchKeys(0, u.g.lenK, from, to, u.rows, values)
 	}
 }
 
@@ -41,11 +41,11 @@ func (u *unit) fetchRows(r int, output bool) {
 
 // fetchKeys queues the part from/rows to to/rows of the tile of keys, or values, that begins at key j.
 func (u *unit) fetchKeys(j, end, from, to, rows int, values bool) {
-	k, dim, n := &u.k, u.c.P.HeadDim, min(u.c.tile, end-j)
+	k, dim, n := &u.k, u.c.P.HeadDim, min(u.g.tile, end-j)
 	if values {
 		k, dim = &u.v, u.c.P.ValueDim
 	}
-	if first := n * from / rows; k.narrow == nil && first < n {
+	if first := n * from / rows; k.pages == nil && first < n {
 		u.w.ahead.rows(k.from(j+first), n*to/rows-first, dim, k.ld)
 	}
 }

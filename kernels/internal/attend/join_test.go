@@ -63,13 +63,14 @@ func attendPieces(p Params, together bool) (dst []float32, joined bool) {
 	c := &Call{P: p}
 	c.plan()
 	w := new(scratch)
-	for i := 0; i < c.units; {
+	g := &c.groups[0]
+	for i := 0; i < g.units; {
 		n := 1
 		if together {
-			n = c.together(i, c.units)
+			n = g.together(i, g.units)
 			joined = joined || n > 1
 		}
-		c.piece(w, i, n)
+		c.piece(w, g, i, n)
 		i += n
 	}
 	return p.Dst, joined

@@ -45,7 +45,7 @@ func (u *unit) addALiBi(t *mask.Term, s []float32, lds, ra, rb, j, n int) {
 		shift := u.queryOf(rb-1) - u.queryOf(r)
 		if h := u.headOf(r); h != last {
 			last = h
-			far := u.queryOf(rb-1) + u.c.P.Past - j
+			far := u.queryOf(rb-1) + u.g.past - j
 			for i := range n + shift {
 				d := far - i
 				w.ramp[i] = -t.Bias[h] * float32(max(d, -d))

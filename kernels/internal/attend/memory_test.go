@@ -16,8 +16,8 @@ func scratchBytes(p Params) int {
 	c, w := new(Call), new(scratch)
 	c.P = p
 	c.plan()
-	for i := range c.units * c.splits {
-		c.piece(w, i, 1)
+	for i := range c.groups[0].units * c.groups[0].splits {
+		c.piece(w, &c.groups[0], i, 1)
 	}
 	floats := cap(c.partial) + cap(w.scores) + cap(w.keys) + cap(w.panel) + cap(w.ramp) + cap(w.max) + cap(w.sum) + cap(w.factor) +
 		cap(w.relative[0]) + cap(w.relative[1])

@@ -61,57 +61,81 @@ const (
 
 // plan cuts the work into units, splits and parts.
 func (c *Call) plan() {
+	p := &c.P
 	c.isa = simd.Active()
 	c.mr, c.nr = simd.GemmTile(c.isa)
-	c.planUnits()
-	c.way = c.chooseStrategy()
-	c.planSplits()
-	c.perPart = min(c.units*c.splits, max(1, partElements/c.rows/max(c.split, 1)))
-	c.joins = c.way == attendTiles && c.rows%c.stripRows() == 0 && c.splits == 1 && c.fold == 1 && c.P.Relative == nil &&
+	c.groups, c.parts = c.groups[:0], 0
+	if p.Sequences == nil {
+		c.add(group{lenQ: p.LenQ, lenK: p.LenK, past: p.Past}, p.Batch)
+	}
+	for i, s := range p.Sequences {
+		if s.LenQ > 0 {
+			c.add(group{seq: i, lenQ: s.LenQ, lenK: s.LenK, past: s.Past}, 1)
+		}
+	}
+	results := 0
+	for i := range c.groups {
+		if g := &c.groups[i]; g.splits > 1 {
+			g.partial = results
+			results += g.units * g.splits * g.rows * (p.ValueDim + 2)
+		}
+	}
+	c.partial = mem.Grow(c.partial, results)
+}
+
+// add plans a group of sequences.
+func (c *Call) add(g group, sequences int) {
+	c.planUnits(&g, sequences)
+	g.way = c.chooseStrategy(&g)
+	c.planSplits(&g)
+	g.perPart = min(g.units*g.splits, max(1, partElements/g.rows/max(g.split, 1)))
+	g.joins = g.way == attendTiles && g.rows%c.stripRows() == 0 && g.splits == 1 && g.fold == 1 && c.P.Relative == nil &&
 		!slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.ByQuery() })
+	g.part = c.parts
+	c.parts = g.partsEnd()
+	c.groups = append(c.groups, g)
 }
 
 // planUnits chooses the rows of a unit and the keys of a tile.
-func (c *Call) planUnits() {
+func (c *Call) planUnits(g *group, sequences int) {
 	p := &c.P
-	c.fold = 1
-	if p.LenQ == 1 && p.Relative == nil {
-		c.fold = p.Heads / p.KVHeads
+	g.fold = 1
+	if g.lenQ == 1 && p.Relative == nil {
+		g.fold = p.Heads / p.KVHeads
 	}
 	limit := Size.UnitRows
-	c.tile = Size.TileKeys
+	g.tile = Size.TileKeys
 	for i := range p.Mask {
 		if p.Mask[i].Kind == mask.Window {
-			c.tile = Size.WindowKeys
+			g.tile = Size.WindowKeys
 		}
 	}
 	if p.Relative != nil {
-		limit, c.tile = Size.RelativeRows, Size.RelativeKeys
+		limit, g.tile = Size.RelativeRows, Size.RelativeKeys
 	}
 	dim := max(p.HeadDim, p.ValueDim, 1)
 	limit = max(1, min(limit, unitElements/dim))
-	c.tile = c.evenTile(max(1, min(c.tile, tileElements/dim)))
-	rows, heads := p.LenQ*c.fold, p.Batch*(p.Heads/c.fold)
+	g.tile = c.evenTile(max(1, min(g.tile, tileElements/dim)), g.lenK)
+	rows, heads := g.lenQ*g.fold, sequences*(p.Heads/g.fold)
 	for limit > minRows && heads*((rows+limit-1)/limit) < minUnits {
 		limit /= 2
 	}
-	c.chunks = (rows + limit - 1) / limit
-	c.rows = (rows + c.chunks - 1) / c.chunks
-	if strip := c.stripRows(); c.chunks > 1 && limit >= strip && c.fold == 1 && p.Relative == nil {
+	g.chunks = (rows + limit - 1) / limit
+	g.rows = (rows + g.chunks - 1) / g.chunks
+	if strip := c.stripRows(); g.chunks > 1 && limit >= strip && g.fold == 1 && p.Relative == nil {
 		// Whole strips, so that these are the same where units are computed as one. The last one
 		// takes a few rows more, and so does the last unit.
 		strips := (rows - Size.DotRows + strip - 1) / strip
-		c.rows = (strips + c.chunks - 1) / c.chunks * strip
-		c.chunks = (strips*strip + c.rows - 1) / c.rows
+		g.rows = (strips + g.chunks - 1) / g.chunks * strip
+		g.chunks = (strips*strip + g.rows - 1) / g.rows
 	}
-	c.units = heads * c.chunks
+	g.units = heads * g.chunks
 }
 
 // evenTile is the keys of a tile where limit is what it is to have: up to a quarter more rather than one
 // more tile for a few keys, each of which costs a pass of the online softmax and a short product with
 // the values. Tiles that are smaller for another reason stay as they are.
-func (c *Call) evenTile(limit int) int {
-	keys := c.P.LenK
+func (c *Call) evenTile(limit, keys int) int {
 	if keys <= limit || limit < Size.TileKeys || limit < 2*c.nr {
 		return limit
 	}
@@ -120,19 +144,15 @@ func (c *Call) evenTile(limit int) int {
 }
 
 // planSplits cuts the keys of a unit.
-func (c *Call) planSplits() {
-	p := &c.P
-	c.splits, c.split = 1, p.LenK
-	if c.way != attendTiles || p.LenQ*c.fold > splitRows {
+func (c *Call) planSplits(g *group) {
+	g.splits, g.split = 1, g.lenK
+	if g.way != attendTiles || g.lenQ*g.fold > splitRows {
 		return
 	}
-	c.splits = max(1, min(maxSplits/c.units, p.LenK/Size.SplitKeys))
-	c.split = (p.LenK + c.splits - 1) / c.splits
-	c.split = (c.split + c.tile - 1) / c.tile * c.tile
-	c.splits = max(1, (p.LenK+c.split-1)/max(c.split, 1))
-	if c.splits > 1 {
-		c.partial = mem.Grow(c.partial, c.units*c.splits*c.rows*(p.ValueDim+2))
-	}
+	g.splits = max(1, min(maxSplits/g.units, g.lenK/Size.SplitKeys))
+	g.split = (g.lenK + g.splits - 1) / g.splits
+	g.split = (g.split + g.tile - 1) / g.tile * g.tile
+	g.splits = max(1, (g.lenK+g.split-1)/max(g.split, 1))
 }
 
 const (
@@ -149,21 +169,21 @@ const (
 
 // chooseStrategy decides how the units are computed, by attendShort or attendFew where
 // a unit is a whole head that they can take.
-func (c *Call) chooseStrategy() strategy {
+func (c *Call) chooseStrategy(g *group) strategy {
 	p := &c.P
 	if p.Weights != nil {
 		return attendWeights
 	}
-	if p.LenK == 0 || p.KRows != nil || p.VRows != nil || max(p.HeadDim, p.ValueDim) > min(WholeHeadDim, wholeHeadSteps/(p.LenQ*p.LenK)) || c.fold > 1 || c.chunks > 1 ||
+	if g.lenK == 0 || p.KPages != nil || max(p.HeadDim, p.ValueDim) > min(WholeHeadDim, wholeHeadSteps/(g.lenQ*g.lenK)) || g.fold > 1 || g.chunks > 1 ||
 		p.Relative != nil || len(p.Mask) > 0 && p.Empty != EmptyZero {
 		return attendTiles
 	}
 	most := c.mostShortKeys()
-	few := p.LenQ < c.nr/4 || p.LenK > most
+	few := g.lenQ < c.nr/4 || g.lenK > most
 	switch {
-	case !few && p.LenQ <= most:
+	case !few && g.lenQ <= most:
 		return attendShort
-	case few && (p.LenQ <= fewQueries && p.LenK <= simd.FewKeys || p.LenQ == 1 && p.LenK <= oneKeys):
+	case few && (g.lenQ <= fewQueries && g.lenK <= simd.FewKeys || g.lenQ == 1 && g.lenK <= oneKeys):
 		return attendFew
 	}
 	return attendTiles

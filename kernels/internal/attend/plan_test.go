@@ -23,12 +23,13 @@ func TestEvenTiles(t *testing.T) {
 		for n := 1; n < 2000; n++ {
 			c := Call{P: contiguous(Params{Batch: 1, Heads: 2, LenQ: 90, LenK: n, HeadDim: 20})}
 			c.plan()
-			tiles, most := (n+c.tile-1)/c.tile, (n+limit-1)/limit
+			tile := c.groups[0].tile
+			tiles, most := (n+tile-1)/tile, (n+limit-1)/limit
 			if n <= limit*5/4 {
 				most = 1
 			}
-			if tiles > most || c.tile >= limit*5/4+c.nr {
-				t.Fatalf("%d keys: %d tiles of %d, want at most %d", n, tiles, c.tile, most)
+			if tiles > most || tile >= limit*5/4+c.nr {
+				t.Fatalf("%d keys: %d tiles of %d, want at most %d", n, tiles, tile, most)
 			}
 		}
 	})

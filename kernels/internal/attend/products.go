@@ -34,14 +34,15 @@ func (u *unit) packQueries() {
 // queries. Where the transpose has room for the scale, the first u.scaled keys are scaled.
 func (u *unit) packKeys(j, n int) (packed int) {
 	c, p, w := u.c, &u.c.P, u.w
-	u.k.load(c.isa, &w.wideKeys, j, n, p.HeadDim)
-	if c.rows <= Size.DotRows || n <= Size.DotKeys {
+	inPlace := u.g.rows <= Size.DotRows || n <= Size.DotKeys
+	u.k.load(c.isa, &w.wideKeys, j, n, !inPlace || p.Relative != nil)
+	if inPlace {
 		return 0
 	}
 	if tail := n % c.nr; tail*Size.DotTail <= c.nr {
 		n -= tail
 	}
-	w.keys = mem.Grow(w.keys, (c.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
+	w.keys = mem.Grow(w.keys, (u.g.tile+c.nr-1)/c.nr*c.nr*p.HeadDim)
 	u.scaled = 0
 	if simd.KernelAttnKeys.InAssembly(c.isa) && p.HeadDim%16 == 0 {
 		u.scaled = n / c.nr * c.nr
@@ -63,13 +64,16 @@ func (u *unit) scores(s []float32, lds, ra, rb, j, n, packed int) {
 	scaled := min(u.scaled, packed)
 	u.panels(rb-ra, scaled, p.HeadDim, 1, q, u.ldq, w.keys, c.nr, c.nr*p.HeadDim, 0, s, lds)
 	u.panels(rb-ra, packed-scaled, p.HeadDim, p.Scale, q, u.ldq, w.keys[scaled*p.HeadDim:], c.nr, c.nr*p.HeadDim, 0, s[scaled:], lds)
-	switch {
-	case packed == n:
-	case c.rows == 1 && p.HeadDim >= Size.wideDim && p.HeadDim > 4*simd.KernelAttnDot.On(c.isa).Width:
-		// As one stream, while AttnDot takes four vectors of several keys before the next four. For one row nothing is packed.
-		simd.GemvDot(c.isa, p.Scale, s[:n], q[:p.HeadDim], u.k.from(j), u.k.ld, 0)
-	default:
-		simd.AttnDot(c.isa, rb-ra, n-packed, p.HeadDim, p.Scale, q, u.ldq, u.k.from(j+packed), u.k.ld, s[packed:], lds)
+	// One row of wide keys as one stream, while AttnDot takes four vectors of several keys before the next four.
+	stream := u.g.rows == 1 && p.HeadDim >= Size.wideDim && p.HeadDim > 4*simd.KernelAttnDot.On(c.isa).Width
+	for packed < n {
+		keys, some := u.k.piece(j+packed, n-packed)
+		if stream {
+			simd.GemvDot(c.isa, p.Scale, s[packed:packed+some], q[:p.HeadDim], keys, u.k.ld, 0)
+		} else {
+			simd.AttnDot(c.isa, rb-ra, some, p.HeadDim, p.Scale, q, u.ldq, keys, u.k.ld, s[packed:], lds)
+		}
+		packed += some
 	}
 	if p.Relative != nil {
 		u.addRelative(s, lds, ra, rb, j, n)
@@ -101,19 +105,23 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 // of NR columns if they crowd the cache.
 func (u *unit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.P, u.w
-	u.v.load(c.isa, &w.wideValues, j, n, p.ValueDim)
+	u.v.load(c.isa, &w.wideValues, j, n, u.g.rows > Size.DotRows)
+	u.tile = valueTile{first: j, ld: u.v.ld, panel: c.nr, keys: n}
+	if u.v.apart {
+		return
+	}
 	v := pack.B{Data: u.v.from(j), LD: u.v.ld}
-	u.tile = valueTile{data: v.Data, ld: v.LD, panel: c.nr, keys: n}
-	if c.rows > Size.AccumulateRows {
-		dots := tune.DotColumns(c.isa, p.ValueDim, n, c.rows)
-		w.columns = mem.Grow(w.columns, dots*c.tile)
+	u.tile.data = v.Data
+	if u.g.rows > Size.AccumulateRows {
+		dots := tune.DotColumns(c.isa, p.ValueDim, n, u.g.rows)
+		w.columns = mem.Grow(w.columns, dots*u.g.tile)
 		v.PackDots(c.isa, w.columns, 0, p.ValueDim-dots, n, dots)
 		u.tile.dots = dots
 	}
 	if !u.crowded(v.LD, n, p.ValueDim) {
 		return
 	}
-	w.values = mem.Grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*c.tile)
+	w.values = mem.Grow(w.values, (p.ValueDim+c.nr-1)/c.nr*c.nr*u.g.tile)
 	v.PackPanels(c.isa, w.values, 0, 0, n, p.ValueDim, c.nr)
 	u.tile.data, u.tile.ld, u.tile.panel, u.tile.copied = w.values, c.nr, n*c.nr, true
 }
@@ -121,20 +129,34 @@ func (u *unit) packValues(j, n int) {
 // values is o = beta*o + the tile s times the first n of the prepared values, for the
 // rows [ra, rb).
 func (u *unit) values(s []float32, lds, ra, rb, n int, beta float32) {
+	v := &u.tile
+	if !u.v.apart {
+		u.addValues(s, lds, ra, rb, n, v.data, beta)
+		return
+	}
+	for at := 0; at < n; beta = 1 {
+		data, some := u.v.piece(v.first+at, n-at)
+		u.addValues(s[at:], lds, ra, rb, some, data, beta)
+		at += some
+	}
+}
+
+// addValues is o = beta*o + s times n values.
+func (u *unit) addValues(s []float32, lds, ra, rb, n int, data []float32, beta float32) {
 	c, v, dim := u.c, &u.tile, u.c.P.ValueDim
 	o, rows := u.o[ra*u.ldo:], rb-ra
-	if c.rows <= Size.AccumulateRows && !v.copied {
+	if u.g.rows <= Size.AccumulateRows && !v.copied {
 		for r := range rows {
 			row := o[r*u.ldo:][:dim]
 			if beta == 0 {
 				clear(row)
 			}
-			simd.AttnAccumulate(c.isa, row, s[r*lds:][:n], v.data, v.ld)
+			simd.AttnAccumulate(c.isa, row, s[r*lds:][:n], data, v.ld)
 		}
 		return
 	}
 	dim -= v.dots
-	u.panels(rows, dim, n, 1, s, lds, v.data, v.ld, v.panel, beta, o, u.ldo)
+	u.panels(rows, dim, n, 1, s, lds, data, v.ld, v.panel, beta, o, u.ldo)
 	if v.dots == 0 {
 		return
 	}

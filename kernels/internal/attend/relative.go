@@ -19,7 +19,7 @@ func (u *unit) addRelative(s []float32, lds, ra, rb, j, n int) {
 	}
 	m := rb - ra
 	zero := (len(p.Relative)/p.HeadDim - 1) / 2 // distance 0
-	first := u.queryOf(ra) + p.Past - (j + n - 1) + zero
+	first := u.queryOf(ra) + u.g.past - (j + n - 1) + zero
 	count := m + n - 1 // embedding first+e is that of row r and key i where e = r-i+n-1
 	byQuery, ld := u.relativeProducts(0, m, u.q[ra*u.ldq:], u.ldq, first, count)
 	for r := range m {

@@ -21,7 +21,7 @@ type headMask struct {
 }
 
 // wholeHeads computes the heads [from, to) of all sequences.
-func (c *Call) wholeHeads(w *scratch, from, to int) {
+func (c *Call) wholeHeads(w *scratch, g *group, from, to int) {
 	p := &c.P
 	bySequence, byHead := false, false
 	for i := range p.Mask {
@@ -30,22 +30,22 @@ func (c *Call) wholeHeads(w *scratch, from, to int) {
 		byHead = byHead || t.Kind == mask.ALiBi || t.Shape[1] > 1
 	}
 	w.scores = mem.Grow(w.scores, 3*headElements)
-	sees := c.allKeys(w)
+	sees := c.allKeys(w, g)
 	for i := from; i < to; i++ {
-		seq, head := i/p.Heads, i%p.Heads
+		seq, head := g.seq+i/p.Heads, i%p.Heads
 		if len(p.Mask) > 0 && (i == from || byHead || bySequence && head == 0) {
-			sees = c.maskedKeys(w, i)
+			sees = c.maskedKeys(w, g, i)
 		}
-		c.wholeHead(w, seq, head, &sees)
+		c.wholeHead(w, g, seq, head, &sees)
 	}
 }
 
 // wholeHead computes one head.
-func (c *Call) wholeHead(w *scratch, seq, head int, sees *headMask) {
+func (c *Call) wholeHead(w *scratch, g *group, seq, head int, sees *headMask) {
 	p := &c.P
-	o := p.Dst[seq*p.DstStrides.Batch+head*p.DstStrides.Head:]
+	o := p.Dst[c.row(p.DstStrides, seq, head, 0):]
 	if sees.n <= 0 {
-		for r := range p.LenQ {
+		for r := range g.lenQ {
 			clear(o[r*p.DstStrides.Row:][:p.ValueDim])
 		}
 		return
@@ -55,22 +55,21 @@ func (c *Call) wholeHead(w *scratch, seq, head int, sees *headMask) {
 		weight = p.HeadMask[head]
 	}
 	kv := head / (p.Heads / p.KVHeads)
-	q := p.Q[Offset(p.QStrides, seq, head, 0):]
-	k := p.K[Offset(p.KStrides, seq, kv, sees.lo):]
-	v := p.V[Offset(p.VStrides, seq, kv, sees.lo):]
+	q := p.Q[c.row(p.QStrides, seq, head, 0):]
+	keys, values := c.keysOf(p.K, nil, p.KStrides, seq, kv), c.keysOf(p.V, nil, p.VStrides, seq, kv)
 	kernel := simd.AttnShort
-	if c.way == attendFew {
+	if g.way == attendFew {
 		kernel = simd.AttnFew
 	}
-	kernel(c.isa, p.LenQ, sees.n, p.HeadDim, p.Scale, q, p.QStrides.Row, k, p.KStrides.Row, sees.bias, sees.ldb,
-		w.scores[:headElements], weight, p.ValueDim, v, p.VStrides.Row, o, p.DstStrides.Row)
+	kernel(c.isa, g.lenQ, sees.n, p.HeadDim, p.Scale, q, p.QStrides.Row, keys.from(sees.lo), p.KStrides.Row, sees.bias, sees.ldb,
+		w.scores[:headElements], weight, p.ValueDim, values.from(sees.lo), p.VStrides.Row, o, p.DstStrides.Row)
 }
 
 // allKeys is what a head sees without a mask. attendFew needs a bias even so, which
 // hides what its last vector has beyond the keys; all queries share its row.
-func (c *Call) allKeys(w *scratch) headMask {
-	n := c.P.LenK
-	if c.way != attendFew {
+func (c *Call) allKeys(w *scratch, g *group) headMask {
+	n := g.lenK
+	if g.way != attendFew {
 		return headMask{n: n}
 	}
 	bias := w.scores[headElements:][:(n+15)&^15]
@@ -80,22 +79,21 @@ func (c *Call) allKeys(w *scratch) headMask {
 }
 
 // maskedKeys is what a head sees by the mask.
-func (c *Call) maskedKeys(w *scratch, head int) headMask {
-	p := &c.P
-	u := c.start(w, head, 1)
-	u.visible(0, p.LenK)
-	n, ld := u.hi-u.lo, (p.LenK+15)&^15
+func (c *Call) maskedKeys(w *scratch, g *group, head int) headMask {
+	u := c.start(w, g, head, 1)
+	u.visible(0, g.lenK)
+	n, ld := u.hi-u.lo, (g.lenK+15)&^15
 	bias := w.scores[2*headElements:]
-	for r := range p.LenQ {
+	for r := range g.lenQ {
 		row := bias[r*ld:][:ld]
 		clear(row[:n])
 		mem.Fill(row[n:], mem.NegInf)
 	}
-	u.mask(bias, ld, 0, p.LenQ, u.lo, n)
-	if c.way == attendFew {
+	u.mask(bias, ld, 0, g.lenQ, u.lo, n)
+	if g.way == attendFew {
 		return headMask{lo: u.lo, n: n, bias: bias, ldb: ld}
 	}
 	byKey := w.scores[headElements : 2*headElements]
-	simd.TransposeRows(c.isa, byKey, bias, (p.LenQ+7)&^7, (n+7)&^7, simd.ShortQueries, ld)
+	simd.TransposeRows(c.isa, byKey, bias, (g.lenQ+7)&^7, (n+7)&^7, simd.ShortQueries, ld)
 	return headMask{lo: u.lo, n: n, bias: byKey, ldb: simd.ShortQueries}
 }

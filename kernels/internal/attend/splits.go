@@ -8,33 +8,50 @@ import (
 
 // Splits of the keys of a unit, and how their results are merged.
 
-// partialOf is the memory for the result of a piece: the output before the
+// partialOf is the memory for the result of a piece of g: the output before the
 // division by the sum, and the rows' maxima and sums.
-func (c *Call) partialOf(piece, rows int) (o, state []float32) {
-	size := c.rows * (c.P.ValueDim + 2)
-	part := c.partial[piece*size:][:size]
+func (c *Call) partialOf(g *group, piece, rows int) (o, state []float32) {
+	size := g.rows * (c.P.ValueDim + 2)
+	part := c.partial[g.partial+piece*size:][:size]
 	return part[:rows*c.P.ValueDim], part[rows*c.P.ValueDim:][:2*rows]
 }
 
 // tilesOfSplit computes a piece that is one of several splits of the unit.
 func (u *unit) tilesOfSplit(piece int) {
-	o, state := u.c.partialOf(piece, u.rows)
+	o, state := u.c.partialOf(u.g, piece, u.rows)
 	u.o, u.ldo = o, u.c.P.ValueDim
 	u.tiles()
 	copy(state[:u.rows], u.w.max)
 	copy(state[u.rows:], u.w.sum)
 }
 
+// merges is a call whose pieces are computed, as the task of merging those of its groups.
+type merges Call
+
+// Do implements par.Task: it merges the splits of the groups [from, to).
+func (m *merges) Do(from, to int) {
+	c := (*Call)(m)
+	w := scratches.Get().(*scratch)
+	for i := from; i < to; i++ {
+		if g := &c.groups[i]; g.splits > 1 {
+			for u := range g.units {
+				c.start(w, g, u, 1).merge()
+			}
+		}
+	}
+	scratches.Put(w)
+}
+
 // merge brings the splits of the unit to a common maximum and adds them up, in
 // order.
 func (u *unit) merge() {
-	c, w, dim := u.c, u.w, u.c.P.ValueDim
-	u.visible(0, c.P.LenK)
+	c, g, w, dim := u.c, u.g, u.w, u.c.P.ValueDim
+	u.visible(0, g.lenK)
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
 	u.clearOutput(0, u.rows)
-	for split := range c.splits {
-		o, state := c.partialOf(u.number*c.splits+split, u.rows)
+	for split := range g.splits {
+		o, state := c.partialOf(g, u.number*g.splits+split, u.rows)
 		for r := range u.rows {
 			m, sum := state[r], state[u.rows+r]
 			if sum == 0 {

@@ -18,7 +18,7 @@ func (u *unit) tiles() {
 	c, w := u.c, u.w
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
-	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+Size.DotRows)*c.tile)
+	w.scores = mem.Grow(w.scores, min(u.rows, c.stripRows()+Size.DotRows)*u.g.tile)
 	if cap(w.fresh) < u.rows {
 		w.fresh = make([]bool, u.rows)
 	}
@@ -26,8 +26,8 @@ func (u *unit) tiles() {
 	for r := range w.fresh {
 		w.fresh[r] = true
 	}
-	for j, last := u.lo, false; !last; j += c.tile {
-		n, packed := min(c.tile, u.hi-j), -1
+	for j, last := u.lo, false; !last; j += u.g.tile {
+		n, packed := min(u.g.tile, u.hi-j), -1
 		last = j+n == u.hi
 		for from, to := 0, 0; from < u.rows; from = to {
 			to = u.stripEnd(from)
@@ -44,12 +44,12 @@ func (u *unit) tiles() {
 				u.strip(ra, rb, j, min(n, slices.Max(w.hi[ra:rb])-j), packed, w.fresh[from])
 				w.fresh[from] = false
 			}
-			if last && c.splits == 1 {
+			if last && u.g.splits == 1 {
 				u.finish(from, to)
 			}
 		}
 	}
-	if c.splits == 1 {
+	if u.g.splits == 1 {
 		u.emptyRows()
 	}
 }
@@ -59,13 +59,13 @@ func (u *unit) tiles() {
 func (u *unit) strip(ra, rb, j, n, packed int, first bool) {
 	c, w := u.c, u.w
 	u.fetchAhead(ra, rb, j, false)
-	u.scores(w.scores, c.tile, ra, rb, j, n, packed)
-	simd.AttnSoftmax(c.isa, w.scores, rb-ra, n, c.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
+	u.scores(w.scores, u.g.tile, ra, rb, j, n, packed)
+	simd.AttnSoftmax(c.isa, w.scores, rb-ra, n, u.g.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 	beta := float32(0)
 	if !first {
 		beta = 1
 		simd.AttnScaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.P.ValueDim, u.ldo, w.factor[ra:rb])
 	}
 	u.fetchAhead(ra, rb, j, true)
-	u.values(w.scores, c.tile, ra, rb, n, beta)
+	u.values(w.scores, u.g.tile, ra, rb, n, beta)
 }

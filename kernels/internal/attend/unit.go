@@ -8,7 +8,6 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
-	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // A unit of attention at work: where its operands lie, what its rows see, and how its
@@ -40,6 +39,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // unit is a unit at work.
 type unit struct {
 	c        *Call
+	g        *group
 	w        *scratch
 	number   int
 	seq      int // sequence
@@ -56,12 +56,12 @@ type unit struct {
 	alike    bool      // which are the same for all rows
 }
 
-// start prepares the unit with a number, or several from there on as one.
-func (c *Call) start(w *scratch, number, units int) *unit {
+// start prepares the unit of a group with a number, or several from there on as one.
+func (c *Call) start(w *scratch, g *group, number, units int) *unit {
 	u := &w.u
-	u.begin(c, w, number, units)
+	u.begin(c, g, w, number, units)
 	if c.P.Weights != nil {
-		u.weights = c.P.Weights[((u.seq*c.P.Heads+u.head)*c.P.LenQ+u.query)*c.P.LenK:]
+		u.weights = c.P.Weights[((u.seq*c.P.Heads+u.head)*g.lenQ+u.query)*g.lenK:]
 	}
 	w.max, w.sum, w.factor = mem.Grow(w.max, u.rows), mem.Grow(w.sum, u.rows), mem.Grow(w.factor, u.rows)
 	w.ahead.n, w.next.rows = 0, 0
@@ -69,74 +69,42 @@ func (c *Call) start(w *scratch, number, units int) *unit {
 }
 
 // begin says which rows of the arguments are the unit's.
-func (u *unit) begin(c *Call, w *scratch, number, units int) {
+func (u *unit) begin(c *Call, g *group, w *scratch, number, units int) {
 	p := &c.P
-	heads := p.Heads / c.fold
-	chunk, head := number%c.chunks, number/c.chunks
-	*u = unit{c: c, w: w, number: number, seq: head / heads, head: head % heads * c.fold}
-	first := chunk * c.rows
-	u.rows = p.LenQ*c.fold - first
-	if chunk+units < c.chunks {
-		u.rows = units * c.rows
+	heads := p.Heads / g.fold
+	chunk, head := number%g.chunks, number/g.chunks
+	*u = unit{c: c, g: g, w: w, number: number, seq: g.seq + head/heads, head: head % heads * g.fold}
+	first := chunk * g.rows
+	u.rows = g.lenQ*g.fold - first
+	if chunk+units < g.chunks {
+		u.rows = units * g.rows
 	}
 	u.ldq, u.ldo = p.QStrides.Row, p.DstStrides.Row
-	if c.fold > 1 {
+	if g.fold > 1 {
 		u.head += first
 		u.ldq, u.ldo = p.QStrides.Head, p.DstStrides.Head
 	} else {
 		u.query = first
 	}
-	kv := u.head / (p.Heads / p.KVHeads)
-	u.q = p.Q[Offset(p.QStrides, u.seq, u.head, u.query):]
-	u.o = p.Dst[Offset(p.DstStrides, u.seq, u.head, u.query):]
-	if p.LenK > 0 {
-		u.k.begin(p.K, p.KRows, Offset(p.KStrides, u.seq, kv, 0), p.KStrides.Row)
-		u.v.begin(p.V, p.VRows, Offset(p.VStrides, u.seq, kv, 0), p.VStrides.Row)
+	u.q = p.Q[c.row(p.QStrides, u.seq, u.head, u.query):]
+	u.o = p.Dst[c.row(p.DstStrides, u.seq, u.head, u.query):]
+	if g.lenK > 0 {
+		kv := u.head / (p.Heads / p.KVHeads)
+		u.k = c.keysOf(p.K, p.KPages, p.KStrides, u.seq, kv)
+		u.v = c.keysOf(p.V, p.VPages, p.VStrides, u.seq, kv)
 	}
 }
-
-// keyRows are the keys or values of a head: in place, or some of them made float32.
-type keyRows struct {
-	data   []float32
-	ld     int // elements from a row to the next
-	first  int // the row that data begins with
-	narrow *weights.Rows
-	at     int // where the rows lie in narrow, stride elements apart
-	stride int
-}
-
-// begin says where the rows lie.
-func (k *keyRows) begin(wide []float32, narrow *weights.Rows, at, stride int) {
-	if narrow == nil {
-		k.data, k.ld = wide[at:], stride
-		return
-	}
-	k.narrow, k.at, k.stride = narrow, at, stride
-}
-
-// load makes the rows [j, j+n) float32, in buf, unless they are.
-func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n, dim int) {
-	if k.narrow == nil {
-		return
-	}
-	*buf = mem.Grow(*buf, n*dim)
-	k.narrow.Widen(isa, *buf, k.at+j*k.stride, n, k.stride)
-	k.data, k.ld, k.first = *buf, dim, j
-}
-
-// from is the rows from row j on.
-func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
 // headOf and queryOf are the query head and the query of a row.
 func (u *unit) headOf(r int) int {
-	if u.c.fold > 1 {
+	if u.g.fold > 1 {
 		return u.head + r
 	}
 	return u.head
 }
 
 func (u *unit) queryOf(r int) int {
-	if u.c.fold > 1 {
+	if u.g.fold > 1 {
 		return u.query
 	}
 	return u.query + r
@@ -158,7 +126,7 @@ func (u *unit) visible(from, to int) {
 		}
 		lo, hi := from, to
 		for i := range p.Mask {
-			lo, hi = p.Mask[i].Interval(u.seq, u.queryOf(r), p.LenQ, p.Past, lo, hi)
+			lo, hi = p.Mask[i].Interval(u.seq, u.queryOf(r), u.g.lenQ, u.g.past, lo, hi)
 		}
 		if lo >= hi {
 			lo, hi = from, from
@@ -242,11 +210,11 @@ func (u *unit) emptyRow(r int) {
 		weight = float32(math.NaN())
 		mem.Fill(o, weight)
 	case EmptyUniform:
-		weight = 1 / float32(p.LenK)
+		weight = 1 / float32(u.g.lenK)
 		u.meanOfValues(o, weight, u.headOf(r))
 	}
 	if u.weights != nil {
-		mem.Fill(u.weights[r*p.LenK:][:p.LenK], weight)
+		mem.Fill(u.weights[r*u.g.lenK:][:u.g.lenK], weight)
 	}
 }
 
@@ -254,11 +222,11 @@ func (u *unit) emptyRow(r int) {
 // mask of a head.
 func (u *unit) meanOfValues(o []float32, weight float32, head int) {
 	p := &u.c.P
-	if p.LenK == 0 {
+	if u.g.lenK == 0 {
 		return
 	}
-	for j := range p.LenK {
-		u.v.load(u.c.isa, &u.w.wideValues, j, 1, p.ValueDim)
+	for j := range u.g.lenK {
+		u.v.load(u.c.isa, &u.w.wideValues, j, 1, true)
 		simd.AddVec(u.c.isa, o, o, u.v.from(j)[:len(o)])
 	}
 	if p.HeadMask != nil {
@@ -271,9 +239,10 @@ func (u *unit) meanOfValues(o []float32, weight float32, head int) {
 
 // valueTile is the values of some keys, ready for products.
 type valueTile struct {
-	data   []float32
-	ld     int // elements from a key to the next
-	panel  int // elements from a panel of NR columns to the next
+	first  int       // key
+	data   []float32 // not where they lie in several pages
+	ld     int       // elements from a key to the next
+	panel  int       // elements from a panel of NR columns to the next
 	copied bool
 	keys   int
 	dots   int // the last columns, which are dot products of weights with w.columns

@@ -15,20 +15,20 @@ func (u *unit) withWeights() {
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
 	for r := range u.rows {
-		row := u.weights[r*p.LenK:][:p.LenK]
+		row := u.weights[r*u.g.lenK:][:u.g.lenK]
 		clear(row[:u.lo])
 		clear(row[u.hi:])
 	}
-	for j := u.lo; j < u.hi; j += c.tile {
-		n := min(c.tile, u.hi-j)
-		u.scores(u.weights[j:], p.LenK, 0, u.rows, j, n, u.packKeys(j, n))
+	for j := u.lo; j < u.hi; j += u.g.tile {
+		n := min(u.g.tile, u.hi-j)
+		u.scores(u.weights[j:], u.g.lenK, 0, u.rows, j, n, u.packKeys(j, n))
 	}
 	u.softmaxWeights()
 	beta := float32(0)
-	for j := u.lo; j < u.hi; j += c.tile {
-		n := min(c.tile, u.hi-j)
+	for j := u.lo; j < u.hi; j += u.g.tile {
+		n := min(u.g.tile, u.hi-j)
 		u.packValues(j, n)
-		u.values(u.weights[j:], p.LenK, 0, u.rows, n, beta)
+		u.values(u.weights[j:], u.g.lenK, 0, u.rows, n, beta)
 		beta = 1
 	}
 	if u.hi <= u.lo {
@@ -45,7 +45,7 @@ func (u *unit) withWeights() {
 
 // softmaxWeights turns the scores in the caller's memory into weights.
 func (u *unit) softmaxWeights() {
-	c, w, ld, n := u.c, u.w, u.c.P.LenK, u.hi-u.lo
+	c, w, ld, n := u.c, u.w, u.g.lenK, u.hi-u.lo
 	if n <= 0 {
 		return
 	}

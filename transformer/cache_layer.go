@@ -1,0 +1,139 @@
+package transformer
+
+import (
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// LayerCache is what a cache has for one layer: the keys and values of the earlier
+// rows, for self-attention, and its Memory for cross-attention.
+type LayerCache struct {
+	cache  *Cache
+	layer  int
+	memory bool
+	store  pageStore   // in the pass that runs
+	cross  *LayerCache // the memory's part of a layer
+}
+
+// Memory is the part for cross-attention, nil without a cache.
+func (l *LayerCache) Memory() *LayerCache {
+	if l == nil {
+		return nil
+	}
+	return l.cross
+}
+
+// Past is the number of rows of sequence i that have passed: the position of its
+// next row. It is 0 without a cache.
+func (l *LayerCache) Past(i int) int {
+	if l == nil {
+		return 0
+	}
+	return l.cache.Len(i)
+}
+
+// remembers reports whether every sequence has a memory.
+func (l *LayerCache) remembers() bool {
+	for _, h := range l.cache.histories {
+		if !h.settled {
+			return false
+		}
+	}
+	return true
+}
+
+// table is the pages of sequence i, and the number of rows there that came before those of the pass: where
+// pages were dropped, positions count from the first row there is, since masks and relative positions depend
+// on differences only.
+func (l *LayerCache) table(i int) (pages []int32, past int) {
+	h := l.cache.histories[i]
+	if l.memory {
+		return h.memory, h.recall
+	}
+	group := l.cache.pages.layer[l.layer].group
+	return h.tables[group].pages, h.held(group)
+}
+
+// open makes the rows of the layer ready, whose keys have the given heads.
+func (l *LayerCache) open(heads, headDim int) (err error) {
+	l.store, err = l.cache.pages.store(l.layer, l.memory, heads, headDim)
+	return err
+}
+
+// append stores the keys and values of the new rows of batch, which lie row
+// elements apart.
+func (l *LayerCache) append(batch Batch, k, v []float32, row int) {
+	width := l.store.keys.Heads() * l.store.keys.Dim()
+	for i := range batch.Len() {
+		pages, past := l.table(i)
+		for j := range batch.Length(i) {
+			from := (batch.Start(i) + j) * row
+			l.set(pages, past+j, k[from:][:width], v[from:][:width])
+		}
+	}
+}
+
+// set sets a row of a sequence, of all heads.
+func (l *LayerCache) set(pages []int32, row int, k, v []float32) {
+	size := l.cache.pages.Rows
+	page, at := int(pages[row/size]), row%size
+	l.store.keys.Set(page, at, k)
+	l.store.values.Set(page, at, v)
+}
+
+// remember stores the keys and values of the memory of the sequences that have none: of the rows of batch,
+// which has as many sequences, or one that all of them share.
+func (l *LayerCache) remember(batch Batch, k, v []float32) error {
+	histories := l.cache.histories
+	if batch.Len() != 1 && batch.Len() != len(histories) {
+		return check.Errorf(ErrShape, "attention: %d sequences of queries, %d of keys", len(histories), batch.Len())
+	}
+	width := l.store.keys.Heads() * l.store.keys.Dim()
+	var first *History // of those that share one memory
+	for i, h := range histories {
+		if h.settled {
+			continue
+		}
+		from := min(i, batch.Len()-1)
+		shared := batch.Len() == 1 && len(histories) > 1
+		if !h.recalls { // the first layer
+			if err := h.remember(batch.Length(from), first); err != nil {
+				return err
+			}
+			if err := l.open(l.store.keys.Heads(), l.store.keys.Dim()); err != nil {
+				return err
+			}
+		}
+		if first == nil {
+			for j := range batch.Length(from) {
+				row := (batch.Start(from) + j) * width
+				l.set(h.memory, j, k[row:][:width], v[row:][:width])
+			}
+		}
+		if shared {
+			first = h
+		}
+	}
+	return nil
+}
+
+// widened is the rows of the sequences of a call as float32, [sequences, heads, rows, dim].
+func (l *LayerCache) widened(ws *Workspace, x *kernels.Pages, sequences []kernels.AttentionSequence, rows int) []float32 {
+	heads, dim, size := x.Heads(), x.Dim(), x.Rows()
+	wide, row := ws.Alloc(len(sequences)*heads*rows*dim), ws.Alloc(heads*dim)
+	for i, s := range sequences {
+		for j := range rows {
+			x.Row(row, int(s.Pages[j/size]), j%size)
+			for h := range heads {
+				copy(wide[((i*heads+h)*rows+j)*dim:][:dim], row[h*dim:])
+			}
+		}
+	}
+	return wide
+}
+
+// copyOf is the keys or values of a sequence, [heads, rows, dim].
+func (l *LayerCache) copyOf(sequence int, of func(pageStore) *kernels.Pages) []float32 {
+	pages, rows := l.table(sequence)
+	return l.widened(nil, of(l.store), []kernels.AttentionSequence{{Pages: pages}}, rows)
+}

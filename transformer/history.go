@@ -1,0 +1,172 @@
+package transformer
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// A History is what a sequence has passed through a stack of layers: a table of the pages with the keys and
+// values of its rows, and of those of the memory that it attends to. A fork shares pages with what it was
+// forked from, and a page that is shared is copied before either writes to it.
+//
+// A History must not be used by two goroutines at a time; those that share pages may be used by one each.
+type History struct {
+	pages  *Pages
+	length int         // rows passed through the stack
+	tables []pageTable // by group
+	memory []int32     // pages of what cross-attention attends to
+	recall int         // rows of the memory
+	// recalls is set once there is a memory, settled once the pass that brought it went well.
+	recalls, settled bool
+	tokens           []int // that a model asked to remember
+}
+
+// pageTable is the pages of a sequence, in order.
+type pageTable struct {
+	pages   []int32
+	dropped int // rows that lay before them
+}
+
+// Len is the number of rows that passed through the stack: the position of the next one. It is 0 of none.
+func (h *History) Len() int {
+	if h == nil {
+		return 0
+	}
+	return h.length
+}
+
+// Fork is a history that goes on from the first rows of h, whose pages it shares.
+func (h *History) Fork(rows int) (*History, error) {
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	if err := h.reaches(rows); err != nil {
+		return nil, err
+	}
+	f := &History{pages: h.pages, length: rows, tokens: h.tokens[:min(rows, len(h.tokens))]}
+	if h.settled {
+		f.memory, f.recall, f.recalls, f.settled = slices.Clone(h.memory), h.recall, true, true
+		h.pages.memory.share(f.memory)
+	}
+	for i, t := range h.tables {
+		shared := pageTable{slices.Clone(t.pages[:h.pages.pagesOf(rows-t.dropped)]), t.dropped}
+		h.pages.groups[i].share(shared.pages)
+		f.tables = append(f.tables, shared)
+	}
+	return f, nil
+}
+
+// Truncate forgets the rows from row on, as if they had never passed: tokens that were proposed and not
+// accepted, or an answer that is tried again. Of layers with windows some of the rows before must still be
+// there: a page's rows can always be taken back.
+func (h *History) Truncate(rows int) error {
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	if err := h.reaches(rows); err != nil {
+		return err
+	}
+	for i := range h.tables {
+		t := &h.tables[i]
+		keep := h.pages.pagesOf(rows - t.dropped)
+		h.pages.groups[i].give(t.pages[keep:])
+		t.pages = t.pages[:keep]
+	}
+	h.length, h.tokens = rows, h.tokens[:min(rows, len(h.tokens))]
+	return nil
+}
+
+// reaches returns an error unless the first rows of h are a history.
+func (h *History) reaches(rows int) error {
+	if rows < 0 || rows > h.length {
+		return check.Errorf(ErrShape, "%d rows of a history of %d", rows, h.length)
+	}
+	for i, t := range h.tables {
+		if w := h.pages.groups[i].window; t.dropped > 0 && t.dropped > max(0, rows-(w-1)) {
+			return check.Errorf(ErrShape, "%d rows of a history that has dropped those before %d, with a window of %d", rows, t.dropped, w)
+		}
+	}
+	return nil
+}
+
+// Release gives back all pages. The history is then without rows, and may be used as a new one.
+func (h *History) Release() {
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	for i := range h.tables {
+		h.pages.groups[i].give(h.tables[i].pages)
+		h.tables[i] = pageTable{pages: h.tables[i].pages[:0]}
+	}
+	h.forgetMemory()
+	h.length, h.tokens = 0, nil
+}
+
+func (h *History) forgetMemory() {
+	h.pages.memory.give(h.memory)
+	h.memory, h.recall, h.recalls, h.settled = h.memory[:0], 0, false, false
+}
+
+// held is the number of rows whose keys a group has.
+func (h *History) held(group int) int { return h.length - h.tables[group].dropped }
+
+// pagesOf is the number of pages of some rows.
+func (p *Pages) pagesOf(rows int) int { return (rows + p.Rows - 1) / p.Rows }
+
+// prepare makes room for n more rows, and drops pages that no further query sees. The lock is held.
+func (h *History) prepare(n int) error {
+	p := h.pages
+	for len(h.tables) < len(p.groups) {
+		h.tables = append(h.tables, pageTable{})
+	}
+	if !h.settled {
+		h.forgetMemory() // of a pass that failed
+	}
+	if n == 0 {
+		return nil
+	}
+	for i := range h.tables {
+		t, g := &h.tables[i], &p.groups[i]
+		if g.window > 0 {
+			// A page more than the window stays, for Truncate.
+			unseen := (h.length - (g.window - 1) - p.Rows - t.dropped) / p.Rows
+			if unseen = min(unseen, len(t.pages)); unseen > 0 {
+				g.give(t.pages[:unseen])
+				t.pages = append(t.pages[:0], t.pages[unseen:]...)
+				t.dropped += unseen * p.Rows
+			}
+		}
+		h.trim(i)
+		held := h.held(i)
+		if rows := held % p.Rows; rows > 0 {
+			if err := p.own(i, t.pages, rows); err != nil {
+				return err
+			}
+		}
+		if err := p.take(g, &t.pages, p.pagesOf(held+n)-len(t.pages)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trim gives back the pages of a pass that failed.
+func (h *History) trim(group int) {
+	t := &h.tables[group]
+	keep := min(h.pages.pagesOf(h.held(group)), len(t.pages))
+	h.pages.groups[group].give(t.pages[keep:])
+	t.pages = t.pages[:keep]
+}
+
+// remember makes room for a memory of some rows, which the history shares with another one if that is not
+// nil.
+func (h *History) remember(rows int, with *History) error {
+	p := h.pages
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h.recall, h.recalls = rows, true
+	if with != nil {
+		p.memory.share(with.memory)
+		h.memory = append(h.memory, with.memory...)
+		return nil
+	}
+	return p.take(&p.memory, &h.memory, p.pagesOf(rows))
+}

@@ -1,0 +1,227 @@
+package transformer
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// The pool of pages that histories take theirs from: which are free, how many share each, and the memory
+// of the layers' rows.
+
+// PagesConfig says what the pages of a pool hold.
+type PagesConfig struct {
+	// Rows is the number of rows of a page; 0: 64.
+	Rows int
+	// Windows are what a SlidingWindow mask lets a query of each layer see, or one for all layers; 0: all.
+	// What no further query sees is forgotten, page by page, so that its memory depends on the window and
+	// not on the length. Masks with data do not go with a window.
+	Windows []int
+	// Format is that of keys and values of self-attention: float32, which is the default; of 16 bits,
+	// FormatBF16 or FormatF16; or FormatInt8, with a scale for each row of a head. Those of a memory are
+	// float32.
+	Format kernels.Format
+	// Limit bounds the bytes of the pages in use; 0: no limit. The first pass of all counts after it alone,
+	// since it tells what a layer has.
+	Limit int64
+}
+
+// Pages is a pool of pages of the keys and values of a stack of layers: a page holds those of some rows of a
+// sequence, of all layers with the same window. Histories take pages from it and give them back. It may be
+// used by several goroutines at a time.
+type Pages struct {
+	PagesConfig
+	mu     sync.Mutex
+	groups []pageGroup // by window; none before the first pass
+	layer  []pageLayer // of the stack
+	memory pageGroup   // of cross-attention
+	peak   int64
+}
+
+// pageGroup is the pages of some layers, in all of which a page has the same number.
+type pageGroup struct {
+	window int     // rows that a query sees, itself included; 0: all
+	refs   []int32 // how many histories share each page
+	free   []int32
+	bytes  int64 // of a page, in all layers that passed so far
+}
+
+// pageLayer is what a layer has of the pages.
+type pageLayer struct {
+	group  int
+	self   pageStore
+	memory pageStore
+}
+
+// pageStore is the rows of a layer; nil before the first pass.
+type pageStore struct{ keys, values *kernels.Pages }
+
+// defaultPageRows keeps what a head reads of a page contiguous for some kilobytes.
+const defaultPageRows = 64
+
+// NewPages is a pool without pages, which is ready for the first history.
+func NewPages(c PagesConfig) (*Pages, error) {
+	if c.Rows == 0 {
+		c.Rows = defaultPageRows
+	}
+	if c.Format > kernels.FormatInt8 {
+		return nil, check.Errorf(ErrConfig, "pages in format %v, want f32, bf16, f16 or int8", c.Format)
+	}
+	if c.Rows < 1 || c.Rows > 1<<16 || c.Limit < 0 {
+		return nil, check.Errorf(ErrConfig, "pages of %d rows and a limit of %d bytes, want 1 to %d rows and no negative limit", c.Rows, c.Limit, 1<<16)
+	}
+	p := &Pages{PagesConfig: c}
+	p.Windows = nil
+	for _, w := range c.Windows {
+		p.Windows = append(p.Windows, min(max(w, 0), unbounded))
+	}
+	return p, nil
+}
+
+// New is a history without rows.
+func (p *Pages) New() *History { return &History{pages: p} }
+
+// Cache is a cache of a number of sequences with new histories.
+func (p *Pages) Cache(sequences int) *Cache {
+	histories := make([]*History, max(sequences, 0))
+	for i := range histories {
+		histories[i] = p.New()
+	}
+	return NewCacheOf(histories...)
+}
+
+// Used is the bytes of the pages in use, and Peak the most that there ever were.
+func (p *Pages) Used() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used()
+}
+
+// Peak is the largest value of Used so far.
+func (p *Pages) Peak() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.peak, p.used())
+}
+
+func (p *Pages) used() int64 {
+	used := p.memory.used()
+	for i := range p.groups {
+		used += p.groups[i].used()
+	}
+	return used
+}
+
+func (g *pageGroup) used() int64 { return int64(len(g.refs)-len(g.free)) * g.bytes }
+
+// settle fixes the number of layers, in the first pass.
+func (p *Pages) settle(layers int) error {
+	if p.layer != nil {
+		if len(p.layer) != layers {
+			return check.Errorf(ErrShape, "pages of %d layers used with %d", len(p.layer), layers)
+		}
+		return nil
+	}
+	if n := len(p.Windows); n > 1 && n != layers {
+		return check.Errorf(ErrShape, "pages with %d windows used with %d layers", n, layers)
+	}
+	p.layer = make([]pageLayer, layers)
+	for i := range p.layer {
+		window := 0
+		if n := len(p.Windows); n > 0 {
+			window = p.Windows[min(i, n-1)]
+		}
+		at := slices.IndexFunc(p.groups, func(g pageGroup) bool { return g.window == window })
+		if at < 0 {
+			at = len(p.groups)
+			p.groups = append(p.groups, pageGroup{window: window})
+		}
+		p.layer[i].group = at
+	}
+	return nil
+}
+
+// store makes room for all pages in a layer, whose keys have the given heads.
+func (p *Pages) store(layer int, memory bool, heads, headDim int) (pageStore, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := &p.layer[layer]
+	s, g, format := &l.self, &p.groups[l.group], p.Format
+	if memory {
+		s, g, format = &l.memory, &p.memory, kernels.FormatF32
+	}
+	if s.keys == nil {
+		s.keys, s.values = kernels.NewPages(format, heads, p.Rows, headDim), kernels.NewPages(format, heads, p.Rows, headDim)
+		g.bytes += int64(s.keys.Bytes() + s.values.Bytes())
+	}
+	if s.keys.Heads() != heads || s.keys.Dim() != headDim {
+		return *s, check.Errorf(ErrShape, "pages of a layer with %d heads of %d used with %d heads of %d", s.keys.Heads(), s.keys.Dim(), heads, headDim)
+	}
+	s.keys.Grow(len(g.refs))
+	s.values.Grow(len(g.refs))
+	return *s, nil
+}
+
+// take appends n free pages to a table; where the limit forbids that, none, and it is an error.
+func (p *Pages) take(g *pageGroup, to *[]int32, n int) error {
+	if n <= 0 {
+		return nil
+	}
+	if need := p.used() + int64(n)*g.bytes; p.Limit > 0 && need > p.Limit {
+		return check.Errorf(ErrMemory, "histories need %d bytes, the limit is %d", need, p.Limit)
+	}
+	for range n {
+		if len(g.free) == 0 {
+			g.refs = append(g.refs, 0)
+			g.free = append(g.free, int32(len(g.refs)-1))
+		}
+		last := len(g.free) - 1
+		page := g.free[last]
+		g.free = g.free[:last]
+		g.refs[page] = 1
+		*to = append(*to, page)
+	}
+	p.peak = max(p.peak, p.used())
+	return nil
+}
+
+// share counts one more history for each of the pages.
+func (g *pageGroup) share(pages []int32) {
+	for _, page := range pages {
+		g.refs[page]++
+	}
+}
+
+// give counts one less, and frees the pages that nobody has.
+func (g *pageGroup) give(pages []int32) {
+	for _, page := range pages {
+		if g.refs[page]--; g.refs[page] == 0 {
+			g.free = append(g.free, page)
+		}
+	}
+}
+
+// own makes the last page of a table, of which there are rows to keep, the history's alone.
+func (p *Pages) own(group int, table []int32, rows int) error {
+	g, last := &p.groups[group], len(table)-1
+	if g.refs[table[last]] == 1 {
+		return nil
+	}
+	var fresh []int32
+	if err := p.take(g, &fresh, 1); err != nil {
+		return err
+	}
+	for i := range p.layer {
+		if l := &p.layer[i]; l.group == group && l.self.keys != nil {
+			for _, x := range []*kernels.Pages{l.self.keys, l.self.values} {
+				x.Grow(len(g.refs))
+				x.Copy(int(fresh[0]), int(table[last]), rows)
+			}
+		}
+	}
+	g.give(table[last:])
+	table[last] = fresh[0]
+	return nil
+}
