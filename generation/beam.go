@@ -53,6 +53,13 @@ type beam struct {
 	token    int // the last, before it is among tokens
 }
 
+// search is a beam search at work.
+type search struct {
+	BeamConfig
+	rules  *ruled    // nil: none; their text is that of the beam that they were last for
+	scores []float32 // of a beam, changed by rules
+}
+
 // Beam searches for the tokens that follow prompt with the best score, and returns up to
 // Width hypotheses, the best first. Of all continuations of a step the Width best that do
 // not end go on, and those that end are complete if they are among the Width best. It is
@@ -77,6 +84,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	}
 	feed, parents := make([][]int, c.Width), make([]int, c.Width)
 	feed[0] = prompt // the others start as its copies
+	search := &search{BeamConfig: c, rules: c.Rules.on(prompt, c.MaxTokens)}
 	live := []beam{{}}
 	var complete []Hypothesis
 	for step := 1; len(live) > 0; step++ {
@@ -91,11 +99,11 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 			return nil, check.Errorf(transformer.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
 		var ended []Hypothesis
-		live, ended = c.extend(prompt, live, logits, step)
+		live, ended = search.extend(live, logits, step)
 		complete = append(complete, ended...)
 		slices.SortStableFunc(complete, func(a, b Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
 		complete = complete[:min(len(complete), c.Width)]
-		if len(complete) == c.Width && len(live) > 0 && c.enough(complete[c.Width-1].Score, live[0].logProb, step) {
+		if len(complete) == c.Width && len(live) > 0 && search.enough(complete[c.Width-1].Score, live[0].logProb, step) {
 			break
 		}
 		for i := range parents {
@@ -115,20 +123,21 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 
 // extend is what goes on and what ends of all continuations of a step, whose logits are
 // [live, V] at least.
-func (c BeamConfig) extend(prompt []int, live []beam, logits []float32, step int) (extended []beam, ended []Hypothesis) {
+func (c *search) extend(live []beam, logits []float32, step int) (extended []beam, ended []Hypothesis) {
 	vocab := len(logits) / c.Width
 	// As many as leave Width that go on, however many end.
 	next := best[beam]{k: (1 + max(1, len(c.Stop))) * c.Width, order: func(a, b beam) int { return cmp.Compare(b.logProb, a.logProb) }}
 	for i, b := range live {
 		row := logits[i*vocab : (i+1)*vocab]
 		norm := logSumExp(row)
-		if c.Rules != nil {
-			row = slices.Clone(row)
-			for token := range row {
-				row[token] -= float32(norm)
+		if c.rules != nil {
+			c.scores = append(c.scores[:0], row...)
+			for token := range c.scores {
+				c.scores[token] -= float32(norm)
 			}
-			c.Rules.apply(row, slices.Concat(prompt, b.tokens), len(prompt), c.MaxTokens)
-			norm = 0
+			c.rules.text.become(b.tokens)
+			c.rules.apply(c.scores)
+			row, norm = c.scores, 0
 		}
 		for token, l := range row {
 			next.offer(beam{tokens: b.tokens, logProb: b.logProb + float64(l) - norm, sequence: i, token: token})
@@ -153,7 +162,7 @@ func (c BeamConfig) extend(prompt []int, live []beam, logits []float32, step int
 
 // enough reports whether the search ends, given the worst score of Width complete
 // hypotheses and the best log probability of those that go on.
-func (c BeamConfig) enough(worst, logProb float64, step int) bool {
+func (c *search) enough(worst, logProb float64, step int) bool {
 	if c.EarlyStopping == EarlyAlways {
 		return true
 	}
@@ -178,4 +187,31 @@ func logSumExp(x []float32) float64 {
 		sum += math.Exp(float64(v) - top)
 	}
 	return top + math.Log(sum)
+}
+
+// best keeps the k best of what it is offered, those that come first in order, and of
+// equals those offered first. Of many most are no better than k that came before, which
+// one comparison shows; the others are sorted k at a time.
+type best[T any] struct {
+	k     int
+	order func(a, b T) int
+	kept  []T // if full, the k best so far but for those that follow them, in order
+	full  bool
+}
+
+func (b *best[T]) offer(x T) {
+	if b.full && b.order(b.kept[b.k-1], x) <= 0 {
+		return
+	}
+	if b.kept = append(b.kept, x); len(b.kept)-b.k >= b.k {
+		b.sorted()
+	}
+}
+
+// sorted is what is kept, the best first.
+func (b *best[T]) sorted() []T {
+	slices.SortStableFunc(b.kept, b.order)
+	b.kept = b.kept[:min(len(b.kept), b.k)]
+	b.full = len(b.kept) == b.k
+	return b.kept
 }

@@ -111,7 +111,7 @@ func TestBeamWidths(t *testing.T) {
 			}
 		}
 		if width == 1 {
-			greedy := tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, generation.Sampling{}, generation.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
+			greedy := tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, generation.SamplerConfig{}, generation.Limits{MaxTokens: 8, Stop: []int{5}})))(t)
 			if !slices.Equal(greedy, got[0].Tokens) {
 				t.Errorf("beam of width 1 gives %v, greedy decoding %v", got[0].Tokens, greedy)
 			}

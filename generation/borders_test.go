@@ -10,24 +10,26 @@ import (
 )
 
 // TestSamplingBorders has probabilities that meet a setting exactly: as in transformers,
-// the tokens that reach top-p are enough, and those as likely as min-p says are kept.
+// the tokens that reach top-p are enough, those as likely as min-p says are kept, and so are
+// those equal to the last that top-k or typical-p keeps.
 func TestSamplingBorders(t *testing.T) {
 	e := math.Exp(-1) // the second token of steep, if the first has 1
 	flat, steep := fixed{0, 0, 0, 0}, fixed{0, -1, -2, -3}
 	for name, c := range map[string]struct {
 		d    fixed
-		s    generation.Sampling
+		s    generation.SamplerConfig
 		want []int
 	}{
-		"top-p, half of four":     {flat, generation.Sampling{TopP: 0.5}, []int{0, 1}},
-		"top-p, three of four":    {flat, generation.Sampling{TopP: 0.75}, []int{0, 1, 2}},
-		"top-p, just above half":  {flat, generation.Sampling{TopP: 0.50001}, []int{0, 1, 2}},
-		"typical-p, half of four": {flat, generation.Sampling{TypicalP: 0.5}, []int{0, 1}},
-		"min-p of one":            {flat, generation.Sampling{MinP: 1}, []int{0, 1, 2, 3}},
-		"min-p of the second":     {steep, generation.Sampling{MinP: e}, []int{0, 1}},
-		"min-p just above":        {steep, generation.Sampling{MinP: math.Nextafter(e, 1)}, []int{0}},
-		"top-k of two":            {steep, generation.Sampling{TopK: 2}, []int{0, 1}},
-		"top-k of all":            {flat, generation.Sampling{TopK: 4}, []int{0, 1, 2, 3}},
+		"top-p, half of four":     {flat, generation.SamplerConfig{TopP: 0.5}, []int{0, 1}},
+		"top-p, three of four":    {flat, generation.SamplerConfig{TopP: 0.75}, []int{0, 1, 2}},
+		"top-p, just above half":  {flat, generation.SamplerConfig{TopP: 0.50001}, []int{0, 1, 2}},
+		"typical-p, all as close": {flat, generation.SamplerConfig{TypicalP: 0.5}, []int{0, 1, 2, 3}},
+		"min-p of one":            {flat, generation.SamplerConfig{MinP: 1}, []int{0, 1, 2, 3}},
+		"min-p of the second":     {steep, generation.SamplerConfig{MinP: e}, []int{0, 1}},
+		"min-p just above":        {steep, generation.SamplerConfig{MinP: math.Nextafter(e, 1)}, []int{0}},
+		"top-k of two":            {steep, generation.SamplerConfig{TopK: 2}, []int{0, 1}},
+		"top-k of equals":         {flat, generation.SamplerConfig{TopK: 2}, []int{0, 1, 2, 3}},
+		"top-k of all":            {flat, generation.SamplerConfig{TopK: 4}, []int{0, 1, 2, 3}},
 	} {
 		c.s.Temperature, c.s.Seed = 1, 5
 		tokens := tftest.Must(generation.Collect(generation.Generate(t.Context(), c.d, []int{0}, c.s, generation.Limits{MaxTokens: 300})))(t)
@@ -42,7 +44,7 @@ func TestSamplingBorders(t *testing.T) {
 func TestMinNewTokens(t *testing.T) {
 	for least := range 4 {
 		rules := generation.Rules{MinNewTokens: least, EOS: []int{0}}
-		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), fixed{4, 1, 3}, []int{1, 1}, generation.Sampling{Rules: &rules}, generation.Limits{MaxTokens: 9, Stop: []int{0}})))(t)
+		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), fixed{4, 1, 3}, []int{1, 1}, generation.SamplerConfig{Rules: &rules}, generation.Limits{MaxTokens: 9, Stop: []int{0}})))(t)
 		if len(got) != least {
 			t.Errorf("MinNewTokens %d: %v", least, got)
 		}

@@ -29,7 +29,7 @@ func TestStartWithoutLM(t *testing.T) {
 		"no workspace":    func() *generation.Decoding { return generation.Start(nil, decoder, 1) },
 		"no sequences":    func() *generation.Decoding { return generation.Start(new(tf.Workspace), decoder, -1) },
 	} {
-		_, err1 := generation.Collect(generation.Generate(t.Context(), start(), []int{1}, generation.Sampling{Rules: rules}, generation.Limits{MaxTokens: 3}))
+		_, err1 := generation.Collect(generation.Generate(t.Context(), start(), []int{1}, generation.SamplerConfig{Rules: rules}, generation.Limits{MaxTokens: 3}))
 		_, err2 := generation.Beam(t.Context(), start(), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3, Rules: rules})
 		_, err3 := start().Feed([][]int{{1}})
 		_, err4 := start().Continue(new(tf.Workspace), 0, 2)
@@ -51,10 +51,10 @@ func TestSharedModels(t *testing.T) {
 	uses := map[string]func(ws *tf.Workspace) (result any, err error){}
 	llama := tiny(t, 50)
 	uses["LanguageModel, greedy"] = func(ws *tf.Workspace) (any, error) {
-		return generation.Collect(generation.Generate(t.Context(), generation.Start(ws, llama, 1), []int{1, 4, 2}, generation.Sampling{}, generation.Limits{MaxTokens: 12}))
+		return generation.Collect(generation.Generate(t.Context(), generation.Start(ws, llama, 1), []int{1, 4, 2}, generation.SamplerConfig{}, generation.Limits{MaxTokens: 12}))
 	}
 	uses["LanguageModel, sampled"] = func(ws *tf.Workspace) (any, error) {
-		s := generation.Sampling{Temperature: 0.8, TopK: 20, TopP: 0.9, Seed: 5}
+		s := generation.SamplerConfig{Temperature: 0.8, TopK: 20, TopP: 0.9, Seed: 5}
 		return generation.Collect(generation.Generate(t.Context(), generation.Start(ws, llama, 1), []int{1, 4, 2}, s, generation.Limits{MaxTokens: 12}))
 	}
 	uses["LanguageModel, beam"] = func(ws *tf.Workspace) (any, error) {

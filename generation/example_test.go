@@ -48,7 +48,7 @@ func ExampleStart() {
 // Tokens stream as they are sampled. The same seed gives the same tokens.
 func ExampleGenerate() {
 	m := llama()
-	sampling := generation.Sampling{Temperature: 0.8, TopK: 40, TopP: 0.95, Seed: 42}
+	sampling := generation.SamplerConfig{Temperature: 0.8, TopK: 40, TopP: 0.95, Seed: 42}
 	run := func() (tokens []int) {
 		c := generation.Start(new(transformer.Workspace), m, 1)
 		for token, err := range generation.Generate(context.Background(), c, []int{3, 14}, sampling, generation.Limits{MaxTokens: 8}) {

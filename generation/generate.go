@@ -3,10 +3,10 @@ package generation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
-	"math"
-	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
@@ -25,121 +25,219 @@ type Decoder interface {
 	Reorder(parents []int) error
 }
 
-// Sampling says how Generate chooses tokens. The zero value chooses greedily.
-type Sampling struct {
-	// Temperature divides the logits; 0 takes the most likely token.
-	Temperature float64
-	// TopK keeps the K most likely tokens; 0 keeps all.
-	TopK int
-	// TopP keeps the most likely tokens that together have this probability, one
-	// at least, after TopK; 0 keeps all.
-	TopP float64
-	// MinP keeps the tokens that are at least this times as likely as the most likely
-	// one, after TopP; 0 keeps all.
-	MinP float64
-	// TypicalP keeps the tokens whose information is closest to the entropy and that
-	// together have this probability, after MinP (Meister et al., "Locally Typical
-	// Sampling", 2022); 0 and 1 keep all.
-	TypicalP float64
-	// Rules change the logits before all that; may be nil.
-	Rules *Rules
-	// Seed determines the draws: the same seed gives the same tokens.
-	Seed uint64
-}
-
 // Limits says where generation ends.
 type Limits struct {
 	MaxTokens int   // the most tokens to generate; 0: no limit
-	Stop      []int // tokens that end a sequence, not part of it
-	// StopWhen, unless nil, ends a sequence that it reports true for. It gets the
+	Stop      []int // tokens that end a text, not part of it
+	// StopWhen, unless nil, ends a text that it reports true for. It gets the
 	// tokens generated so far and must not keep them.
 	StopWhen func(tokens []int) bool
 }
 
+// A Request is a text to generate.
+type Request struct {
+	Prompt  []int    // one token at least
+	Sampler *Sampler // of its own; nil chooses greedily
+	Limits
+	// Context, unless nil, ends this text alone when it is cancelled.
+	Context context.Context
+}
+
+// Next is what comes next in a text: a token, or its end.
+type Next struct {
+	Sequence int // the request
+	Choice       // at the end, the stop token if one came, else Token is -1
+	Finish   Finish
+	Err      error // why, for FinishCancelled and FinishFailed
+}
+
+// Finish says why a text ended.
+type Finish int
+
+const (
+	// FinishNone: it goes on.
+	FinishNone Finish = iota
+	// FinishStop: with a stop token, or as StopWhen says.
+	FinishStop
+	// FinishLength: there are MaxTokens.
+	FinishLength
+	// FinishCancelled: its context was cancelled.
+	FinishCancelled
+	// FinishFailed: its sampler has an error.
+	FinishFailed
+)
+
+func (f Finish) String() string {
+	names := [...]string{"none", "stop", "length", "cancelled", "failed"}
+	if f < 0 || int(f) >= len(names) {
+		return "Finish(" + strconv.Itoa(int(f)) + ")"
+	}
+	return names[f]
+}
+
 // Generate yields the tokens that follow prompt, one by one, as soon as each is
-// known. d must decode a single sequence. It ends after a stop token or where
-// the limits say, with an error if d fails, or with that of ctx within one
-// token of its cancellation.
-func Generate(ctx context.Context, d Decoder, prompt []int, s Sampling, limits Limits) iter.Seq2[int, error] {
+// known. d must decode a single sequence; the vocabulary, the prompt and MaxTokens of c are
+// taken from the other arguments. It ends after a stop token or where
+// the limits say, with an error if d or the sampler fails, or with that of ctx within one
+// token of its cancellation. With log probabilities, reasons and several texts, see GenerateBatch.
+func Generate(ctx context.Context, d Decoder, prompt []int, c SamplerConfig, limits Limits) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
-		for next, err := range GenerateBatch(ctx, d, [][]int{prompt}, s, limits) {
-			if !yield(next.Token, err) {
+		if err := undecodable(d); err != nil {
+			yield(0, err)
+			return
+		}
+		c.Vocab, c.Prompt, c.MaxTokens = d.Vocab(), prompt, limits.MaxTokens
+		s, err := NewSampler(c)
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		for next, err := range GenerateBatch(ctx, d, []Request{{Prompt: prompt, Sampler: s, Limits: limits}}) {
+			switch err = cmp.Or(err, next.Err); {
+			case err != nil:
+				yield(0, err)
+				return
+			case next.Finish == FinishNone && !yield(next.Token, nil):
 				return
 			}
 		}
 	}
 }
 
-// A Next is a token that follows in a sequence.
-type Next struct{ Sequence, Token int }
-
-// GenerateBatch is Generate for several sequences at a time, whose prompts may be of
-// different lengths; d must decode as many. Each sequence gets the tokens that it would
-// get alone, and ends on its own. The draws of sequence i depend on the seed and i.
-func GenerateBatch(ctx context.Context, d Decoder, prompts [][]int, s Sampling, limits Limits) iter.Seq2[Next, error] {
+// GenerateBatch generates several texts at a time, whose prompts may be of
+// different lengths; d must decode as many sequences. It yields each token, and once for each text
+// its end. Each text gets the tokens that it would get alone, and ends on its own. An error
+// of d, of ctx, or of a request that cannot be, ends all.
+func GenerateBatch(ctx context.Context, d Decoder, requests []Request) iter.Seq2[Next, error] {
 	return func(yield func(Next, error) bool) {
-		if len(prompts) == 0 || slices.ContainsFunc(prompts, func(p []int) bool { return len(p) == 0 }) {
-			yield(Next{}, check.Errorf(transformer.ErrShape, "Generate without prompt"))
-			return
+		b := &batch{d: d, texts: make([]text, len(requests)), feed: make([][]int, len(requests)), live: len(requests)}
+		err := b.start(requests)
+		for err == nil && b.live > 0 {
+			if err = ctx.Err(); err == nil {
+				err = b.step(yield)
+			}
 		}
-		if err := cmp.Or(undecodable(d), s.Rules.check(d.Vocab())); err != nil {
-			yield(Next{}, err)
-			return
-		}
-		samplers, texts := make([]*sampler, len(prompts)), make([][]int, len(prompts))
-		for i := range samplers {
-			samplers[i] = s.sampler(i)
-		}
-		feed, vocab := slices.Clone(prompts), d.Vocab() // nil for a sequence that has ended
-		for n, live := 0, len(prompts); live > 0 && (limits.MaxTokens == 0 || n < limits.MaxTokens); n++ {
-			if err := ctx.Err(); err != nil {
-				yield(Next{}, err)
-				return
-			}
-			logits, err := d.Feed(feed)
-			if err == nil && len(logits) != len(prompts)*vocab {
-				err = check.Errorf(transformer.ErrShape, "Generate of %d sequences with a decoder of %d", len(prompts), len(logits)/max(vocab, 1))
-			}
-			if err != nil {
-				yield(Next{}, err)
-				return
-			}
-			for i := range feed {
-				if feed[i] == nil {
-					continue
-				}
-				row := logits[i*vocab : (i+1)*vocab]
-				if s.Rules != nil {
-					row = slices.Clone(row)
-					s.Rules.apply(row, slices.Concat(prompts[i], texts[i]), len(prompts[i]), limits.MaxTokens)
-				}
-				t := samplers[i].choose(row)
-				stop := slices.Contains(limits.Stop, t)
-				if !stop {
-					if !yield(Next{i, t}, nil) {
-						return
-					}
-					texts[i] = append(texts[i], t)
-					feed[i] = texts[i][len(texts[i])-1:]
-					stop = limits.StopWhen != nil && limits.StopWhen(texts[i])
-				}
-				if stop {
-					feed[i] = nil
-					live--
-				}
-			}
+		if err != nil && err != errEnough {
+			yield(Next{Choice: Choice{Token: -1}}, err)
 		}
 	}
 }
 
-// CollectBatch gathers what GenerateBatch yields for a number of sequences.
+// errEnough ends a batch that nobody wants more of.
+var errEnough = errors.New("enough")
+
+// batch is texts that are generated together.
+type batch struct {
+	d     Decoder
+	texts []text
+	feed  [][]int // what d gets of each text; nil for one that has ended
+	live  int     // texts that have not
+}
+
+// text is a request at work.
+type text struct {
+	Request
+	tokens []int // the last alone, unless StopWhen wants all
+	n      int
+}
+
+// start checks requests and puts them into the batch.
+func (b *batch) start(requests []Request) error {
+	if len(requests) == 0 || slices.ContainsFunc(requests, func(r Request) bool { return len(r.Prompt) == 0 }) {
+		return check.Errorf(transformer.ErrShape, "Generate without prompt")
+	}
+	if err := undecodable(b.d); err != nil {
+		return err
+	}
+	vocab := b.d.Vocab()
+	for i, r := range requests {
+		if r.MaxTokens < 0 {
+			return check.Errorf(transformer.ErrConfig, "MaxTokens = %d of request %d, want at least 0", r.MaxTokens, i)
+		}
+		if s := r.Sampler; s == nil {
+			r.Sampler = &Sampler{config: SamplerConfig{Vocab: vocab}}
+		} else if s.config.Vocab != vocab {
+			return check.Errorf(transformer.ErrShape, "the sampler of request %d has a vocabulary of %d, the decoder of %d", i, s.config.Vocab, vocab)
+		}
+		b.texts[i], b.feed[i] = text{Request: r}, r.Prompt
+	}
+	return nil
+}
+
+// step computes what comes next in each text, and yields it.
+func (b *batch) step(yield func(Next, error) bool) error {
+	for i := range b.texts {
+		if c := b.texts[i].Context; b.feed[i] != nil && c != nil && c.Err() != nil && !b.end(i, FinishCancelled, Choice{Token: -1}, context.Cause(c), yield) {
+			return errEnough
+		}
+	}
+	if b.live == 0 {
+		return nil
+	}
+	logits, err := b.d.Feed(b.feed)
+	if err != nil {
+		return err
+	}
+	vocab := b.d.Vocab()
+	if len(logits) != len(b.texts)*vocab {
+		return check.Errorf(transformer.ErrShape, "Generate of %d sequences with a decoder of %d", len(b.texts), len(logits)/max(vocab, 1))
+	}
+	for i := range b.texts {
+		if b.feed[i] != nil && !b.advance(i, logits[i*vocab:(i+1)*vocab], yield) {
+			return errEnough
+		}
+	}
+	return nil
+}
+
+// advance yields what comes next in a text, and false if nobody wants more.
+func (b *batch) advance(i int, logits []float32, yield func(Next, error) bool) bool {
+	t := &b.texts[i]
+	c, err := t.Sampler.Choose(logits)
+	switch {
+	case err != nil:
+		return b.end(i, FinishFailed, c, err, yield)
+	case slices.Contains(t.Stop, c.Token):
+		return b.end(i, FinishStop, c, nil, yield)
+	case !yield(Next{Sequence: i, Choice: c}, nil):
+		return false
+	}
+	if t.StopWhen == nil {
+		t.tokens = t.tokens[:0]
+	}
+	t.tokens = append(t.tokens, c.Token)
+	b.feed[i] = t.tokens[len(t.tokens)-1:]
+	t.n++
+	switch none := (Choice{Token: -1}); {
+	case t.StopWhen != nil && t.StopWhen(t.tokens):
+		return b.end(i, FinishStop, none, nil, yield)
+	case t.n == t.MaxTokens:
+		return b.end(i, FinishLength, none, nil, yield)
+	}
+	return true
+}
+
+// end ends a text.
+func (b *batch) end(i int, why Finish, c Choice, err error, yield func(Next, error) bool) bool {
+	b.feed[i] = nil
+	b.live--
+	return yield(Next{Sequence: i, Choice: c, Finish: why, Err: err}, nil)
+}
+
+// CollectBatch gathers the tokens that GenerateBatch yields for a number of sequences, up to
+// the first error, of one of them too.
 func CollectBatch(sequences int, tokens iter.Seq2[Next, error]) ([][]int, error) {
 	all := make([][]int, sequences)
 	for next, err := range tokens {
 		if err != nil {
 			return all, err
 		}
-		all[next.Sequence] = append(all[next.Sequence], next.Token)
+		if next.Err != nil {
+			return all, next.Err
+		}
+		if next.Finish == FinishNone {
+			all[next.Sequence] = append(all[next.Sequence], next.Token)
+		}
 	}
 	return all, nil
 }
@@ -154,142 +252,4 @@ func Collect(tokens iter.Seq2[int, error]) ([]int, error) {
 		all = append(all, t)
 	}
 	return all, nil
-}
-
-type sampler struct {
-	Sampling
-	rand *rand.Rand
-	kept []candidate
-}
-
-type candidate struct {
-	token int
-	p     float64
-}
-
-func (s Sampling) sampler(sequence int) *sampler {
-	return &sampler{Sampling: s, rand: rand.New(rand.NewPCG(s.Seed, uint64(sequence)))}
-}
-
-// choose is the next token. Of equal logits it prefers the first.
-func (s *sampler) choose(logits []float32) int {
-	first := argmax(logits)
-	if s.Temperature <= 0 {
-		return first
-	}
-	kept := s.kept[:0]
-	top := float64(logits[first])
-	for i, l := range logits {
-		kept = append(kept, candidate{i, math.Exp((float64(l) - top) / s.Temperature)})
-	}
-	s.kept = kept
-	if s.TopK > 0 && s.TopK < len(kept) {
-		likeliest := best[candidate]{k: s.TopK, order: likelier, kept: kept[:0]}
-		for _, c := range kept {
-			likeliest.offer(c)
-		}
-		kept = likeliest.sorted()
-	}
-	if s.TopP > 0 && s.TopP < 1 {
-		kept = topP(kept, s.TopP)
-	}
-	if s.MinP > 0 {
-		least := s.MinP * slices.MinFunc(kept, likelier).p
-		kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
-	}
-	if s.TypicalP > 0 && s.TypicalP < 1 {
-		kept = typical(kept, s.TypicalP)
-	}
-	at := s.rand.Float64() * sum(kept)
-	for _, c := range kept {
-		if at -= c.p; at < 0 {
-			return c.token
-		}
-	}
-	return first // rounding, NaN, or +Inf
-}
-
-func likelier(a, b candidate) int { return cmp.Compare(b.p, a.p) }
-
-// topP is the likeliest candidates that together have a part p of the probability.
-func topP(kept []candidate, p float64) []candidate {
-	total := sum(kept)
-	// All that are this unlikely have together less than what is left out. That
-	// spares sorting them; the half is for rounding.
-	least := (1 - p) * total / float64(2*len(kept))
-	kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
-	slices.SortStableFunc(kept, likelier)
-	reached := 0.0
-	for i, c := range kept {
-		if reached += c.p; reached >= p*total {
-			return kept[:i+1]
-		}
-	}
-	return kept
-}
-
-// typical is the candidates whose information is closest to the entropy and that together
-// have a part p of the probability.
-func typical(kept []candidate, p float64) []candidate {
-	total, entropy := sum(kept), 0.0
-	for _, c := range kept {
-		if c.p > 0 {
-			entropy -= c.p / total * math.Log(c.p/total)
-		}
-	}
-	strange := func(c candidate) float64 { return math.Abs(math.Log(c.p/total) + entropy) }
-	slices.SortStableFunc(kept, func(a, b candidate) int { return cmp.Compare(strange(a), strange(b)) })
-	reached := 0.0
-	for i, c := range kept {
-		if reached += c.p; reached >= p*total {
-			return kept[:i+1]
-		}
-	}
-	return kept
-}
-
-func sum(c []candidate) float64 {
-	total := 0.0
-	for _, x := range c {
-		total += x.p
-	}
-	return total
-}
-
-// argmax is the index of the first largest value, 0 if all are NaN.
-func argmax(x []float32) int {
-	best := 0
-	for i, v := range x {
-		if v > x[best] || x[best] != x[best] && v == v {
-			best = i
-		}
-	}
-	return best
-}
-
-// best keeps the k best of what it is offered, those that come first in order, and of
-// equals those offered first. Of many most are no better than k that came before, which
-// one comparison shows; the others are sorted k at a time.
-type best[T any] struct {
-	k     int
-	order func(a, b T) int
-	kept  []T // if full, the k best so far but for those that follow them, in order
-	full  bool
-}
-
-func (b *best[T]) offer(x T) {
-	if b.full && b.order(b.kept[b.k-1], x) <= 0 {
-		return
-	}
-	if b.kept = append(b.kept, x); len(b.kept)-b.k >= b.k {
-		b.sorted()
-	}
-}
-
-// sorted is what is kept, the best first.
-func (b *best[T]) sorted() []T {
-	slices.SortStableFunc(b.kept, b.order)
-	b.kept = b.kept[:min(len(b.kept), b.k)]
-	b.full = len(b.kept) == b.k
-	return b.kept
 }

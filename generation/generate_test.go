@@ -44,7 +44,7 @@ var errFeed = errors.New("cannot feed")
 func TestGreedyIsArgMaxOfFullPass(t *testing.T) {
 	m := tiny(t, 13)
 	seq := []int{1, 7, 2}
-	got := tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), seq, generation.Sampling{}, generation.Limits{MaxTokens: 20})))(t)
+	got := tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), seq, generation.SamplerConfig{}, generation.Limits{MaxTokens: 20})))(t)
 	for i, token := range got {
 		logits := make([]float32, len(seq)*m.Config.Vocab)
 		tftest.NoError(t, m.Logits(new(tf.Workspace), logits, seq, tf.Uniform(1, len(seq)), nil, nil))
@@ -62,7 +62,7 @@ func TestGreedyIsArgMaxOfFullPass(t *testing.T) {
 func TestStopConditions(t *testing.T) {
 	d := fixed{0, 0, 0, 9}
 	run := func(l generation.Limits) []int {
-		return tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, generation.Sampling{}, l)))(t)
+		return tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, generation.SamplerConfig{}, l)))(t)
 	}
 	if got := run(generation.Limits{Stop: []int{1, 3}}); len(got) != 0 {
 		t.Errorf("generation goes on behind a stop token: %v", got)
@@ -73,7 +73,7 @@ func TestStopConditions(t *testing.T) {
 	if got := run(generation.Limits{StopWhen: func(tokens []int) bool { return len(tokens) == 3 }}); len(got) != 3 {
 		t.Errorf("%d tokens, want 3", len(got))
 	}
-	for range generation.Generate(t.Context(), d, []int{0}, generation.Sampling{}, generation.Limits{}) {
+	for range generation.Generate(t.Context(), d, []int{0}, generation.SamplerConfig{}, generation.Limits{}) {
 		break // the consumer may stop, too
 	}
 }
@@ -97,7 +97,7 @@ func TestCancellation(t *testing.T) {
 	defer cancel()
 	d := &recorder{Decoder: generation.Start(new(tf.Workspace), m, 1)}
 	n := 0
-	for _, err := range generation.Generate(ctx, d, []int{1}, generation.Sampling{}, generation.Limits{}) {
+	for _, err := range generation.Generate(ctx, d, []int{1}, generation.SamplerConfig{}, generation.Limits{}) {
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)
@@ -132,7 +132,7 @@ func (b brokenDecoder) Feed(tokens [][]int) ([]float32, error) {
 
 func TestGenerationReportsErrors(t *testing.T) {
 	d := brokenDecoder{fixed{1, 2}, new(int)}
-	if got, err := generation.Collect(generation.Generate(t.Context(), d, []int{0}, generation.Sampling{}, generation.Limits{})); len(got) != 2 || !errors.Is(err, errFeed) {
+	if got, err := generation.Collect(generation.Generate(t.Context(), d, []int{0}, generation.SamplerConfig{}, generation.Limits{})); len(got) != 2 || !errors.Is(err, errFeed) {
 		t.Errorf("%d tokens, %v", len(got), err)
 	}
 	*d.passes = 0
@@ -141,8 +141,8 @@ func TestGenerationReportsErrors(t *testing.T) {
 	}
 	m := tiny(t, 13)
 	for name, err := range map[string]error{
-		"no prompt":      tftest.Second(generation.Collect(generation.Generate(t.Context(), d, nil, generation.Sampling{}, generation.Limits{}))),
-		"two sequences":  tftest.Second(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 2), []int{1}, generation.Sampling{}, generation.Limits{}))),
+		"no prompt":      tftest.Second(generation.Collect(generation.Generate(t.Context(), d, nil, generation.SamplerConfig{}, generation.Limits{}))),
+		"two sequences":  tftest.Second(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 2), []int{1}, generation.SamplerConfig{}, generation.Limits{}))),
 		"beam prompt":    tftest.Second(generation.Beam(t.Context(), d, nil, generation.BeamConfig{Width: 1, MaxTokens: 9})),
 		"beam sequences": tftest.Second(generation.Beam(t.Context(), d, []int{0}, generation.BeamConfig{Width: 2, MaxTokens: 9})),
 	} {
@@ -155,7 +155,7 @@ func TestGenerationReportsErrors(t *testing.T) {
 	}
 	learned := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 13, "n_embd": 16,
 		"n_layer": 1, "n_head": 2, "n_positions": 64}`), tf.Random(3)))(t)
-	long := generation.Generate(t.Context(), generation.Start(new(tf.Workspace), learned, 1), []int{1}, generation.Sampling{}, generation.Limits{})
+	long := generation.Generate(t.Context(), generation.Start(new(tf.Workspace), learned, 1), []int{1}, generation.SamplerConfig{}, generation.Limits{})
 	if got, err := generation.Collect(long); len(got) != 64 || !errors.Is(err, tf.ErrTooLong) {
 		t.Errorf("beyond the positions: %d tokens, %v", len(got), err)
 	}

@@ -10,17 +10,23 @@ import (
 
 // Rules change the scores of the tokens that may come next before one is chosen; the
 // zero value changes none. Names and effects are those of transformers'
-// GenerationConfig, and so is the order in which they apply: that of the fields.
+// GenerationConfig but where a field says otherwise, and so is the order in which they apply: that
+// of the fields.
 //
 // Generate applies them to logits, Beam to log probabilities, which are then no longer
 // normalized unless Renormalize asks for it. Tokens beyond the vocabulary count for
 // nothing.
 type Rules struct {
+	LogitBias                map[int]float64 // added to the scores of tokens; as OpenAI's logit_bias
 	SequenceBias             []SequenceBias
 	EncoderRepetitionPenalty float64 // above 1 favours Encoder's tokens; 0 and 1: none
 	// RepetitionPenalty divides scores of tokens of the prompt and the text so far, or
 	// multiplies negative ones (Keskar et al., "CTRL", 2019); 0 and 1: none.
-	RepetitionPenalty    float64
+	RepetitionPenalty float64
+	// FrequencyPenalty is subtracted from the score of a token for each time that it came after the
+	// prompt, and PresencePenalty once if it did: as OpenAI's; negative ones favour it.
+	FrequencyPenalty     float64
+	PresencePenalty      float64
 	NoRepeatNgram        int     // no sequence of this many tokens comes twice, prompt included
 	EncoderNoRepeatNgram int     // nor comes one of Encoder's
 	BadWords             [][]int // sequences of tokens that are not completed
@@ -60,6 +66,19 @@ func (r *Rules) check(vocab int) error {
 			return check.Errorf(transformer.ErrConfig, "rules: %s = %g, want at least 0", x.name, x.value)
 		}
 	}
+	for _, x := range []float64{r.FrequencyPenalty, r.PresencePenalty} {
+		if x != x || math.IsInf(x, 0) {
+			return check.Errorf(transformer.ErrConfig, "rules: FrequencyPenalty = %g, PresencePenalty = %g, want numbers", r.FrequencyPenalty, r.PresencePenalty)
+		}
+	}
+	for token, x := range r.LogitBias {
+		if token < 0 || token >= vocab {
+			return check.Errorf(transformer.ErrToken, "rules: LogitBias of token %d of a vocabulary of %d", token, vocab)
+		}
+		if x != x {
+			return check.Errorf(transformer.ErrConfig, "rules: LogitBias of token %d is no number", token)
+		}
+	}
 	for _, x := range []struct {
 		name  string
 		value int
@@ -91,58 +110,6 @@ func (r *Rules) check(vocab int) error {
 	return nil
 }
 
-// apply changes scores, [V], of what follows tokens, of which the first are the prompt;
-// at most most follow it, 0: any number.
-func (r *Rules) apply(scores []float32, tokens []int, prompt, most int) {
-	s := scored(scores)
-	for _, b := range r.SequenceBias {
-		s.bias(b.Tokens, tokens, float32(b.Bias))
-	}
-	if p := r.EncoderRepetitionPenalty; p != 0 && p != 1 {
-		s.penalize(r.Encoder, float32(1/p))
-	}
-	if p := r.RepetitionPenalty; p != 0 && p != 1 {
-		s.penalize(tokens, float32(p))
-	}
-	s.banNgrams(r.NoRepeatNgram, tokens, tokens)
-	s.banNgrams(r.EncoderNoRepeatNgram, r.Encoder, tokens)
-	for _, word := range r.BadWords {
-		if len(word) > 1 || !slices.Contains(r.EOS, word[0]) {
-			s.bias(word, tokens, negInf)
-		}
-	}
-	generated := len(tokens) - prompt
-	if len(tokens) < r.MinLength || generated < r.MinNewTokens {
-		s.set(r.EOS, negInf)
-	}
-	if len(r.ForcedBOS) > 0 && len(tokens) == 1 {
-		s.force(r.ForcedBOS)
-	}
-	if len(r.ForcedEOS) > 0 && generated == most-1 {
-		s.force(r.ForcedEOS)
-	}
-	if r.RemoveInvalid {
-		s.removeInvalid()
-	}
-	if r.ExponentialDecay != 0 && generated > r.DecayStart {
-		s.decay(r.EOS, math.Pow(r.ExponentialDecay, float64(generated-r.DecayStart))-1)
-	}
-	s.set(r.SuppressTokens, negInf)
-	begin := prompt
-	if prompt == 1 {
-		begin += len(r.ForcedBOS)
-	}
-	if len(tokens) == begin {
-		s.set(r.BeginSuppressTokens, negInf)
-	}
-	if r.Renormalize {
-		norm := float32(logSumExp(s))
-		for i := range s {
-			s[i] -= norm
-		}
-	}
-}
-
 var negInf = float32(math.Inf(-1))
 
 // scored is the score of each token.
@@ -172,31 +139,29 @@ func (s scored) bias(word, tokens []int, bias float32) {
 	}
 }
 
-// penalize makes tokens less likely, each once.
-func (s scored) penalize(tokens []int, penalty float32) {
-	seen := make(map[int]bool, len(tokens))
-	for _, t := range tokens {
-		switch {
-		case seen[t] || t < 0 || t >= len(s):
-		case s[t] < 0:
-			s[t] *= penalty
-		default:
-			s[t] /= penalty
-		}
-		seen[t] = true
+// penalize makes a token less likely.
+func (s scored) penalize(token int, penalty float32) {
+	if token < 0 || token >= len(s) {
+		return
+	}
+	if s[token] < 0 {
+		s[token] *= penalty
+	} else {
+		s[token] /= penalty
 	}
 }
 
-// banNgrams bans what would complete a sequence of n tokens that source has.
-func (s scored) banNgrams(n int, source, tokens []int) {
-	if n < 1 || len(tokens) < n-1 {
-		return
+// add adds to the score of a token.
+func (s scored) add(token int, x float64) {
+	if token >= 0 && token < len(s) {
+		s[token] += float32(x)
 	}
-	last := tokens[len(tokens)-(n-1):]
-	for i := 0; i+n <= len(source); i++ {
-		if slices.Equal(source[i:i+n-1], last) {
-			s.set(source[i+n-1:i+n], negInf)
-		}
+}
+
+// ban makes a token impossible.
+func (s scored) ban(token int) {
+	if token >= 0 && token < len(s) {
+		s[token] = negInf
 	}
 }
 

@@ -32,7 +32,7 @@ func TestRules(t *testing.T) {
 		"bias":     {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{1, 2}, Bias: 9}, {Tokens: []int{0}, Bias: -1.5}}}, []int{2, 2, 2}},
 	} {
 		c.rules.Renormalize = true // which changes no choice
-		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.Sampling{Rules: &c.rules}, generation.Limits{MaxTokens: 3})))(t)
+		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.SamplerConfig{Rules: &c.rules}, generation.Limits{MaxTokens: 3})))(t)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 		"ngram": {generation.Rules{NoRepeatNgram: -1}, tf.ErrConfig}, "word": {generation.Rules{BadWords: [][]int{{}}}, tf.ErrConfig}, "two": {generation.Rules{ForcedBOS: []int{1, 2}}, tf.ErrConfig},
 		"token": {generation.Rules{ForcedEOS: []int{4}}, tf.ErrToken}, "bias": {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{-1}}}}, tf.ErrToken},
 	} {
-		_, err := generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.Sampling{Rules: &c.rules}, generation.Limits{MaxTokens: 3}))
+		_, err := generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.SamplerConfig{Rules: &c.rules}, generation.Limits{MaxTokens: 3}))
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
@@ -70,7 +70,7 @@ func TestRemoveInvalid(t *testing.T) {
 		{fixed{-inf, -inf, nan}, generation.Rules{SuppressTokens: []int{2}}, 0},
 	} {
 		c.rules.RemoveInvalid = true
-		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), c.logits, []int{1}, generation.Sampling{Rules: &c.rules}, generation.Limits{MaxTokens: 1})))(t)
+		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), c.logits, []int{1}, generation.SamplerConfig{Rules: &c.rules}, generation.Limits{MaxTokens: 1})))(t)
 		if !slices.Equal(got, []int{c.want}) {
 			t.Errorf("%v: %v, want %v", c.logits, got, c.want)
 		}

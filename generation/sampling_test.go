@@ -17,10 +17,10 @@ import (
 
 func TestSeeds(t *testing.T) {
 	m := tiny(t, 13)
-	run := func(s generation.Sampling) []int {
+	run := func(s generation.SamplerConfig) []int {
 		return tftest.Must(generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, s, generation.Limits{MaxTokens: 30})))(t)
 	}
-	s := generation.Sampling{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
+	s := generation.SamplerConfig{Temperature: 1.5, TopK: 8, TopP: 0.95, Seed: 7}
 	if a, b := run(s), run(s); !slices.Equal(a, b) {
 		t.Errorf("the same seed gives %v and %v", a, b)
 	}
@@ -29,8 +29,8 @@ func TestSeeds(t *testing.T) {
 	if slices.Equal(run(s), run(other)) {
 		t.Error("another seed gives the same tokens")
 	}
-	greedy := run(generation.Sampling{})
-	for name, s := range map[string]generation.Sampling{
+	greedy := run(generation.SamplerConfig{})
+	for name, s := range map[string]generation.SamplerConfig{
 		"top-k of 1":         {Temperature: 5, TopK: 1, Seed: 3},
 		"tiny top-p":         {Temperature: 1, TopP: 1e-9, Seed: 3},
 		"little temperature": {Temperature: 1e-6, Seed: 3},
@@ -67,17 +67,17 @@ func TestSamplingDistribution(t *testing.T) {
 	}
 	const n = 20000
 	for name, c := range map[string]struct {
-		s    generation.Sampling
+		s    generation.SamplerConfig
 		want []float64
 	}{
-		"temperature 1": {generation.Sampling{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
-		"temperature 3": {generation.Sampling{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
-		"top-k":         {generation.Sampling{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
+		"temperature 1": {generation.SamplerConfig{Temperature: 1}, p(1, 0, 1, 2, 3, 4)},
+		"temperature 3": {generation.SamplerConfig{Temperature: 3}, p(3, 0, 1, 2, 3, 4)},
+		"top-k":         {generation.SamplerConfig{Temperature: 1, TopK: 3}, p(1, 0, 2, 4)},
 		// Probabilities are 0.56, 0.21, 0.13, 0.08, 0.03 in order: two make 0.7.
-		"top-p":          {generation.Sampling{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
-		"top-p of one":   {generation.Sampling{Temperature: 1, TopP: 0.5}, p(1, 0)},
-		"both":           {generation.Sampling{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
-		"k beyond vocab": {generation.Sampling{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
+		"top-p":          {generation.SamplerConfig{Temperature: 1, TopP: 0.7}, p(1, 0, 2)},
+		"top-p of one":   {generation.SamplerConfig{Temperature: 1, TopP: 0.5}, p(1, 0)},
+		"both":           {generation.SamplerConfig{Temperature: 1, TopK: 4, TopP: 0.9}, p(1, 0, 2, 4)},
+		"k beyond vocab": {generation.SamplerConfig{Temperature: 1, TopK: 99}, p(1, 0, 1, 2, 3, 4)},
 	} {
 		c.s.Seed = rand.Uint64()
 		count := make([]float64, len(d))
@@ -120,10 +120,10 @@ func TestSamplingSorts(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")
 	}
-	for _, s := range []generation.Sampling{
+	for _, s := range []generation.SamplerConfig{
 		{Temperature: 0.7, TopK: 5}, {Temperature: 3, TopK: 40}, {Temperature: 1, TopP: 0.3}, {Temperature: 2, TopP: 0.99},
 		{Temperature: 1.5, TopK: 60, TopP: 0.8}, {Temperature: 1, TopK: 1000, TopP: 0.9},
-		{Temperature: 1, TopP: 0.99, MinP: 0.2}, {Temperature: 2, TopK: 50, TopP: 0.9, MinP: 0.1}, {Temperature: 1, TypicalP: 0.3}, {Temperature: 1.5, TopP: 0.95, MinP: 0.02, TypicalP: 0.6},
+		{Temperature: 1}, {Temperature: 1, MinP: 0.01}, {Temperature: 1, TopP: 0.99, MinP: 0.2}, {Temperature: 2, TopK: 50, TopP: 0.9, MinP: 0.1}, {Temperature: 1, TypicalP: 0.3}, {Temperature: 1.5, TopP: 0.95, MinP: 0.02, TypicalP: 0.6},
 	} {
 		s.Seed = 11
 		draws := rand.New(rand.NewPCG(s.Seed, 0))
@@ -136,22 +136,28 @@ func TestSamplingSorts(t *testing.T) {
 			for i, l := range d.logits {
 				p[i], order[i] = math.Exp(float64(l-slices.Max(d.logits))/s.Temperature), i
 			}
-			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+			order = slices.DeleteFunc(order, func(i int) bool { return p[i] == 0 })
+			if s.TopK > 0 || s.TopP > 0 {
+				slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+			}
 			total := func() (sum float64) {
 				for _, i := range order {
 					sum += p[i]
 				}
 				return sum
 			}
-			if s.TopK > 0 {
-				order = order[:min(s.TopK, len(order))]
+			if k := s.TopK; k > 0 {
+				for k < len(order) && p[order[k]] == p[order[s.TopK-1]] {
+					k++
+				}
+				order = order[:min(k, len(order))]
 			}
 			if all, reached := total(), 0.0; s.TopP > 0 {
 				end := slices.IndexFunc(order, func(i int) bool { reached += p[i]; return reached >= s.TopP*all*(1-1e-12) })
 				order = order[:end+1]
 			}
 			if s.MinP > 0 {
-				likeliest := p[order[0]]
+				likeliest := 1.0
 				order = slices.DeleteFunc(order, func(i int) bool { return p[i] < s.MinP*likeliest })
 			}
 			if all, entropy, reached := total(), 0.0, 0.0; s.TypicalP > 0 {
@@ -168,7 +174,21 @@ func TestSamplingSorts(t *testing.T) {
 					return cmp.Compare(strange(a), strange(b))
 				})
 				end := slices.IndexFunc(order, func(i int) bool { reached += p[i]; return reached >= s.TypicalP*all*(1-1e-12) })
+				for end+1 < len(order) && strange(order[end+1])-strange(order[end]) <= 1e-9 {
+					end++
+				}
 				order = order[:end+1]
+			}
+			settings := s
+			settings.Vocab = d.vocab
+			distribution := tftest.Must(sampler(t, settings).Distribution(nil, d.logits))(t)
+			if len(distribution) != len(order) {
+				t.Fatalf("%+v: step %d: %d tokens in the distribution, want %d", s, step, len(distribution), len(order))
+			}
+			for i, x := range distribution {
+				if want := p[order[i]] / total(); x.Token != order[i] || !(math.Abs(x.P-want) <= 1e-7) {
+					t.Fatalf("%+v: step %d: the distribution has %+v, want token %d with %v", s, step, x, order[i], want)
+				}
 			}
 			at, want := draws.Float64()*total(), -1
 			for _, i := range order {
@@ -187,7 +207,7 @@ func TestSamplingSorts(t *testing.T) {
 // TestSamplingInfinite has a token that is certain.
 func TestSamplingInfinite(t *testing.T) {
 	inf := float32(math.Inf(1))
-	for _, s := range []generation.Sampling{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
+	for _, s := range []generation.SamplerConfig{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
 		d := fixed{0, 3, inf, -inf}
 		if got := tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, s, generation.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
 			t.Errorf("%+v: %v, want the token with +Inf", s, got)
@@ -200,10 +220,10 @@ func TestSamplingInfinite(t *testing.T) {
 func TestHostileSampling(t *testing.T) {
 	m := tiny(t, 7)
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, s := range []generation.Sampling{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
+	for _, s := range []generation.SamplerConfig{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
 		{Temperature: 1, TopK: 1 << 30}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
 		tokens, err := generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, s, generation.Limits{MaxTokens: 3}))
-		if err != nil || len(tokens) != 3 {
+		if meaningless := !(s.Temperature >= 0 && s.Temperature < inf && s.TopK >= 0 && s.TopP >= 0); errors.Is(err, tf.ErrConfig) != meaningless || !meaningless && (err != nil || len(tokens) != 3) {
 			t.Errorf("%+v: %v, %v", s, tokens, err)
 		}
 	}
@@ -214,7 +234,7 @@ func TestHostileSampling(t *testing.T) {
 		}
 	}
 	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}))(t)
-	for _, s := range []generation.Sampling{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
+	for _, s := range []generation.SamplerConfig{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
 		for token, err := range generation.Generate(t.Context(), generation.Start(new(tf.Workspace), spoilt, 1), []int{1}, s, generation.Limits{MaxTokens: 3}) {
 			if err != nil || token < 0 || token >= 7 {
 				t.Errorf("%+v, logits NaN: token %d, %v", s, token, err)

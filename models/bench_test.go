@@ -74,7 +74,7 @@ func BenchmarkLanguageModel(b *testing.B) {
 			d := decoding()
 			tftest.Must(d.Feed([][]int{prompt(1)}))(b)
 			b.StartTimer()
-			for next, err := range generation.Generate(context.Background(), d, prompt(1), generation.Sampling{}, generation.Limits{MaxTokens: 64}) {
+			for next, err := range generation.Generate(context.Background(), d, prompt(1), generation.SamplerConfig{}, generation.Limits{MaxTokens: 64}) {
 				if err != nil {
 					b.Fatal(next, err)
 				}

@@ -25,7 +25,7 @@ type GenerateOptions struct {
 	TopP        float64 // the most likely tokens of this probability; 0: all
 	MinP        float64 // tokens this many times as likely as the likeliest; 0: all
 	TypicalP    float64 // tokens of this probability as informative as usual; 0: all
-	Seed        uint64  // the same seed gives the same text
+	Seed        uint64  // the same seed gives the same text; 0: one at random
 	// Beams is the width of the search for the most likely text; 0 and 1 choose
 	// token by token. A search does not sample, and yields the text at its end.
 	Beams int
@@ -140,8 +140,8 @@ func (f *folder) decode(ctx context.Context, ws *models.Workspace, memory *model
 	eos := f.model.Config.EOSTokens
 	decoding := generation.StartLM(ws, f.model.LM, memory, max(o.Beams, 1))
 	if o.Beams <= 1 {
-		sampling := generation.Sampling{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed, Rules: rules}
-		return generation.Generate(ctx, decoding, prompt, sampling, generation.Limits{MaxTokens: n, Stop: eos})
+		sampler := generation.SamplerConfig{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed, Rules: rules}
+		return generation.Generate(ctx, decoding, prompt, sampler, generation.Limits{MaxTokens: n, Stop: eos})
 	}
 	return func(yield func(int, error) bool) {
 		found, err := generation.Beam(ctx, decoding, prompt, generation.BeamConfig{

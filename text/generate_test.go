@@ -62,7 +62,7 @@ func TestGenerateSeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts := map[string]bool{}
-	for seed := range uint64(8) {
+	for seed := uint64(1); seed <= 8; seed++ {
 		o := GenerateOptions{MaxTokens: 12, Temperature: 1.5, TopK: 40, TopP: 0.95, Seed: seed}
 		a, err := Collect(g.Generate(context.Background(), "The", o))
 		if err != nil {
@@ -76,6 +76,17 @@ func TestGenerateSeeds(t *testing.T) {
 	}
 	if len(texts) < 4 {
 		t.Errorf("8 seeds gave %d texts", len(texts))
+	}
+	clear(texts)
+	for range 8 {
+		a, err := Collect(g.Generate(context.Background(), "The", GenerateOptions{MaxTokens: 12, Temperature: 1.5}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[a] = true
+	}
+	if len(texts) < 4 {
+		t.Errorf("8 times without a seed gave %d texts", len(texts))
 	}
 }
 

@@ -59,7 +59,7 @@ func generate(a *app, args []string) error {
 	f.IntVar(&o.TopK, "top-k", 0, "choose among so many most likely tokens, 0 for all; default: the folder's")
 	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability; default: the folder's")
 	f.Float64Var(&o.MinP, "min-p", 0, "choose among tokens this many times as likely as the likeliest; default: the folder's")
-	f.Uint64Var(&o.Seed, "seed", 1, "the same seed gives the same text")
+	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: another each time")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {

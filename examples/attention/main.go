@@ -105,7 +105,7 @@ func attentionMap(text string, layer, head int) (*heatMap, error) {
 		}
 		m.weights = append(m.weights, row)
 	}
-	target, err := generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, t.Model.Decoder(), &memory, 1), []int{t.BOS()}, generation.Sampling{}, t.Limits()))
+	target, err := generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, t.Model.Decoder(), &memory, 1), []int{t.BOS()}, generation.SamplerConfig{}, t.Limits()))
 	if err != nil {
 		return nil, err
 	}

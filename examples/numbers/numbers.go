@@ -151,7 +151,7 @@ func (t *Translator) Decode(ws *transformer.Workspace, source []int) (target []i
 		return nil, err
 	}
 	return generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, t.Model.Decoder(), &memory, 1), []int{t.bos},
-		generation.Sampling{}, t.Limits()))
+		generation.SamplerConfig{}, t.Limits()))
 }
 
 // Limits ends decoding at the end token, or where the model's positions end.

@@ -187,12 +187,12 @@ func ExampleD2LConfig() {
 	memory := models.Memory{Batch: transformer.Uniform(1, 8), Mask: mask, X: make([]float32, 8*32)}
 	check(m.Encode(ws, memory.X, source, memory.Batch, mask))
 
-	padded, err := generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, m.Decoder(), &memory, 1), []int{1}, generation.Sampling{}, generation.Limits{MaxTokens: 9}))
+	padded, err := generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, m.Decoder(), &memory, 1), []int{1}, generation.SamplerConfig{}, generation.Limits{MaxTokens: 9}))
 	check(err)
 	// The same without padding.
 	memory = models.Memory{Batch: transformer.Uniform(1, 4), X: make([]float32, 4*32)}
 	check(m.Encode(ws, memory.X, source[:4], memory.Batch, nil))
-	tight, err := generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, m.Decoder(), &memory, 1), []int{1}, generation.Sampling{}, generation.Limits{MaxTokens: 9}))
+	tight, err := generation.Collect(generation.Generate(context.Background(), generation.StartLM(ws, m.Decoder(), &memory, 1), []int{1}, generation.SamplerConfig{}, generation.Limits{MaxTokens: 9}))
 	check(err)
 	fmt.Println(len(padded), "tokens; without padding the same:", fmt.Sprint(padded) == fmt.Sprint(tight))
 	// Output:

@@ -152,7 +152,7 @@ func d2lSeq2Seq(g *golden) {
 	first := models.Memory{X: memory.X[:lenS*dim], Batch: tf.Uniform(1, lenS), Mask: classic.D2LMask(g.ints("in.src_valid_lens")[0])}
 	for name, m := range map[string]*classic.Seq2Seq{"offset": m, "d2l": model(true)} {
 		d := &recorder{Decoder: generation.StartLM(g.ws, m.Decoder(), &first, 1)}
-		tokens, err := generation.Collect(generation.Generate(g.Context(), d, []int{g.num("bos")}, generation.Sampling{}, generation.Limits{MaxTokens: g.num("greedy_steps")}))
+		tokens, err := generation.Collect(generation.Generate(g.Context(), d, []int{g.num("bos")}, generation.SamplerConfig{}, generation.Limits{MaxTokens: g.num("greedy_steps")}))
 		g.ok(err)
 		g.checkInts("greedy."+name+".tokens", tokens)
 		g.check("greedy."+name+".logits", d.logits)

@@ -1,0 +1,363 @@
+package generation
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// A sampler for each text: from logits to a token, with what its rules, its constraint and its
+// draws remember of the tokens so far.
+
+// ErrNoToken is that of logits of which a constraint leaves none.
+var ErrNoToken = errors.New("generation: no token may follow")
+
+// SamplerConfig says how tokens are chosen. The zero value chooses greedily.
+//
+// What a Choice goes through, in order: Hook, which sees the logits as the model has them;
+// Rules, which see what the hook has made of them; Constraint, after which nothing can allow
+// again what it forbids; then Temperature and the filters TopK, TopP, MinP and TypicalP, which
+// choose among what is allowed and always leave something of it.
+type SamplerConfig struct {
+	Vocab int // the number of tokens
+
+	// Temperature divides the logits; 0 takes the most likely token.
+	Temperature float64
+	// TopK keeps the K most likely tokens, and those as likely as the last of them; 0 keeps all.
+	TopK int
+	// TopP keeps the most likely tokens that together have this probability, one
+	// at least, after TopK; 0 keeps all.
+	TopP float64
+	// MinP keeps the tokens that are at least this times as likely as the most likely
+	// one, after TopP; 0 keeps all.
+	MinP float64
+	// TypicalP keeps the tokens whose information is closest to the entropy and that
+	// together have this probability, after MinP (Meister et al., "Locally Typical
+	// Sampling", 2022), and those as close as the last of them; 0 and 1 keep all.
+	TypicalP float64
+	// Seed determines the draws: the same seed gives the same tokens for the same logits. 0 is a
+	// seed drawn at random, which Sampler.Seed tells.
+	Seed uint64
+
+	Hook       LogitHook  // may be nil
+	Rules      *Rules     // may be nil
+	Constraint Constraint // may be nil
+
+	// LogProbs asks for the log probability of each choice, and for as many of the most likely
+	// tokens beside it as TopLogProbs says.
+	LogProbs    bool
+	TopLogProbs int
+
+	// Prompt is the tokens before the text, and MaxTokens the number after which it ends, 0 if
+	// it need not, for Rules and Hook.
+	Prompt    []int
+	MaxTokens int
+}
+
+// LogitHook changes the logits, [V], of what follows tokens, those of the prompt first. It must not
+// keep the slices, nor change tokens.
+type LogitHook func(logits []float32, tokens []int)
+
+// A Constraint says which tokens may follow: a grammar, say. One that has also a method
+// Undo(n int) error can be undone with its sampler.
+type Constraint interface {
+	// Apply sets the logits, [V], of tokens that may not follow to -Inf. It is an error if none
+	// may.
+	Apply(logits []float32) error
+	// Accept goes on with a token that was chosen.
+	Accept(token int) error
+}
+
+// A Choice is a token that was chosen.
+type Choice struct {
+	Token int
+	// LogProb is the natural logarithm of the token's probability as the model has it, at a temperature
+	// of 1, before hook, rules, constraint and filters, as OpenAI's logprobs are; 0 unless
+	// asked for.
+	LogProb float32
+	// Top is the most likely tokens by the same measure, the best first; nil unless asked for.
+	Top []TokenLogProb
+}
+
+// TokenLogProb is a token with the logarithm of its probability.
+type TokenLogProb struct {
+	Token   int
+	LogProb float32
+}
+
+// Probability is a token with its probability.
+type Probability struct {
+	Token int
+	P     float64
+}
+
+// A Sampler chooses the tokens of one text. It is for one goroutine at a time.
+type Sampler struct {
+	config SamplerConfig
+	rules  *ruled   // nil: none
+	text   *history // the rules' or the hook's; nil: nobody asks
+	length int      // tokens so far
+
+	// The draw at a place of the text depends on the seed and the place alone, so that tokens that
+	// are taken back leave no trace.
+	draws rand.PCG
+	past  []rand.PCG // at the places before; none where nothing is drawn
+}
+
+// NewSampler is a sampler for a text. Errors are ErrConfig and ErrToken of package transformer.
+func NewSampler(c SamplerConfig) (*Sampler, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	for c.Seed == 0 {
+		c.Seed = rand.Uint64()
+	}
+	s := &Sampler{config: c, rules: c.Rules.on(c.Prompt, c.MaxTokens), draws: *rand.NewPCG(c.Seed, 0)}
+	switch {
+	case s.rules != nil:
+		s.text = s.rules.text
+	case c.Hook != nil:
+		s.text = newHistory(c.Prompt, false, 0)
+	}
+	s.config.Prompt = nil // the history has it
+	return s, nil
+}
+
+func (c *SamplerConfig) check() error {
+	for _, x := range []struct {
+		name      string
+		has, most float64
+	}{
+		{"Temperature", c.Temperature, math.MaxFloat32}, {"TopK", float64(c.TopK), math.MaxInt}, {"TopP", c.TopP, 1}, {"MinP", c.MinP, 1},
+		{"TypicalP", c.TypicalP, 1}, {"TopLogProbs", float64(c.TopLogProbs), math.MaxInt}, {"MaxTokens", float64(c.MaxTokens), math.MaxInt},
+	} {
+		if !(x.has >= 0 && x.has <= x.most) {
+			return check.Errorf(transformer.ErrConfig, "sampler: %s = %g, want 0 to %g", x.name, x.has, x.most)
+		}
+	}
+	if c.Vocab < 1 {
+		return check.Errorf(transformer.ErrConfig, "sampler: Vocab = %d, want at least 1", c.Vocab)
+	}
+	return c.Rules.check(c.Vocab)
+}
+
+// Seed is that of the draws.
+func (s *Sampler) Seed() uint64 { return s.config.Seed }
+
+// Choose chooses the token after logits, [V], and goes on with it. Logits stay as they are. After
+// an error, which is ErrShape for logits of another length or comes from the constraint, no token
+// was chosen.
+func (s *Sampler) Choose(logits []float32) (Choice, error) {
+	w := takeScratch()
+	defer w.giveBack()
+	none := Choice{Token: -1}
+	scores, first, err := s.score(w, logits)
+	if err != nil {
+		return none, err
+	}
+	c := Choice{Token: first}
+	if s.config.Temperature > 0 {
+		c.Token = s.draw(w, scores, first)
+	}
+	if err := s.Accept(c.Token); err != nil {
+		return none, err
+	}
+	if s.config.LogProbs {
+		c.LogProb, c.Top = w.logProbs(logits, c.Token, s.config.TopLogProbs)
+	}
+	return c, nil
+}
+
+// score is the logits after hook, rules and constraint, and the best of them.
+func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first int, err error) {
+	c := &s.config
+	if len(logits) != c.Vocab {
+		return nil, 0, check.Errorf(transformer.ErrShape, "%d logits for a sampler with a vocabulary of %d", len(logits), c.Vocab)
+	}
+	if c.Hook == nil && s.rules == nil && c.Constraint == nil {
+		return logits, argmax(logits), nil
+	}
+	w.scores = append(w.scores[:0], logits...)
+	if c.Hook != nil {
+		c.Hook(w.scores, s.text.tokens)
+	}
+	if s.rules != nil {
+		s.rules.apply(w.scores)
+	}
+	if c.Constraint != nil {
+		if err := c.Constraint.Apply(w.scores); err != nil {
+			return nil, 0, err
+		}
+	}
+	first = argmax(w.scores)
+	if c.Constraint != nil && w.scores[first] == negInf {
+		return nil, 0, check.Errorf(ErrNoToken, "of those that the constraint allows, rules leave none")
+	}
+	return w.scores, first, nil
+}
+
+// draw is a token of scores, of which first is the best.
+func (s *Sampler) draw(w *scratch, scores []float32, first int) int {
+	draws := s.draws // which Accept goes on with
+	at := float64(draws.Uint64()<<11>>11) / (1 << 53)
+	if s.config.unfiltered() {
+		return w.drawAny(scores, first, s.config.Temperature, at)
+	}
+	kept := s.config.filter(w, scores, first)
+	at *= sum(kept)
+	for _, c := range kept {
+		if at -= c.p; at < 0 {
+			return c.token
+		}
+	}
+	return first // rounding, NaN, or +Inf
+}
+
+// Distribution appends to dst the tokens that Choose would draw from, with their probabilities,
+// which together are 1: for a temperature of 0 one token. It chooses none. Errors are as of Choose.
+func (s *Sampler) Distribution(dst []Probability, logits []float32) ([]Probability, error) {
+	w := takeScratch()
+	defer w.giveBack()
+	scores, first, err := s.score(w, logits)
+	if err != nil {
+		return dst, err
+	}
+	if s.config.Temperature > 0 {
+		kept := s.config.filter(w, scores, first)
+		if total := sum(kept); total > 0 && !math.IsInf(total, 0) {
+			for _, c := range kept {
+				dst = append(dst, Probability{c.token, c.p / total})
+			}
+			return dst, nil
+		}
+	}
+	return append(dst, Probability{first, 1}), nil
+}
+
+// Accept goes on with a token that the sampler did not choose. The error is that of the constraint, and
+// leaves the sampler as it was.
+//
+// It is for speculation, of which there are two kinds. Of tokens that a draft proposes, logits
+// come together: give Choose those of one place after the other, for as long as it chooses what
+// was proposed. Since the draw at a place depends on nothing but the seed and the place, the text is
+// then the one without a draft, and nothing is taken back. With Distribution instead, and
+// Accept for what is made of it, a proposal can be accepted by its probability. A sampler that
+// makes proposals itself takes back by Undo those that were not accepted.
+func (s *Sampler) Accept(token int) error {
+	if token < 0 || token >= s.config.Vocab {
+		return check.Errorf(transformer.ErrToken, "sampler: token %d of a vocabulary of %d", token, s.config.Vocab)
+	}
+	if s.config.Constraint != nil {
+		if err := s.config.Constraint.Accept(token); err != nil {
+			return err
+		}
+	}
+	s.length++
+	if s.text != nil {
+		s.text.push(token)
+	}
+	if s.config.Temperature > 0 {
+		s.past = append(s.past, s.draws)
+		s.draws.Uint64()
+	}
+	return nil
+}
+
+// Undo takes back the last n tokens: the sampler is as it was before them. The error is ErrConfig if there
+// are not so many, or the constraint cannot be undone, or that of its Undo.
+func (s *Sampler) Undo(n int) error {
+	if n < 0 || n > s.length {
+		return check.Errorf(transformer.ErrConfig, "sampler: %d of %d tokens cannot be undone", n, s.length)
+	}
+	if s.config.Constraint != nil && n > 0 {
+		c, ok := s.config.Constraint.(interface{ Undo(n int) error })
+		if !ok {
+			return check.Errorf(transformer.ErrConfig, "sampler: a %T cannot be undone", s.config.Constraint)
+		}
+		if err := c.Undo(n); err != nil {
+			return err
+		}
+	}
+	s.length -= n
+	for range n {
+		if s.text != nil {
+			s.text.pop()
+		}
+	}
+	if s.config.Temperature > 0 && n > 0 {
+		s.draws = s.past[s.length]
+		s.past = s.past[:s.length]
+	}
+	return nil
+}
+
+// Len is the number of tokens that were chosen or accepted.
+func (s *Sampler) Len() int { return s.length }
+
+func (c *SamplerConfig) unfiltered() bool {
+	return !c.topK() && !within(c.TopP) && c.MinP == 0 && !within(c.TypicalP)
+}
+
+func (c *SamplerConfig) topK() bool { return c.TopK > 0 && c.TopK < c.Vocab }
+
+// within reports whether a filter by probability leaves anything out.
+func within(p float64) bool { return p > 0 && p < 1 }
+
+// filter is the tokens of scores that temperature and filters leave, first being the best of them; none
+// if that is no finite number.
+func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candidate {
+	top := float64(scores[first])
+	if !(math.Abs(top) <= math.MaxFloat32) {
+		return nil
+	}
+	kept := w.kept[:0]
+	total := 0.0 // of all; 0: that of kept
+	add := func(tokens []int32) {
+		for _, token := range tokens {
+			x := (float64(scores[token]) - top) / c.Temperature
+			kept = append(kept, candidate{token: int(token), x: x, p: math.Exp(x)})
+		}
+	}
+	switch {
+	case c.topK():
+		add(w.atLeast(scores, w.largest(scores, c.TopK)))
+		slices.SortFunc(kept, likelier)
+	case within(c.TopP) || c.MinP > 0:
+		// Those that cannot be left are not worth an exact exponential.
+		p := w.softmax(scores, c.Temperature)
+		if !(p[first] > 0) {
+			return nil
+		}
+		all := sum32(w, p)
+		total = all / float64(p[first])
+		least := float32(c.MinP * float64(p[first]) * (1 - slack))
+		if within(c.TopP) {
+			least = max(least, w.floor(p, c.TopP, all))
+		}
+		add(w.atLeast(p, least))
+		if within(c.TopP) {
+			slices.SortFunc(kept, likelier)
+		}
+	default:
+		add(w.atLeast(scores, negInf))
+	}
+	w.kept = kept[:0]
+	if within(c.TopP) {
+		if total == 0 {
+			total = sum(kept)
+		}
+		kept = reaching(kept, c.TopP*total)
+	}
+	if c.MinP > 0 {
+		least := c.MinP * slices.MinFunc(kept, likelier).p
+		kept = slices.DeleteFunc(kept, func(c candidate) bool { return c.p < least })
+	}
+	if within(c.TypicalP) {
+		kept = w.typical(kept, c.TypicalP)
+	}
+	return kept
+}
