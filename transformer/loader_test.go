@@ -72,3 +72,23 @@ func TestImpossiblePart(t *testing.T) {
 		t.Errorf("a tensor too many: error %v, want ErrLeftOver", err)
 	}
 }
+
+// TestPartsBeyond asks for rows of a tensor that it has not.
+func TestPartsBeyond(t *testing.T) {
+	for _, c := range []struct {
+		part tf.Part
+		want error
+	}{
+		{tf.Part{Rows: 2, From: 2, Of: 4}, nil},
+		{tf.Part{Rows: 2, From: 3, Of: 4}, tf.ErrConfig},
+		{tf.Part{Rows: 5, Of: 4}, tf.ErrConfig},
+		{tf.Part{Rows: 2, From: -1, Of: 4}, tf.ErrConfig},
+		{tf.Part{From: 1, Of: 4}, tf.ErrConfig},
+	} {
+		l := tf.NewLoader(tf.TensorMap{"weight": {Shape: []int{4, 3}, Data: make([]float32, 12)}, "bias": {Shape: []int{4}, Data: make([]float32, 4)}})
+		l.Stacked(3, true, c.part)
+		if err := l.Finish(); !errors.Is(err, c.want) {
+			t.Errorf("%+v: error %v, want %v", c.part, err, c.want)
+		}
+	}
+}

@@ -96,8 +96,11 @@ func TestForwardErrors(t *testing.T) {
 	whole := tftest.Must(tf.NewLayer(pairs, layerNames, tf.Random(1), ""))(t)
 	apart := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, CrossOnly: true, Relative: tf.RelativeKey, MaxPositions: 4},
 		layerNames.Attention, tf.Random(1), ""))(t)
-	edited := *l.Feed
-	edited.Hidden++
+	edited := func(edit func(f *tf.FeedForward)) error {
+		f := *l.Feed
+		edit(&f)
+		return f.Forward(ws, make([]float32, l.Dim), make([]float32, l.Dim), nil)
+	}
 	for name, c := range map[string]struct{ err, want error }{
 		"short x":              {forward(l, func(in *tf.LayerInput) { in.X = in.X[1:] }), tf.ErrShape},
 		"dst":                  {l.Forward(ws, nil, good(), nil), tf.ErrShape},
@@ -133,7 +136,10 @@ func TestForwardErrors(t *testing.T) {
 		"zero embedding":       {new(tf.Embedding).Forward(ws, nil, nil), tf.ErrConfig},
 		"zero attention":       {new(tf.MultiHeadAttention).Forward(ws, nil, tf.AttentionInput{}, nil), tf.ErrConfig},
 		"zero feed-forward":    {new(tf.FeedForward).Forward(ws, nil, nil, nil), tf.ErrConfig},
-		"edited feed-forward":  {edited.Forward(ws, make([]float32, l.Dim), make([]float32, l.Dim), nil), tf.ErrConfig},
+		"edited feed-forward":  {edited(func(f *tf.FeedForward) { f.Hidden++ }), tf.ErrConfig},
+		"another up":           {edited(func(f *tf.FeedForward) { f.Up = f.Down }), tf.ErrConfig},
+		"another down":         {edited(func(f *tf.FeedForward) { f.Down = f.Up }), tf.ErrConfig},
+		"another gate":         {edited(func(f *tf.FeedForward) { f.Gate = f.Down }), tf.ErrConfig},
 		"attention without ws": {tf.Attention{Heads: 1, HeadDim: 1}.Forward(nil, nil, tf.AttentionInput{}), tf.ErrConfig},
 		"reorder out of range": {tf.NewCache(2).Reorder([]int{0, 2}), tf.ErrShape},
 	} {

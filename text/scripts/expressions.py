@@ -85,6 +85,8 @@ not not 0
 '%d' % 'x'
 '%s' % ('x', 'y')
 '%s|%s'|format(1, none)
+'x\ny\n'|indent(width=2, first=true, blank=true)
+'abab'|replace(old='a', new='b', count=1)
 [1, 2] + [3]
 [1] * 3
 'ab' * 2

@@ -113,10 +113,10 @@ func TestElementTypes(t *testing.T) {
 		data  []byte
 		want  int64
 	}{
-		{Bool, []byte{1}, 1}, {U8, []byte{200}, 200}, {I8, []byte{200}, -56},
-		{I16, []byte{0xfe, 0xff}, -2}, {U16, []byte{0xfe, 0xff}, 65534},
-		{I32, []byte{0, 0, 0, 0x80}, math.MinInt32}, {U32, []byte{0, 0, 0, 0x80}, 1 << 31},
-		{I64, []byte{1, 0, 0, 0, 0, 0, 0, 0x80}, math.MinInt64 + 1}, {U64, []byte{1, 0, 0, 0, 1, 0, 0, 0}, 1<<32 + 1},
+		{"BOOL", []byte{1}, 1}, {"U8", []byte{200}, 200}, {"I8", []byte{200}, -56},
+		{"I16", []byte{0xfe, 0xff}, -2}, {"U16", []byte{0xfe, 0xff}, 65534},
+		{"I32", []byte{0, 0, 0, 0x80}, math.MinInt32}, {"U32", []byte{0, 0, 0, 0x80}, 1 << 31},
+		{"I64", []byte{1, 0, 0, 0, 0, 0, 0, 0x80}, math.MinInt64 + 1}, {"U64", []byte{1, 0, 0, 0, 1, 0, 0, 0}, 1<<32 + 1},
 	} {
 		header := `{"x":{"dtype":"` + string(c.dtype) + `","shape":[1],"data_offsets":[0,` + string('0'+rune(len(c.data))) + `]}}`
 		f, err := Parse(file(header, c.data))
