@@ -113,6 +113,7 @@ func (f *fake) asked() []string {
 // TestPull brings a model, and finds everything there the second time.
 func TestPull(t *testing.T) {
 	f := newFake(t)
+	f.files["merges.txt"] = nil // as some repositories have it
 	t.Setenv("HF_TOKEN", "secret")
 	var last hub.Progress
 	dir, err := hub.Options{Progress: func(p hub.Progress) { last = p }}.Pull(t.Context(), "hf://org/name")
@@ -126,7 +127,7 @@ func TestPull(t *testing.T) {
 	if ref, _ := os.ReadFile(filepath.Join(repo, "refs", "main")); string(ref) != commit {
 		t.Errorf("refs/main is %q", ref)
 	}
-	want := []string{"1_Pooling/config.json", "config.json", "model.safetensors", "tokenizer.json"}
+	want := []string{"1_Pooling/config.json", "config.json", "merges.txt", "model.safetensors", "tokenizer.json"}
 	if got := files(t, dir); !slices.Equal(got, want) {
 		t.Errorf("the snapshot has %q, want %q", got, want)
 	}

@@ -128,3 +128,13 @@ func TestAddedTokensScale(t *testing.T) {
 		}
 	}
 }
+
+// TestCharsmapEnd: a character map whose last string lacks its zero byte.
+func TestCharsmapEnd(t *testing.T) {
+	m, key := must(parseCharsmap(readContents(t, "testdata/t5").charsmap)), []byte("ﬁ")
+	want, _ := m.lookup(key)
+	m.text = m.text[:cap(m.text)-cap(want)+len(want)]
+	if got, ok := m.lookup(key); !ok || string(got) != "fi" || string(want) != "fi" {
+		t.Errorf("%q, before %q", got, want)
+	}
+}

@@ -72,6 +72,17 @@ func TestSentencePieceClass(t *testing.T) {
 	}
 }
 
+// TestUnigramOfNoClass: tokens of tokenizer_config.json beside pieces that no class places.
+func TestUnigramOfNoClass(t *testing.T) {
+	model := must(os.ReadFile("testdata/pieces/T5Tokenizer-unigram/spiece.model"))
+	for added, want := range map[string]error{"": nil, `, "added_tokens_decoder": {"9": {"content": "new"}}`: ErrUnsupported} {
+		_, err := OpenFS(fstest.MapFS{"tokenizer.model": {Data: model}, "tokenizer_config.json": {Data: []byte(`{"tokenizer_class": "TokenizersBackend"` + added + "}")}})
+		if !errors.Is(err, want) {
+			t.Errorf("with%s: error %v, want %v", added, err, want)
+		}
+	}
+}
+
 // TestUnknownClass: a class that is unknown is an error that names it and the files of the folder.
 func TestUnknownClass(t *testing.T) {
 	for files, contents := range map[string][]string{

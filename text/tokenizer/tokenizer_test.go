@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -130,6 +131,7 @@ func TestLongWords(t *testing.T) {
 
 // TestBatch: a batch gives what its texts give one by one, from any goroutine.
 func TestBatch(t *testing.T) {
+	processors := runtime.GOMAXPROCS(0)
 	texts := make([]string, 200)
 	for i := range texts {
 		texts[i] = strings.Repeat("Hello, wörld 東京! ", i%7) + fmt.Sprint(i)
@@ -160,6 +162,9 @@ func TestBatch(t *testing.T) {
 			})
 		}
 		group.Wait()
+	}
+	if n := runtime.GOMAXPROCS(0); n != processors {
+		t.Errorf("GOMAXPROCS is %d afterwards, and was %d", n, processors)
 	}
 }
 
