@@ -46,7 +46,7 @@ CLASSES = {
     "MBartTokenizer": ("sentencepiece.bpe.model", [CODES, {"additional_special_tokens": ["fr_XX", "<new>"]}]),
     "MBart50Tokenizer": ("sentencepiece.bpe.model", [CODES]),
     "NllbTokenizer": ("sentencepiece.bpe.model", [{"extra_special_tokens": ["eng_Latn", "fra_Latn"], "src_lang": "fra_Latn"}, {"legacy_behaviour": True}]),
-    "PegasusTokenizer": ("spiece.model", [{"offset": 5}, {"mask_token_sent": None, "offset": 0}]),
+    "PegasusTokenizer": ("spiece.model", [{"offset": 5, "mask_token_sent": "<sep>"}, {"mask_token_sent": None, "offset": 0}]),
     "DebertaV2Tokenizer": ("spm.model", [{"do_lower_case": True, "split_by_punct": True}, {"unk_token": "<unk>"}]),
     "BigBirdTokenizer": ("spiece.model", [{"add_prefix_space": False}]),
     "XLMRobertaTokenizer": ("sentencepiece.bpe.model", [{"add_prefix_space": False}, {"mask_token": "<m>", "additional_special_tokens": ["<new>"]}]),
