@@ -37,6 +37,7 @@ func TestNeeded(t *testing.T) {
 		"shards":        {[]string{"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json"}, []string{"config.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json"}},
 		"old":           {[]string{"config.json", "pytorch_model.bin", "tf_model.h5", "vocab.txt"}, []string{"config.json", "pytorch_model.bin", "vocab.txt"}},
 		"modules":       {[]string{"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "2_Dense/pytorch_model.bin", "config.json", "modules.json", "pytorch_model.bin", "onnx/config.json"}, []string{"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "config.json", "modules.json", "pytorch_model.bin"}},
+		"sentences":     {[]string{"README.md", "config.json", "config_sentence_transformers.json", "model.safetensors", "sentence_bert_config.json", "sentence_xlm-roberta_config.json"}, []string{"config.json", "config_sentence_transformers.json", "model.safetensors", "sentence_bert_config.json", "sentence_xlm-roberta_config.json"}},
 		"sentencepiece": {[]string{"config.json", "sentencepiece.bpe.model", "source.spm", "tokenizer.model"}, []string{"config.json", "sentencepiece.bpe.model", "source.spm", "tokenizer.model"}},
 		"no model":      {[]string{"README.md", "x.gguf"}, nil},
 	} {

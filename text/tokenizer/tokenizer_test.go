@@ -63,6 +63,7 @@ func TestRefused(t *testing.T) {
 		{"template of one with B", `{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}},` + model + `}`, ErrUnsupported, "B"},
 		{"decoder", `{"decoder":{"type":"Morse"},` + model + `}`, ErrUnsupported, "Morse"},
 		{"truncation", `{"truncation":{"max_length":1,"stride":0,"strategy":"Fair"},` + model + `}`, ErrUnsupported, "Fair"},
+		{"truncation that is a number", `{"truncation":1,` + model + `}`, ErrFormat, "must be an object"},
 		{"padding", `{"padding":{"strategy":"Round","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"a"},` + model + `}`, ErrUnsupported, "Round"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
