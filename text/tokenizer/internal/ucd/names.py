@@ -54,8 +54,9 @@ uppercaseletter lowercaseletter titlecaseletter modifierletter otherletter alpha
 
 @functools.cache
 def cased():
-    """Letters with another case, which the regex module and Python know of."""
+    """Letters that may have another case, for Oniguruma, whose Unicode Python's need not be, or for Python."""
     out = {c for c in POINTS if unicodedata.category(chr(c))[0] in "LMNS" and (chr(c).lower() != chr(c) or chr(c).upper() != chr(c) or chr(c).casefold() != chr(c))}
+    out.update(c for first, end in members(r"[\p{lu}\p{ll}\p{lt}]") for c in range(first, end))
     for c in list(out):
         for s in (chr(c).lower(), chr(c).upper(), chr(c).title(), chr(c).casefold()):
             out.update(map(ord, s))
