@@ -175,11 +175,70 @@ raise_exception('x')
 'a'.upper().lower()
 """
 
-# Errors in package jinja: complex numbers, and what templates write by mistake only; and what differs in the
-# sign of a zero, and attributes of numbers.
+# Text that is marked, whose operators and methods escape.
+MARKED = ["('<a b>'|safe)", "('<a b>'|e)", "('x,y,x'|safe)"]
+WITH = ["'<'", "('<'|safe)", "'%s'", "2", "none", "missing", "['<', '<'|safe]"]
+MARKED_METHODS = ["join(['<', '>'|safe])", "join('<>')", "replace('a','<')", "replace('a','<'|safe)", "replace('x','&',1)", "replace('<'|safe,'')", "split()", "split(',')", "rsplit('x',1)", "splitlines()", "partition('b')", "rpartition('<')",
+                  "strip('<')", "lstrip()", "rstrip('>'|safe)", "upper()", "lower()", "title()", "capitalize()", "startswith('<')", "startswith('&'|safe)", "endswith('>')", "find('b')", "count('x')", "removeprefix('<')", "removesuffix('>')", "isalpha()", "isupper()"]
+MARKED_FILTERS = ["upper", "lower", "title", "capitalize", "trim", "trim('<')", "string", "safe", "e", "escape", "reverse", "indent(2,true)", "replace('a','<')", "replace('a'|safe,'<'|safe)", "first", "last", "join('<')", "default('<')", "tojson", "length", "wordcount", "list",
+                  "int", "float", "sort|join", "unique|join", "max", "min", "lower|upper"]
+OF_MARKED = """
+'<'|safe == '<'
+'<' == '<'|safe
+'<'|safe in ['<']
+'<'|safe in '<<'
+'<' in '<<'|safe
+'a'|safe < 'b'
+'a' < 'b'|safe
+{'a'|safe: 1}['a']
+{'a': 1}['a'|safe]
+{'<'|safe: 1}|tojson
+{'<'|safe: 1}
+['<'|safe, '<']
+['<'|safe, '<']|unique|list
+['B'|safe, 'a']|sort|join
+['b'|safe, 'A']|sort
+[{'a': 1}]|map(attribute='a'|safe)|list
+['<']|map('e')|join('<')
+['<']|map('escape')|list
+(['<']|map('escape')|first) + '<'
+missing|default('<'|safe) + '<'
+('<' ~ '<'|safe) + '<'
+('<'|safe ~ '<') + '<'
+'%s' % ('<'|safe) + '<'
+'%r' % (('<'|safe),)
+'%s|%s'|format('<', '<'|safe)
+'a'|safe is string
+'a'|safe is escaped
+'a' is escaped
+'a'|safe is sequence
+'a'|safe is iterable
+'a'|safe is mapping
+'a'|safe is sameas 'a'
+'A'|safe is upper
+'12'|safe|int + 1
+'<'.replace('<', '&'|safe) + '<'
+'-'.join(['<'|safe]) + '<'
+''|safe or 'empty'
+(3|e) + '<'
+(none|safe) + '<'
+([1, '<']|e) + '<'
+missing|e + '<'
+namespace(a='<'|safe).a + '<'
+('ab'|safe)[0] + '<'
+('ab'|safe)[1:] + '<'
+('ab'|safe)['x']
+('ab'|safe).x is defined
+(('<'|e)|e)|e
+""".strip().split("\n")
+
+# Of floating-point numbers: powers to the last digit, quotients, zeros with a sign.
+FLOATS = ["2 ** 3.5", "2 ** 0.5", "3 ** 0.5", "10 ** -0.5", "10 ** 0.3", "1.5 ** -7.25", "0.1 ** 3", "7 ** 20.5", "2.0 ** 1023.5", "2.0 ** 1024", "2.0 ** -1074", "2.0 ** -1080", "(-2.0) ** 3", "(-2.5) ** -3", "0.0 ** 0", "0.0 ** -1", "5 ** 0.0",
+          "4503599627370497.0 // 1", "-4503599627370497.0 // 1", "(-0.0) // 5", "0.0 // -5", "-7.5 // 0.1", "7.5 // -2.5", "1e300 // 1e-10", "(-0.0)|round", "(-0.3)|round", "(-0.3)|round(method='ceil')", "(-0.3)|round(1,'ceil')", "0.3|round(method='floor')", "(-0.0)|round(method='floor')",
+          "1e22|round(3,'floor')", "1.005|round(2,'ceil')", "2.675|round(2,'floor')", "123456789.987654321|round(25,'ceil')", "1e300|round(20,'ceil')", "(-0.0)|abs", "-0.0", "-(0.0)", "0.0 * -1", "-0.0 + 0"]
+
+# Errors in package jinja: complex numbers, and what templates write by mistake only; and attributes of numbers.
 LEFT_OUT = r"""
-(-0.0)|round(2,'floor')
-(-0.0)|round(2,method='ceil')
 ('Ab') % (missing)
 ('Ab') % ([1, 'Ab'])
 ('') % (missing)
@@ -191,7 +250,14 @@ LEFT_OUT = r"""
 
 
 def expressions():
-    yield from VALUES + TEXTS
+    yield from VALUES + TEXTS + OF_MARKED + FLOATS
+    for m in MARKED:
+        yield from (f"{x} + '<'" for x in [f"({m}.{method})" for method in MARKED_METHODS] + [f"({m}|{f})" for f in MARKED_FILTERS])
+        yield from (f"{m}.{method}" for method in MARKED_METHODS)
+        yield from (f"{m}|{f}" for f in MARKED_FILTERS)
+        yield from (f"{m}|{f} is escaped" for f in MARKED_FILTERS)
+        for w in WITH:
+            yield from (f"{x} {op} {y}" for op in OPERATORS if op not in ("/", "//", "**", "-") for x, y in ((m, w), (w, m)) if (op, x) != ("%", m))
     for v in VALUES:
         yield from (f"({v})|{f}" for f in FILTERS)
         yield from (f"({v}) is {t}" for t in TESTS)

@@ -55,7 +55,7 @@ func (a *arguments) more(e *env, out *args) error {
 		return failf("argument after ** must be a mapping, not %s", typeName(v))
 	}
 	for i, k := range d.keys {
-		if _, ok := k.(string); !ok {
+		if _, ok := asText(k); !ok {
 			return failf("keywords must be strings, not %s", typeName(k))
 		}
 		if _, taken, _ := out.named.get(k); taken {
@@ -121,7 +121,7 @@ type requiredArgument struct{}
 var required any = requiredArgument{}
 
 func wantString(what string, v any) (string, error) {
-	if s, ok := v.(string); ok {
+	if s, ok := asText(v); ok {
 		return s, nil
 	}
 	return "", failf("%s: want a string, got %s", what, typeName(v))

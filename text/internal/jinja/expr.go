@@ -231,11 +231,13 @@ func compare(op string, a, b any) (bool, error) {
 func contains(v, item any) (bool, error) {
 	switch v := v.(type) {
 	case string:
-		s, ok := item.(string)
+		s, ok := asText(item)
 		if !ok {
 			return false, failf("'in <string>' requires string, not %s", typeName(item))
 		}
 		return strings.Contains(v, s), nil
+	case markup:
+		return contains(string(v), item)
 	case *dict:
 		_, ok, err := v.get(item)
 		return ok, err

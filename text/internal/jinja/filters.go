@@ -3,7 +3,6 @@
 package jinja
 
 import (
-	"html"
 	"maps"
 	"regexp"
 	"strings"
@@ -15,15 +14,15 @@ var filters map[string]filter
 
 func init() {
 	filters = map[string]filter{
-		"string":     func(v any, a *args) (any, error) { return str(v) },
-		"safe":       func(v any, a *args) (any, error) { return str(v) },
+		"string":     stringFilter,
+		"safe":       safeFilter,
 		"trim":       trimFilter,
 		"upper":      onString(upper),
 		"lower":      onString(lower),
-		"title":      onString(titleFilter),
+		"title":      onText(titleFilter),
 		"capitalize": onString(capitalize),
-		"e":          onString(escapeHTML),
-		"escape":     onString(escapeHTML),
+		"e":          escapeFilter,
+		"escape":     escapeFilter,
 		"replace":    replaceFilter,
 		"indent":     indentFilter,
 		"wordcount":  wordcountFilter,
@@ -38,7 +37,8 @@ func init() {
 	maps.Copy(filters, listFilters)
 }
 
-func onString(f func(string) string) filter {
+// onText makes a filter of a function of texts, whose result is not marked.
+func onText(f func(string) string) filter {
 	return func(v any, a *args) (any, error) {
 		if _, err := a.bind("the filter"); err != nil {
 			return nil, err
@@ -48,15 +48,38 @@ func onString(f func(string) string) filter {
 	}
 }
 
-// escapeHTML has the entities of Python's MarkupSafe.
-func escapeHTML(s string) string { return html.EscapeString(s) }
+// onString is onText with a result that is marked if the text is.
+func onString(f func(string) string) filter {
+	return func(v any, a *args) (any, error) {
+		x, err := onText(f)(v, a)
+		return alike(v, x), err
+	}
+}
+
+func stringFilter(v any, a *args) (any, error) {
+	x, err := onText(func(s string) string { return s })(v, a)
+	return alike(v, x), err
+}
+
+func safeFilter(v any, a *args) (any, error) {
+	x, err := onText(func(s string) string { return s })(v, a)
+	return alike(markup(""), x), err
+}
+
+func escapeFilter(v any, a *args) (any, error) {
+	if _, err := a.bind("escape"); err != nil {
+		return nil, err
+	}
+	return escaped(v)
+}
 
 func trimFilter(v any, a *args) (any, error) {
 	s, err := str(v)
 	if err != nil {
 		return nil, err
 	}
-	return stringMethods["strip"](s, a)
+	x, err := stringMethods["strip"](s, a)
+	return alike(v, x), err
 }
 
 var wordBeginning = regexp.MustCompile(`[-\s({\[<]+`)
@@ -107,7 +130,7 @@ func indentFilter(v any, a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	mark, ok := p[0].(string)
+	mark, ok := asText(p[0])
 	if !ok {
 		n, err := wantInt("indent", p[0])
 		if err != nil {
@@ -124,7 +147,8 @@ func indentFilter(v any, a *args) (any, error) {
 			lines[i] = mark + line
 		}
 	}
-	return joinAll(lines, "\n")
+	x, err := joinAll(lines, "\n")
+	return alike(v, x), err
 }
 
 var word = regexp.MustCompile(`[\p{L}\p{N}\p{M}_]+`)

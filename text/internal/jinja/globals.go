@@ -108,7 +108,7 @@ func namespaceGlobal(a *args) (any, error) {
 	}
 	ns := &namespace{map[string]any{}}
 	for i, k := range d.keys {
-		if s, ok := k.(string); ok {
+		if s, ok := asText(k); ok {
 			if err := ns.set(s, d.values[i]); err != nil {
 				return nil, err
 			}

@@ -46,7 +46,7 @@ func lastFilter(v any, _ *args) (any, error) {
 	if err != nil || len(items) == 0 {
 		return undefined{"last of nothing"}, err
 	}
-	return items[len(items)-1], nil
+	return alike(v, items[len(items)-1]), nil // the end of a text is made by its subscript
 }
 
 // getter is the function that takes attribute from an element: names and
@@ -59,7 +59,7 @@ func getterOr(attr, fallback any) func(v any) (any, error) {
 		return func(v any) (any, error) { return v, nil }
 	}
 	var keys []any
-	if s, ok := attr.(string); ok {
+	if s, ok := asText(attr); ok {
 		for _, part := range strings.Split(s, ".") {
 			var key any = part
 			if strings.Trim(part, "0123456789") == "" {
@@ -137,7 +137,7 @@ func uniqueFilter(v any, a *args) (any, error) {
 			if err != nil {
 				return false, err
 			}
-			if s, ok := k.(string); ok && !truth(p[0]) {
+			if s, ok := asText(k); ok && !truth(p[0]) {
 				k = lower(s)
 			}
 			_, ok, err := seen.get(k)
@@ -157,12 +157,12 @@ func reverseFilter(v any, a *args) (any, error) {
 	items = slices.Clone(items)
 	slices.Reverse(items)
 	switch v.(type) {
-	case string:
+	case string, markup:
 		var b strings.Builder
 		for _, x := range items {
 			b.WriteString(x.(string))
 		}
-		return b.String(), nil
+		return alike(v, b.String()), nil
 	case *generator:
 		return sized(&list{items: items})
 	}
@@ -179,7 +179,7 @@ func sumFilter(v any, a *args) (any, error) {
 		return nil, err
 	}
 	get, total := getter(p[0]), p[1]
-	if _, ok := total.(string); ok {
+	if _, ok := asText(total); ok {
 		return nil, failf("sum: cannot sum strings")
 	}
 	for _, x := range items {
@@ -211,7 +211,7 @@ func extreme(op string) filter {
 			if err != nil {
 				return nil, err
 			}
-			if s, ok := k.(string); ok && !truth(p[0]) {
+			if s, ok := asText(k); ok && !truth(p[0]) {
 				k = lower(s)
 			}
 			better := i == 0
@@ -261,7 +261,7 @@ func mapper(a *args) (func(x any) (any, error), error) {
 	if len(a.plain) == 0 {
 		return nil, failf("map requires a filter argument")
 	}
-	name, _ := a.plain[0].(string)
+	name, _ := asText(a.plain[0])
 	f := filters[name]
 	if f == nil {
 		return nil, failf("filter %q is unknown or not supported", name)
@@ -305,7 +305,7 @@ func condition(a *args, attribute bool) (func(x any) (bool, error), error) {
 	}
 	is := func(v any, _ *args) (bool, error) { return truth(v), nil }
 	if len(rest) > 0 {
-		name, _ := rest[0].(string)
+		name, _ := asText(rest[0])
 		if is = tests[name]; is == nil {
 			return nil, failf("test %q is unknown or not supported", name)
 		}

@@ -19,6 +19,8 @@ var beyond = map[string]string{
 	"dict": " fromkeys ",
 }
 
+func init() { beyond["Markup"] = beyond["str"] + "escape striptags unescape " }
+
 // method is the method name of v, or nil where Python has none either.
 func method(v any, name string) (any, error) {
 	var f func(a *args) (any, error)
@@ -26,6 +28,10 @@ func method(v any, name string) (any, error) {
 	case string:
 		if m := stringMethods[name]; m != nil {
 			f = func(a *args) (any, error) { return m(v, a) }
+		}
+	case markup:
+		if m := stringMethods[name]; m != nil {
+			f = func(a *args) (any, error) { return markupMethod(name, m)(string(v), a) }
 		}
 	case *list:
 		if m := listMethods[name]; m != nil && v.plain() && (name != "copy" || typeName(v) == "list") {

@@ -44,6 +44,9 @@ func intFilter(v any, a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s, ok := asText(v); ok {
+		v = s
+	}
 	switch v := v.(type) {
 	case string:
 		if integerForms[base] == nil {
@@ -86,6 +89,9 @@ func floatFilter(v any, a *args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s, ok := asText(v); ok {
+		v = s
+	}
 	switch v := v.(type) {
 	case undefined:
 		return nil, v.err()
@@ -117,22 +123,33 @@ func roundFilter(v any, a *args) (any, error) {
 	if n < 0 || n > 300 {
 		return nil, failf("round: precision %d is not supported", n)
 	}
-	scale, _ := strconv.ParseFloat("1e"+strconv.Itoa(n), 64)
 	i, whole := asBig(v)
-	switch method, _ := p[1].(string); {
+	switch method, _ := asText(p[1]); {
 	case method == "common" && whole:
 		return integer(i), nil // round() leaves an integer one
 	case (method == "ceil" || method == "floor") && (whole || err != nil):
 		return f, err
 	case method == "ceil":
-		return math.Ceil(f*scale) / scale, nil
+		return roundWith(math.Ceil, f, n)
 	case method == "floor":
-		return math.Floor(f*scale) / scale, nil
+		return roundWith(math.Floor, f, n)
 	case method == "common":
 		// To the even neighbour of the exact value, as in Python.
 		return strconv.ParseFloat(strconv.FormatFloat(f, 'f', n, 64), 64)
 	}
 	return nil, failf("round: method must be common, ceil or floor")
+}
+
+// roundWith rounds f * 10**n to an integer, which Python then divides as such: there is no -0.
+func roundWith(round func(float64) float64, f float64, n int) (any, error) {
+	scale, _ := strconv.ParseFloat("1e"+strconv.Itoa(n), 64)
+	i, err := floatInteger(round(f * scale))
+	if err != nil {
+		return nil, err
+	}
+	whole, _ := asBig(i)
+	r, _ := new(big.Rat).SetFrac(whole, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)).Float64()
+	return r, nil
 }
 
 func absFilter(v any, a *args) (any, error) {

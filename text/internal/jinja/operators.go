@@ -54,6 +54,9 @@ func arithmetic(op string, a, b any) (any, error) {
 			return nil, u.err()
 		}
 	}
+	if m, ok := a.(markup); ok && op == "%" {
+		return nil, failf("%q %% is not supported, being Markup", string(m))
+	}
 	if op == "+" || op == "*" {
 		if v, ok, err := sequence(op, a, b); ok || err != nil {
 			return v, err
@@ -95,6 +98,9 @@ func sequence(op string, a, b any) (v any, ok bool, err error) {
 				return nil, false, failf("a string of more than %d bytes", maxOutput)
 			}
 			return strings.Repeat(a, int(n)), true, nil
+		case markup:
+			v, ok, err := sequence(op, string(a), b)
+			return alike(a, v), ok, err
 		case *list:
 			if a.view != "" {
 				break
@@ -106,6 +112,9 @@ func sequence(op string, a, b any) (v any, ok bool, err error) {
 			return v, true, err
 		}
 		return nil, false, nil
+	}
+	if v, ok, err := addMarkup(a, b); ok {
+		return v, true, err
 	}
 	switch a := a.(type) {
 	case string:
@@ -131,7 +140,10 @@ func floats(op string, a, b float64) (any, error) {
 	case "*":
 		return a * b, nil
 	case "**":
-		r := math.Pow(a, b)
+		r, err := floatPower(a, b)
+		if err != nil {
+			return nil, err
+		}
 		if math.IsNaN(r) && !math.IsNaN(a) && !math.IsNaN(b) {
 			return nil, failf("%v ** %v is complex", a, b)
 		}
@@ -147,12 +159,7 @@ func floats(op string, a, b float64) (any, error) {
 	case "/":
 		return a / b, nil
 	case "//":
-		m := math.Mod(a, b)
-		q := (a - m) / b
-		if m != 0 && (b < 0) != (m < 0) {
-			q--
-		}
-		return math.Floor(q + 0.5), nil
+		return floorQuotient(a, b), nil
 	}
 	m := math.Mod(a, b)
 	if m != 0 && (b < 0) != (m < 0) {
@@ -163,6 +170,23 @@ func floats(op string, a, b float64) (any, error) {
 	return m, nil
 }
 
+// floorQuotient is a // b as Python computes it, for b that is not 0.
+func floorQuotient(a, b float64) float64 {
+	m := math.Mod(a, b)
+	q := (a - m) / b
+	if m != 0 && (b < 0) != (m < 0) {
+		q--
+	}
+	if q == 0 {
+		return math.Copysign(0, a/b)
+	}
+	down := math.Floor(q)
+	if q-down > 0.5 {
+		down++
+	}
+	return down
+}
+
 func equal(a, b any) bool {
 	if isNumber(a) && isNumber(b) {
 		return orderNumbers(a, b) == 0
@@ -171,7 +195,10 @@ func equal(a, b any) bool {
 	case nil:
 		return b == nil
 	case string:
-		return a == b
+		t, ok := asText(b)
+		return ok && a == t
+	case markup:
+		return equal(string(a), b)
 	case undefined:
 		_, ok := b.(undefined)
 		return ok
@@ -229,9 +256,11 @@ func order(op string, a, b any) (int, error) {
 	}
 	switch a := a.(type) {
 	case string:
-		if t, ok := b.(string); ok {
+		if t, ok := asText(b); ok {
 			return strings.Compare(a, t), nil // UTF-8 has the order of its code points
 		}
+	case markup:
+		return order(op, string(a), b)
 	case *list:
 		l, ok := b.(*list)
 		if !ok || a.tuple != l.tuple || a.view != "" || l.view != "" {

@@ -16,7 +16,7 @@ func sorted(items []any, key func(any) (any, error), caseSensitive, reverse bool
 		if err != nil {
 			return nil, err
 		}
-		if s, ok := k.(string); ok && !caseSensitive {
+		if s, ok := asText(k); ok && !caseSensitive {
 			k = lower(s)
 		}
 		pairs[i] = pair{k, x}
@@ -63,7 +63,7 @@ func sortFilter(v any, a *args) (any, error) {
 		return nil, err
 	}
 	gets := []func(any) (any, error){getter(p[2])}
-	if s, ok := p[2].(string); ok {
+	if s, ok := asText(p[2]); ok {
 		gets = gets[:0]
 		for _, attr := range strings.Split(s, ",") {
 			gets = append(gets, getter(attr))
@@ -81,7 +81,7 @@ func sortFilter(v any, a *args) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if s, ok := v.(string); ok && !truth(p[1]) {
+			if s, ok := asText(v); ok && !truth(p[1]) {
 				v = lower(s)
 			}
 			k.items = append(k.items, v)

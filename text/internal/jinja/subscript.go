@@ -43,8 +43,13 @@ func item(v, key any) (any, error) {
 				return string(r[i]), nil
 			}
 		}
+	case markup:
+		if _, ok := asInt(key); ok {
+			x, err := item(string(v), key)
+			return alike(v, x), err
+		}
 	}
-	if s, ok := key.(string); ok {
+	if s, ok := asText(key); ok {
 		return attribute(v, s, false)
 	}
 	s, err := repr(key)
@@ -96,6 +101,10 @@ func (x *sliceExpr) eval(e *env) (any, error) {
 		}
 		bounds[i] = &clipped
 	}
+	whole := v
+	if s, ok := asText(v); ok {
+		v = s
+	}
 	switch v := v.(type) {
 	case string:
 		r := []rune(v)
@@ -104,7 +113,7 @@ func (x *sliceExpr) eval(e *env) (any, error) {
 		if err == nil {
 			err = e.charge(b.String())
 		}
-		return b.String(), err
+		return alike(whole, b.String()), err
 	case *list:
 		if !v.plain() {
 			break

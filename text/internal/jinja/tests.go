@@ -16,7 +16,7 @@ func init() {
 		"defined":     func(v any, _ *args) (bool, error) { _, ok := v.(undefined); return !ok, nil },
 		"undefined":   func(v any, _ *args) (bool, error) { _, ok := v.(undefined); return ok, nil },
 		"none":        func(v any, _ *args) (bool, error) { return v == nil, nil },
-		"string":      func(v any, _ *args) (bool, error) { _, ok := v.(string); return ok, nil },
+		"string":      func(v any, _ *args) (bool, error) { _, ok := asText(v); return ok, nil },
 		"number":      func(v any, _ *args) (bool, error) { return isNumber(v), nil },
 		"integer":     func(v any, _ *args) (bool, error) { return typeName(v) == "int", nil },
 		"float":       func(v any, _ *args) (bool, error) { _, ok := v.(float64); return ok, nil },
@@ -26,7 +26,7 @@ func init() {
 		"mapping":     func(v any, _ *args) (bool, error) { _, ok := v.(*dict); return ok, nil },
 		"iterable":    func(v any, _ *args) (bool, error) { _, err := iterator(v); return err == nil, nil },
 		"sequence":    isSequence,
-		"escaped":     func(v any, _ *args) (bool, error) { return false, nil },
+		"escaped":     func(v any, _ *args) (bool, error) { _, ok := v.(markup); return ok, nil },
 		"callable":    isCallable,
 		"odd":         func(v any, _ *args) (bool, error) { return remainder(v, int64(2), 1) },
 		"even":        func(v any, _ *args) (bool, error) { return remainder(v, int64(2), 0) },
@@ -36,7 +36,7 @@ func init() {
 		"upper":       func(v any, _ *args) (bool, error) { s, err := str(v); return s == upper(s) && s != lower(s), err },
 		"lower":       func(v any, _ *args) (bool, error) { s, err := str(v); return s == lower(s) && s != upper(s), err },
 		"filter":      isFilter,
-		"test":        func(v any, _ *args) (bool, error) { s, _ := v.(string); return tests[s] != nil, nil },
+		"test":        func(v any, _ *args) (bool, error) { s, _ := asText(v); return tests[s] != nil, nil },
 	}
 	for op, names := range map[string][]string{
 		"==": {"eq", "equalto", "=="}, "!=": {"ne", "!="}, "<": {"lt", "lessthan", "<"}, "<=": {"le", "<="}, ">": {"gt", "greaterthan", ">"}, ">=": {"ge", ">="},
@@ -51,7 +51,7 @@ func init() {
 var beyondFilters = strings.Fields("attr batch center filesizeformat forceescape groupby pprint random slice striptags truncate urlencode urlize wordwrap xmlattr")
 
 func isFilter(v any, _ *args) (bool, error) {
-	s, _ := v.(string)
+	s, _ := asText(v)
 	return filters[s] != nil || slices.Contains(beyondFilters, s), nil
 }
 
@@ -67,7 +67,7 @@ func isSequence(v any, _ *args) (bool, error) {
 	switch v := v.(type) {
 	case *list:
 		return v.plain(), nil
-	case string, *dict, undefined:
+	case string, markup, *dict, undefined:
 		return true, nil
 	}
 	return false, nil

@@ -44,7 +44,7 @@ type jsonWriter struct {
 // setIndent takes a string, or a number of spaces.
 func (w *jsonWriter) setIndent(v any) error {
 	w.lines, w.comma = true, ","
-	s, ok := v.(string)
+	s, ok := asText(v)
 	if !ok {
 		n, err := wantInt("tojson", v)
 		if err != nil {
@@ -95,6 +95,8 @@ func (w *jsonWriter) write(v any, depth int) error {
 		w.WriteString(s)
 	case string:
 		w.quote(v)
+	case markup:
+		w.quote(string(v))
 	case *list:
 		if v.view != "" {
 			return failf("object of type %s is not JSON serializable", v.view)
@@ -172,16 +174,16 @@ func (w *jsonWriter) newline(depth int) error {
 }
 
 func (w *jsonWriter) key(k any) error {
-	s, ok := k.(string)
+	s, ok := asText(k)
 	if !ok {
 		if _, isList := k.(*list); isList {
 			return failf("keys must be strings, numbers or None, not tuple")
 		}
-		var text jsonWriter
-		if err := text.write(k, 0); err != nil {
+		var w jsonWriter
+		if err := w.write(k, 0); err != nil {
 			return err
 		}
-		s = text.String()
+		s = w.String()
 	}
 	w.quote(s)
 	return nil

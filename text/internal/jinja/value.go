@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -48,6 +47,8 @@ func hashable(k any) (any, error) {
 	switch v := k.(type) {
 	case nil, string, int64:
 		return k, nil
+	case markup:
+		return string(v), nil
 	case undefined:
 		return undefined{}, nil // all are equal
 	case bool:
@@ -168,6 +169,8 @@ func (e *env) charge(v any) error {
 			return failf("a string of more than %d bytes", maxOutput)
 		}
 		e.steps += len(v) / 256
+	case markup:
+		return e.charge(string(v))
 	case *big.Int:
 		e.steps += v.BitLen() / 64
 	case *list:
@@ -188,6 +191,8 @@ func typeName(v any) string {
 		return "float"
 	case string:
 		return "str"
+	case markup:
+		return "Markup"
 	case *list:
 		if v.tuple {
 			return "tuple"
@@ -216,6 +221,8 @@ func truth(v any) bool {
 		return v != 0
 	case string:
 		return v != ""
+	case markup:
+		return v != ""
 	case *list:
 		return len(v.items) > 0
 	case *dict:
@@ -241,6 +248,8 @@ func iterate(v any) ([]any, error) {
 			items = append(items, string(r))
 		}
 		return items, nil
+	case markup:
+		return iterate(string(v))
 	}
 	return nil, failf("%s object is not iterable", typeName(v))
 }
@@ -250,6 +259,8 @@ func length(v any) (int64, error) {
 	switch v := v.(type) {
 	case string:
 		return int64(utf8.RuneCountInString(v)), nil
+	case markup:
+		return length(string(v))
 	case *list:
 		return int64(len(v.items)), nil
 	case *dict:
@@ -265,136 +276,10 @@ func str(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
 		return v, nil
+	case markup:
+		return string(v), nil
 	case undefined:
 		return "", nil
 	}
 	return repr(v)
-}
-
-// repr is repr(v).
-func repr(v any) (string, error) {
-	var b strings.Builder
-	err := writeRepr(&b, v)
-	return b.String(), err
-}
-
-func writeRepr(b *strings.Builder, v any) error {
-	if b.Len() > maxOutput {
-		return failf("a string of more than %d bytes", maxOutput)
-	}
-	switch v := v.(type) {
-	case nil:
-		b.WriteString("None")
-	case bool:
-		b.WriteString(map[bool]string{true: "True", false: "False"}[v])
-	case int64:
-		b.WriteString(strconv.FormatInt(v, 10))
-	case *big.Int:
-		s, err := decimal(v)
-		b.WriteString(s)
-		return err
-	case float64:
-		b.WriteString(floatRepr(v))
-	case string:
-		reprString(b, v)
-	case undefined:
-		b.WriteString("Undefined")
-	case *list:
-		return reprList(b, v)
-	case *dict:
-		b.WriteByte('{')
-		for i, k := range v.keys {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			if err := writeRepr(b, k); err != nil {
-				return err
-			}
-			b.WriteString(": ")
-			if err := writeRepr(b, v.values[i]); err != nil {
-				return err
-			}
-		}
-		b.WriteByte('}')
-	default:
-		return failf("%s has no text that means anything", typeName(v))
-	}
-	return nil
-}
-
-func reprList(b *strings.Builder, v *list) error {
-	open, end := "[", "]"
-	switch {
-	case v.tuple:
-		open, end = "(", ")"
-		if len(v.items) == 1 {
-			end = ",)"
-		}
-	case v.view == "range":
-		return failf("a range has to be made a list first")
-	case v.view != "":
-		open, end = v.view+"([", "])"
-	}
-	b.WriteString(open)
-	for i, x := range v.items {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if err := writeRepr(b, x); err != nil {
-			return err
-		}
-	}
-	b.WriteString(end)
-	return nil
-}
-
-// floatRepr has the shortest digits that mean v, with an exponent from 1e16
-// and below 1e-4.
-func floatRepr(v float64) string {
-	switch {
-	case math.IsInf(v, 1):
-		return "inf"
-	case math.IsInf(v, -1):
-		return "-inf"
-	case math.IsNaN(v):
-		return "nan"
-	}
-	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.FormatFloat(v, 'e', -1, 64)
-	}
-	s := strconv.FormatFloat(v, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
-}
-
-func reprString(b *strings.Builder, s string) {
-	quote := '\''
-	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
-		quote = '"'
-	}
-	b.WriteRune(quote)
-	for _, r := range s {
-		switch {
-		case r == quote || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case strconv.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(b, `\U%08x`, r)
-		}
-	}
-	b.WriteRune(quote)
 }
