@@ -198,6 +198,7 @@ OF_MARKED = """
 ['<'|safe, '<']|unique|list
 ['B'|safe, 'a']|sort|join
 ['b'|safe, 'A']|sort
+{'B'|safe: 1, 'a': 2}|dictsort
 [{'a': 1}]|map(attribute='a'|safe)|list
 ['<']|map('e')|join('<')
 ['<']|map('escape')|list
@@ -234,7 +235,7 @@ namespace(a='<'|safe).a + '<'
 
 # Of floating-point numbers: powers to the last digit, quotients, zeros with a sign.
 FLOATS = ["2 ** 3.5", "2 ** 0.5", "3 ** 0.5", "10 ** -0.5", "10 ** 0.3", "1.5 ** -7.25", "0.1 ** 3", "7 ** 20.5", "2.0 ** 1023.5", "2.0 ** 1024", "2.0 ** -1074", "2.0 ** -1080", "(-2.0) ** 3", "(-2.5) ** -3", "0.0 ** 0", "0.0 ** -1", "5 ** 0.0",
-          "4503599627370497.0 // 1", "-4503599627370497.0 // 1", "(-0.0) // 5", "0.0 // -5", "-7.5 // 0.1", "7.5 // -2.5", "1e300 // 1e-10", "(-0.0)|round", "(-0.3)|round", "(-0.3)|round(method='ceil')", "(-0.3)|round(1,'ceil')", "0.3|round(method='floor')", "(-0.0)|round(method='floor')",
+          "4503599627370497.0 // 1", "29040.79 // 0.222", "-4503599627370497.0 // 1", "(-0.0) // 5", "0.0 // -5", "-7.5 // 0.1", "7.5 // -2.5", "1e300 // 1e-10", "(-0.0)|round", "(-0.3)|round", "(-0.3)|round(method='ceil')", "(-0.3)|round(1,'ceil')", "0.3|round(method='floor')", "(-0.0)|round(method='floor')",
           "1e22|round(3,'floor')", "1.005|round(2,'ceil')", "2.675|round(2,'floor')", "123456789.987654321|round(25,'ceil')", "1e300|round(20,'ceil')", "(-0.0)|abs", "-0.0", "-(0.0)", "0.0 * -1", "-0.0 + 0"]
 
 # Errors in package jinja: complex numbers, and what templates write by mistake only; and attributes of numbers.
