@@ -1,7 +1,9 @@
 package generation_test
 
 import (
+	"encoding/json"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // TestSamplingBorders has probabilities that meet a setting exactly: as in transformers,
-// the tokens that reach top-p are enough, those as likely as min-p says are kept, and so are
+// the tokens that reach top-p are enough, and of equals the last; those as likely as min-p says are kept, and so are
 // those equal to the last that top-k or typical-p keeps.
 func TestSamplingBorders(t *testing.T) {
 	e := math.Exp(-1) // the second token of steep, if the first has 1
@@ -20,9 +22,9 @@ func TestSamplingBorders(t *testing.T) {
 		s    generation.SamplerConfig
 		want []int
 	}{
-		"top-p, half of four":     {flat, generation.SamplerConfig{TopP: 0.5}, []int{0, 1}},
-		"top-p, three of four":    {flat, generation.SamplerConfig{TopP: 0.75}, []int{0, 1, 2}},
-		"top-p, just above half":  {flat, generation.SamplerConfig{TopP: 0.50001}, []int{0, 1, 2}},
+		"top-p, half of four":     {flat, generation.SamplerConfig{TopP: 0.5}, []int{2, 3}},
+		"top-p, three of four":    {flat, generation.SamplerConfig{TopP: 0.75}, []int{1, 2, 3}},
+		"top-p, just above half":  {flat, generation.SamplerConfig{TopP: 0.50001}, []int{1, 2, 3}},
 		"typical-p, all as close": {flat, generation.SamplerConfig{TypicalP: 0.5}, []int{0, 1, 2, 3}},
 		"min-p of one":            {flat, generation.SamplerConfig{MinP: 1}, []int{0, 1, 2, 3}},
 		"min-p of the second":     {steep, generation.SamplerConfig{MinP: e}, []int{0, 1}},
@@ -36,6 +38,29 @@ func TestSamplingBorders(t *testing.T) {
 		slices.Sort(tokens)
 		if got := slices.Compact(tokens); !slices.Equal(got, c.want) {
 			t.Errorf("%s: draws %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestFilters compares the tokens that are left with those that transformers leaves, as
+// scripts/configs/filters.py has recorded them. Many logits are equal.
+func TestFilters(t *testing.T) {
+	var cases [][]json.RawMessage
+	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile("testdata/filters.json"))(t), &cases))
+	for _, c := range cases {
+		var logits []float32
+		var s generation.SamplerConfig
+		var want, got []int
+		for i, to := range []any{&logits, &s.Temperature, &s.TopK, &s.TopP, &s.MinP, &s.TypicalP, &want} {
+			tftest.NoError(t, json.Unmarshal(c[i], to))
+		}
+		s.Vocab = len(logits)
+		for _, x := range tftest.Must(sampler(t, s).Distribution(nil, logits))(t) {
+			got = append(got, x.Token)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v are left, want %v", c[:6], got, want)
 		}
 	}
 }

@@ -39,6 +39,12 @@ func likelier(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.token, b.token))
 }
 
+// likelierLast is likelier with the last of equals first: those that top-p leaves in transformers,
+// which sorts upwards and takes away from the start.
+func likelierLast(a, b candidate) int {
+	return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(b.token, a.token))
+}
+
 // reaching is the first candidates that together have p, one at least.
 func reaching(kept []candidate, p float64) []candidate {
 	reached := 0.0

@@ -30,7 +30,7 @@ type SamplerConfig struct {
 	// TopK keeps the K most likely tokens, and those as likely as the last of them; 0 keeps all.
 	TopK int
 	// TopP keeps the most likely tokens that together have this probability, one
-	// at least, after TopK; 0 keeps all.
+	// at least and of equals the last, after TopK; 0 keeps all.
 	TopP float64
 	// MinP keeps the tokens that are at least this times as likely as the most likely
 	// one, after TopP; 0 keeps all.
@@ -325,7 +325,9 @@ func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candid
 	switch {
 	case c.topK():
 		add(w.atLeast(scores, w.largest(scores, c.TopK)))
-		slices.SortFunc(kept, likelier)
+		if !within(c.TopP) {
+			slices.SortFunc(kept, likelier)
+		}
 	case within(c.TopP) || c.MinP > 0:
 		// Those that cannot be left are not worth an exact exponential.
 		p := w.softmax(scores, c.Temperature)
@@ -339,14 +341,12 @@ func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candid
 			least = max(least, w.floor(p, c.TopP, all))
 		}
 		add(w.atLeast(p, least))
-		if within(c.TopP) {
-			slices.SortFunc(kept, likelier)
-		}
 	default:
 		add(w.atLeast(scores, negInf))
 	}
 	w.kept = kept[:0]
 	if within(c.TopP) {
+		slices.SortFunc(kept, likelierLast)
 		if total == 0 {
 			total = sum(kept)
 		}

@@ -138,7 +138,13 @@ func TestSamplingSorts(t *testing.T) {
 			}
 			order = slices.DeleteFunc(order, func(i int) bool { return p[i] == 0 })
 			if s.TopK > 0 || s.TopP > 0 {
-				slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+				slices.SortFunc(order, func(a, b int) int {
+					if s.TopP > 0 { // of equals the last
+						a, b = b, a
+						return cmp.Or(cmp.Compare(p[a], p[b]), a-b)
+					}
+					return cmp.Or(cmp.Compare(p[b], p[a]), a-b)
+				})
 			}
 			total := func() (sum float64) {
 				for _, i := range order {
