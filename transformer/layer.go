@@ -17,7 +17,10 @@ type LayerConfig struct {
 	// memory.
 	Cross       *AttentionConfig
 	FeedForward FeedForwardConfig
-	Norm        NormConfig // Shape may be left out: {Dim}
+	// Feed, unless nil, loads what the layer has in place of FeedForward, which is not read
+	// then. l is the layer's; what is wrong with the weights it leaves to l.
+	Feed func(l *Loader) Feed
+	Norm NormConfig // Shape may be left out: {Dim}
 	// NormFirst normalizes what enters each part (pre-norm) instead of the sum
 	// that leaves it (post-norm).
 	NormFirst bool
@@ -42,17 +45,10 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		}
 		c.Cross = &cross
 	}
-	if c.FeedForward.Dim == 0 {
-		c.FeedForward.Dim = c.Self.Dim
-	}
-	if c.FeedForward.OutDim == 0 {
-		c.FeedForward.OutDim = c.FeedForward.Dim
-	}
-	if c.FeedForward.Dim != c.Self.Dim || c.FeedForward.OutDim != c.Self.Dim {
-		return c, check.Errorf(ErrConfig, "layer: feed-forward from width %d to %d, want %d", c.FeedForward.Dim, c.FeedForward.OutDim, c.Self.Dim)
-	}
-	if err := c.FeedForward.check(); err != nil {
-		return c, err
+	if c.Feed == nil {
+		if c.FeedForward, err = c.FeedForward.within(c.Self.Dim); err != nil {
+			return c, err
+		}
 	}
 	if len(c.Norm.Shape) == 0 {
 		c.Norm.Shape = []int{c.Self.Dim}
@@ -74,7 +70,7 @@ type Layer struct {
 	SelfNorm  *Norm
 	Cross     *MultiHeadAttention // nil in an encoder layer
 	CrossNorm *Norm
-	Feed      *FeedForward
+	Feed      Feed
 	FeedNorm  *Norm
 	name      string
 }
@@ -94,8 +90,12 @@ func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
 		Dim: c.Self.Dim, NormFirst: c.NormFirst, name: l.Name(),
 		Self:     l.At(names.Self).Attention(c.Self, names.Attention),
 		SelfNorm: l.At(names.SelfNorm).Norm(c.Norm),
-		Feed:     l.FeedForward(c.FeedForward, names.Feed),
 		FeedNorm: l.At(names.FeedNorm).Norm(c.Norm),
+	}
+	if c.Feed != nil {
+		layer.Feed = c.Feed(l)
+	} else {
+		layer.Feed = l.FeedForward(c.FeedForward, names.Feed)
 	}
 	if c.Cross != nil {
 		layer.Cross = l.At(names.Cross).Attention(*c.Cross, names.Attention)
@@ -127,7 +127,7 @@ type LayerInput struct {
 // with its residual and, in post-norm, its normalization, and the output under
 // the layer's own name. cache is nil, or the layer's part of one.
 func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache) error {
-	if l == nil || l.Dim == 0 {
+	if l == nil || l.Dim == 0 || l.Feed == nil {
 		return check.Errorf(ErrConfig, "layer that NewLayer did not make")
 	}
 	if err := ws.check(); err != nil {

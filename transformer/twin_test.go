@@ -158,7 +158,7 @@ func TestTwinNotices(t *testing.T) {
 		"scale":        func(l *tf.Layer, in *tf.LayerInput) { l.Self.Scale *= 1.01 },
 		"norm order":   func(l *tf.Layer, in *tf.LayerInput) { l.NormFirst = false },
 		"norm weights": func(l *tf.Layer, in *tf.LayerInput) { l.FeedNorm.Bias[0] += 0.01 },
-		"a bias":       func(l *tf.Layer, in *tf.LayerInput) { l.Feed.Down.Bias[3] += 0.01 },
+		"a bias":       func(l *tf.Layer, in *tf.LayerInput) { l.Feed.(*tf.FeedForward).Down.Bias[3] += 0.01 },
 		"eps":          func(l *tf.Layer, in *tf.LayerInput) { l.SelfNorm.Eps = 1e-2 },
 		"no cross":     func(l *tf.Layer, in *tf.LayerInput) { in.SkipCross = true },
 	} {

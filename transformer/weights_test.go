@@ -97,7 +97,7 @@ func TestForwardErrors(t *testing.T) {
 	apart := tftest.Must(tf.NewMultiHeadAttention(tf.AttentionConfig{Dim: 8, Heads: 2, CrossOnly: true, Relative: tf.RelativeKey, MaxPositions: 4},
 		layerNames.Attention, tf.Random(1), ""))(t)
 	edited := func(edit func(f *tf.FeedForward)) error {
-		f := *l.Feed
+		f := *l.Feed.(*tf.FeedForward)
 		edit(&f)
 		return f.Forward(ws, make([]float32, l.Dim), make([]float32, l.Dim), nil)
 	}

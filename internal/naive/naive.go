@@ -185,7 +185,7 @@ func Layer(l *transformer.Layer, x []float64, visible Visible, memory []float64,
 			return y
 		})
 	}
-	return part(x, l.FeedNorm, func(x []float64) []float64 { return FeedForward(l.Feed, x) })
+	return part(x, l.FeedNorm, func(x []float64) []float64 { return FeedForward(l.Feed.(*transformer.FeedForward), x) })
 }
 
 func plus(x, y []float64) []float64 {

@@ -1,0 +1,170 @@
+package transformer
+
+import (
+	"cmp"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// A Feed is the part of a layer that works on every row for itself: a [FeedForward], or a
+// mixture of them.
+type Feed interface {
+	// Forward sets dst, [rows, Dim], to its value at x, [rows, Dim], plus residual, nil or
+	// [rows, Dim], which may be dst. dst may not be x.
+	Forward(ws *Workspace, dst, x, residual []float32) error
+}
+
+// FeedForwardConfig describes a position-wise feed-forward network.
+type FeedForwardConfig struct {
+	Dim, Hidden int
+	OutDim      int // 0: Dim
+	// Activation has no default: models that say GELU differ in which one they mean.
+	// kernels.ActGELU is PyTorch's and BERT's "gelu"; kernels.ActGELUTanh is "gelu_new"
+	// and "gelu_pytorch_tanh"; kernels.ActSiLU is also called swish.
+	Activation kernels.Activation
+	Gated      bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
+	Bias       bool
+	// Sharpness s, if not 0, makes the activation a that of s times as much: a(s*x)/s.
+	// SiLU with 1.702 is QuickGELU. Loading scales the weights.
+	Sharpness float32
+	// Chunk is the number of rows that are computed at a time, so that the
+	// hidden values take Chunk*Hidden numbers; 0: all rows. It changes no result.
+	Chunk int
+}
+
+// FeedForward is the same two-layer network applied to every row.
+type FeedForward struct {
+	FeedForwardConfig
+	Up, Down *Linear
+	Gate     *Linear // nil unless Gated
+}
+
+// NewFeedForward takes the weights with the given names under prefix.
+func NewFeedForward(c FeedForwardConfig, names FeedForwardNames, w Weights, prefix string) (*FeedForward, error) {
+	return load(w, prefix, func(l *Loader) *FeedForward { return l.FeedForward(c, names) })
+}
+
+func (c FeedForwardConfig) check() error {
+	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActSiLU {
+		return check.Errorf(ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
+	}
+	if c.OutDim < 0 || c.Chunk < 0 {
+		return check.Errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
+	}
+	if c.Sharpness != 0 && (!(c.Sharpness > 0) || c.Gated) {
+		return check.Errorf(ErrConfig, "feed-forward: sharpness %g, gated %t", c.Sharpness, c.Gated)
+	}
+	return check.Positive("feed-forward", check.Size("dim", c.Dim), check.Size("hidden", c.Hidden))
+}
+
+// within is c in a layer of a width.
+func (c FeedForwardConfig) within(dim int) (FeedForwardConfig, error) {
+	if c.Dim == 0 {
+		c.Dim = dim
+	}
+	if c.OutDim == 0 {
+		c.OutDim = c.Dim
+	}
+	if c.Dim != dim || c.OutDim != dim {
+		return c, check.Errorf(ErrConfig, "layer: feed-forward from width %d to %d, want %d", c.Dim, c.OutDim, dim)
+	}
+	return c, c.check()
+}
+
+// FeedForward is the network whose weights have the given names.
+func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedForward {
+	if l.Fail(c.check()) {
+		return nil
+	}
+	if c.OutDim == 0 {
+		c.OutDim = c.Dim
+	}
+	f := &FeedForward{FeedForwardConfig: c}
+	switch {
+	case c.Gated && names.Packed != "":
+		half := Part{Name: names.Packed, Rows: c.Hidden, Of: 2 * c.Hidden}
+		f.Gate = l.Stacked(c.Dim, c.Bias, half)
+		half.From = c.Hidden
+		f.Up = l.Stacked(c.Dim, c.Bias, half)
+	case c.Gated:
+		f.Gate = l.At(names.Gate).Linear(c.Dim, c.Hidden, c.Bias)
+		fallthrough
+	default:
+		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: names.Up, Rows: c.Hidden, Scale: c.Sharpness, BiasScale: c.Sharpness})
+	}
+	down := Part{Name: names.Down, Rows: c.OutDim}
+	if c.Sharpness != 0 {
+		down.Scale = 1 / c.Sharpness
+	}
+	f.Down = l.Stacked(c.Hidden, c.Bias, down)
+	return f
+}
+
+// Forward sets dst, [rows, OutDim], to the network's value at x, [rows, Dim], plus
+// residual, nil or [rows, OutDim], which may be dst.
+func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
+	if f == nil || f.Dim == 0 {
+		return check.Errorf(ErrConfig, "feed-forward network that NewFeedForward did not make")
+	}
+	rows := len(x) / f.Dim
+	if err := check.Len("feed-forward: x", x, rows*f.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if err := check.Len("feed-forward: dst", dst, rows*f.OutDim, "rows*out"); err != nil {
+		return err
+	}
+	if residual != nil {
+		if err := check.Len("feed-forward: residual", residual, rows*f.OutDim, "rows*out"); err != nil {
+			return err
+		}
+	}
+	if err := f.checkParts(ws); err != nil {
+		return err
+	}
+	chunk := f.Chunk
+	if chunk == 0 {
+		chunk = rows
+	}
+	defer ws.Release(ws.Mark())
+	ld := apart(f.Hidden)
+	hidden := ws.Alloc(min(chunk, rows) * ld) // [chunk, hidden], rows ld apart
+	var gate []float32
+	if f.Gate != nil {
+		gate = ws.Alloc(len(hidden))
+	}
+	for r := 0; r < rows; r += chunk {
+		n := min(chunk, rows-r)
+		x, h := x[r*f.Dim:(r+n)*f.Dim], hidden[:n*ld] // [n, D], [n, hidden]
+		if f.Gate != nil {
+			g := gate[:n*ld] // [n, hidden]
+			f.Gate.multiply(ws, n, g, ld, x, f.Dim, f.Activation, nil)
+			f.Up.multiply(ws, n, h, ld, x, f.Dim, kernels.ActIdentity, nil)
+			ws.Threads.Mul(h, h, g) // with what lies between the rows
+		} else {
+			f.Up.multiply(ws, n, h, ld, x, f.Dim, f.Activation, nil)
+		}
+		var res []float32
+		if residual != nil {
+			res = residual[r*f.OutDim : (r+n)*f.OutDim]
+		}
+		f.Down.multiply(ws, n, dst[r*f.OutDim:(r+n)*f.OutDim], f.OutDim, h, ld, kernels.ActIdentity, res)
+	}
+	return nil
+}
+
+// checkParts is the error of parts or a workspace that cannot be used.
+func (f *FeedForward) checkParts(ws *Workspace) error {
+	err := cmp.Or(f.Up.check(ws), f.Down.check(ws))
+	if f.Gate != nil {
+		err = cmp.Or(err, f.Gate.check(ws))
+	}
+	if err != nil {
+		return err
+	}
+	fits := func(l *Linear, in, out int) bool { return l.In == in && l.Out == out }
+	if !fits(f.Up, f.Dim, f.Hidden) || !fits(f.Down, f.Hidden, f.OutDim) || f.Gate != nil && !fits(f.Gate, f.Dim, f.Hidden) {
+		return check.Errorf(ErrConfig, "feed-forward network that was edited since it was made")
+	}
+	return nil
+}
