@@ -37,20 +37,22 @@ func Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda
 
 // Gemm is the function Gemm on up to t threads.
 func (t Threads) Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	mem.CheckSize("Gemm", "m", m)
-	mem.CheckSize("Gemm", "n", n)
-	mem.CheckSize("Gemm", "k", k)
+	rowsA, colsA, rowsB, colsB := m, k, k, n
 	if transA {
-		mem.CheckMatrix("Gemm", "a", len(a), k, m, lda)
-	} else {
-		mem.CheckMatrix("Gemm", "a", len(a), m, k, lda)
+		rowsA, colsA = k, m
 	}
 	if transB {
-		mem.CheckMatrix("Gemm", "b", len(b), n, k, ldb)
-	} else {
-		mem.CheckMatrix("Gemm", "b", len(b), k, n, ldb)
+		rowsB, colsB = n, k
 	}
-	mem.CheckMatrix("Gemm", "c", len(c), m, n, ldc)
+	if !mem.Holds(len(a), rowsA, colsA, lda) || !mem.Holds(len(b), rowsB, colsB, ldb) || !mem.Holds(len(c), m, n, ldc) { // something is wrong or empty
+		const fn = "Gemm"
+		mem.CheckSize(fn, "m", m)
+		mem.CheckSize(fn, "n", n)
+		mem.CheckSize(fn, "k", k)
+		mem.CheckMatrix(fn, "a", len(a), rowsA, colsA, lda)
+		mem.CheckMatrix(fn, "b", len(b), rowsB, colsB, ldb)
+		mem.CheckMatrix(fn, "c", len(c), m, n, ldc)
+	}
 	product.Gemm(int(t), bool(transA), bool(transB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 

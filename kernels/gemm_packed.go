@@ -30,9 +30,11 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 		panic("kernels.GemmPacked: b is nil, want a matrix from PackB")
 	}
 	n := b.matrix.N
-	mem.CheckSize(fn, "m", m)
-	mem.CheckMatrix(fn, "a", len(a), m, b.matrix.K, lda)
-	mem.CheckMatrix(fn, "c", len(c), m, n, ldc)
+	if !mem.Holds(len(a), m, b.matrix.K, lda) || !mem.Holds(len(c), m, n, ldc) { // something is wrong or empty
+		mem.CheckSize(fn, "m", m)
+		mem.CheckMatrix(fn, "a", len(a), m, b.matrix.K, lda)
+		mem.CheckMatrix(fn, "c", len(c), m, n, ldc)
+	}
 	if ep.Bias != nil {
 		mem.CheckLen(fn, "ep.Bias", len(ep.Bias), n, "n")
 	}
@@ -42,7 +44,10 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	if ep.Activation > ActSiLU {
 		mem.PanicSize(fn, "ep.Activation", int(ep.Activation), "want ActIdentity to ActSiLU")
 	}
-	product.Packed(int(t), m, alpha, a, lda, &b.matrix, beta, c, ldc, product.Epilogue{Bias: ep.Bias, Activation: product.Activation(ep.Activation), Residual: ep.Residual, LdResidual: ep.LdResidual})
+	var p product.PackedCall
+	p.Set(m, alpha, a, lda, &b.matrix, beta, c, ldc)
+	p.Finish(ep.Bias, product.Activation(ep.Activation), ep.Residual, ep.LdResidual)
+	p.Run(int(t))
 }
 
 // Activation is the function that an Epilogue applies.

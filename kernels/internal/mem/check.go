@@ -2,6 +2,7 @@ package mem
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -53,13 +54,16 @@ func CheckMatrix(fn, arg string, length, rows, cols, ld int) {
 	if ld < cols || ld < 1 {
 		panic(fmt.Sprintf("kernels.%s: %s = %d, want at least %d (columns of %s)", fn, leading(arg), ld, max(cols, 1), arg))
 	}
-	if rows <= 0 || cols <= 0 {
-		return
-	}
-	// (rows-1)*ld + cols <= length, in a form that cannot overflow.
-	if cols > length || rows-1 > (length-cols)/ld {
+	if rows > 0 && cols > 0 && !Holds(length, rows, cols, ld) {
 		panic(fmt.Sprintf("kernels.%s: len(%s) = %d, want at least (%d-1)*%d+%d ((rows-1)*ld+columns)", fn, arg, length, rows, ld, cols))
 	}
+}
+
+// Holds reports whether CheckMatrix has nothing against a matrix with elements. It is for the drivers, where it
+// inlines: calls and divisions take a fifth of the time of a small product.
+func Holds(length, rows, cols, ld int) bool {
+	over, last := bits.Mul(uint(rows-1), uint(ld)) // where the last row starts: far away where there is none
+	return cols > 0 && cols <= ld && cols <= length && over == 0 && last <= uint(length-cols)
 }
 
 // leading is the name of the leading dimension of the argument arg: lda of a, LdA of the field A,

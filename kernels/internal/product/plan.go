@@ -26,16 +26,15 @@ func (g *call) operands() (a left, b right) {
 	return a, b
 }
 
-// decide says how a product goes the way that was chosen, and in which parts.
-func (g *call) decide(t int) {
+// decide says how a product of these operands goes the way that was chosen, and in which parts.
+func (g *call) decide(t int, a left, b right) {
 	size, packed := &tune.Used.Gemm, g.b.packed
-	a, b := g.operands()
 	g.mr, g.nr = simd.GemmTile(g.isa)
 	if packed != nil {
 		g.mr, g.nr, g.tail = packed.Record.MR, packed.Record.NR, packed.Tail
 	}
 	if ways[g.way].runs == panelsOfB {
-		g.copyA = copiesA(&a, &b)
+		g.copyA = copiesA(a, b)
 		switch {
 		case g.way.inPlace():
 			g.tail = tune.DotColumns(g.isa, g.n, g.k, g.m)

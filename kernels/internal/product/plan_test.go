@@ -28,11 +28,11 @@ func TestNearAtOnce(t *testing.T) {
 								g := call{isa: simd.Active(), batch: 1, m: m, n: n, k: k}
 								g.a.LD, g.b.LD = lda, ldb
 								a, b := g.operands()
-								if g.way = wayOf(&a, &b); g.way != near || !nearAtOnce(&a, &b) || worthThreads(threads, workOf(&a, &b)) {
+								if g.way = wayOf(a, b); g.way != near || !g.way.atOnce(a, b, 1, 0) || worthThreads(threads, workOf(a, b)) {
 									continue
 								}
 								accepted++
-								g.decide(threads)
+								g.decide(threads, a, b)
 								if m == 1 || !g.oneCall || g.cutM*g.cutN > 1 || m*n > nearWork/k {
 									t.Errorf("%dx%dx%d, lda %d, ldb %d, %d threads: by plan %+v", m, n, k, lda, ldb, threads, g.plan)
 								}
@@ -68,8 +68,8 @@ func TestThreadsKeepTheirRows(t *testing.T) {
 			g.mr, g.nr = simd.GemmTile(g.isa)
 			g.a.LD, g.b.packed = c.k, &p
 			a, b := g.operands()
-			g.way = wayOf(&a, &b)
-			g.decide(c.threads)
+			g.way = wayOf(a, b)
+			g.decide(c.threads, a, b)
 			if got := !g.byRows && g.cutM%c.threads == 0; got != c.want {
 				t.Errorf("%+v: by rows %v, %dx%d parts of %dx%d", c, g.byRows, g.cutM, g.cutN, g.tall, g.wide)
 			}

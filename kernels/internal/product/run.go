@@ -11,11 +11,16 @@ import (
 // run computes the product on up to t threads.
 func (g *call) run(t int) {
 	a, b := g.operands()
-	if g.way = wayOf(&a, &b); g.way == rowByRows {
+	g.runWay(t, wayOf(a, b), a, b)
+}
+
+// runWay is run for a product of these operands whose way is known.
+func (g *call) runWay(t int, w way, a left, b right) {
+	if g.way = w; w == rowByRows {
 		(*gemvCall)(g).run(t)
 		return
 	}
-	g.decide(t)
+	g.decide(t, a, b)
 	parts := g.cutM * g.cutN * g.batch
 	switch {
 	case parts == 1:

@@ -83,7 +83,7 @@ var ways = [...]struct {
 }
 
 // wayOf is the first way that fits, in the order of the table.
-func wayOf(a *left, b *right) way {
+func wayOf(a left, b right) way {
 	if b.format != nil {
 		return wayOfPacked(a, b.format)
 	}
@@ -100,7 +100,7 @@ func wayOf(a *left, b *right) way {
 	return packedHere
 }
 
-func wayOfPacked(a *left, format *weights.Record) way {
+func wayOfPacked(a left, format *weights.Record) way {
 	switch {
 	case format.Kind != weights.NoInt8:
 		return integers
@@ -115,14 +115,14 @@ func wayOfPacked(a *left, format *weights.Record) way {
 }
 
 // atOnce reports whether the whole product is one call of a kernel, without a plan.
-func (w way) atOnce(a *left, b *right, alpha, beta float32) bool {
+func (w way) atOnce(a left, b right, alpha, beta float32) bool {
 	switch w {
 	case rowByRows:
 		return isSmall(a, b) && alpha == 1 && beta == 0 && !a.trans
 	case dots:
 		return isSmall(a, b) && beta == 0 && a.m <= tune.Order.DotRowsMin
-	case near:
-		return nearAtOnce(a, b)
+	case near: // nothing is copied, and there are no dot products
+		return !a.trans && workOf(a, b) <= nearWork && a.k <= tune.Order.KC && !copiesA(a, b) && tune.DotColumns(simd.Active(), b.n, a.k, a.m) == 0
 	}
 	return false
 }
@@ -142,7 +142,8 @@ const (
 // inPlace reports whether panels are read where the caller has B.
 func (w way) inPlace() bool { return w == near || w == inPlace }
 
-// left is what ways are chosen by of A: op(A) is m x k, its rows ld apart.
+// left is what ways are chosen by of A: op(A) is m x k, its rows ld apart. It goes from function to function in
+// registers, as right does, for as long as it has four fields: a small product takes as long as it stores.
 type left struct {
 	m, k, ld int
 	trans    bool
@@ -164,15 +165,15 @@ const (
 )
 
 // isSmall reports whether B is so small that a plan would take long beside one call.
-func isSmall(a *left, b *right) bool { return b.n*a.k <= directElements }
+func isSmall(a left, b right) bool { return b.n*a.k <= directElements }
 
 // workOf is about the time of a product in multiply-adds at full speed: at the least what reading B costs.
-func workOf(a *left, b *right) int { return max(a.m, 4) * b.n * a.k }
+func workOf(a left, b right) int { return max(a.m, 4) * b.n * a.k }
 
 // isNear reports whether B in place stays in a core's own caches, for which the tier has a kernel. For one
 // or two rows that fetches nothing, so that B may come from further away only if it is small. In pure Go
 // it is the kernel for panels, on all columns: as fast, and small products are spared the plan there too.
-func isNear(a *left, b *right) bool {
+func isNear(a left, b right) bool {
 	most := tune.Used.Gemm.NearElements
 	if a.m <= 2 {
 		most /= 4
@@ -180,36 +181,31 @@ func isNear(a *left, b *right) bool {
 	return a.k*b.ld <= most && simd.KernelGemmNear.On(simd.Active()).ISA == simd.Active()
 }
 
-// nearAtOnce reports whether a near product is one call: nothing is copied, and there are no dot products.
-func nearAtOnce(a *left, b *right) bool {
-	return !a.trans && workOf(a, b) <= nearWork && a.k <= tune.Order.KC && !copiesA(a, b) && tune.DotColumns(simd.Active(), b.n, a.k, a.m) == 0
-}
-
 // readsNear reports whether B is read in place for more rows because it is near: where rows of a panel
 // are two lines, and those of B do not all share a set.
-func readsNear(a *left, b *right) bool {
+func readsNear(a left, b right) bool {
 	mr, nr := simd.GemmTile(simd.Active())
 	return tune.TwoLines(nr) && a.m <= tune.Used.Gemm.NearTiles*mr && b.ld%1024 != 0
 }
 
 // inPlacePays reports whether B is read in place rather than packed, wherever it is: for few tiles of rows,
 // a small B, or one of whole lines.
-func inPlacePays(a *left, b *right) bool {
+func inPlacePays(a left, b right) bool {
 	size := &tune.Used.Gemm
 	mr, nr := simd.GemmTile(simd.Active())
-	return fitsTiles(a, b, mr, nr) || a.k*nr <= size.InPlacePanel && a.k*b.ld <= size.InPlaceSpan || fitsLines(a, b, mr, nr)
+	return a.m <= mr || fitsTiles(a, b, mr, nr) || a.k*nr <= size.InPlacePanel && a.k*b.ld <= size.InPlaceSpan || fitsLines(a, b, mr, nr)
 }
 
-// fitsTiles reports whether the tiles are few enough to read B in place: several only if they find
+// fitsTiles reports whether several tiles are few enough to read B in place: if they find
 // its rows in the second-level cache, or these are two lines each, which come soon enough from further away.
-func fitsTiles(a *left, b *right, mr, nr int) bool {
-	return a.m <= mr || a.m <= tune.Used.Gemm.InPlaceTiles*mr && (tune.TwoLines(nr) || !tune.CrowdsFar(a.k, b.ld))
+func fitsTiles(a left, b right, mr, nr int) bool {
+	return a.m <= tune.Used.Gemm.InPlaceTiles*mr && (tune.TwoLines(nr) || !tune.CrowdsFar(a.k, b.ld))
 }
 
 // fitsLines reports whether the rows of B are whole cache lines, so that no load takes two, and
 // those of a panel, of two lines each, stay in the second-level cache side by side while the
 // tiles pass. Of one line each, as on AVX2, they are slower in place.
-func fitsLines(a *left, b *right, mr, nr int) bool {
+func fitsLines(a left, b right, mr, nr int) bool {
 	size := &tune.Used.Gemm
 	return a.m <= size.LinesTiles*mr && tune.TwoLines(nr) && b.ld%16 == 0 &&
 		tune.Sharing(b.ld/16, min(a.k, tune.Order.KC), size.LinesSets) <= size.LinesWays
@@ -217,15 +213,19 @@ func fitsLines(a *left, b *right, mr, nr int) bool {
 
 // copiesA reports whether the rows of A are copied: if they have to be transposed, or
 // would crowd each other out of the cache.
-func copiesA(a *left, b *right) bool {
+func copiesA(a left, b right) bool {
+	return a.trans || b.n >= tune.Used.Gemm.CopyColumns && rowsCrowd(a)
+}
+
+func rowsCrowd(a left) bool {
 	mr, _ := simd.GemmTile(simd.Active())
-	return a.trans || b.n >= tune.Used.Gemm.CopyColumns && tune.Crowd(a.ld, min(a.m, mr))
+	return tune.Crowd(a.ld, min(a.m, mr))
 }
 
 // fewForDots reports whether the rows of A are few enough for dot products: up to an eighth of k, since adding up
 // the lanes at the end costs as much whatever k is; within limits, and as long as A stays in the
 // second-level cache.
-func fewForDots(a *left) bool {
+func fewForDots(a left) bool {
 	o := &tune.Order
 	return a.m <= o.DotRowsMin || a.m <= o.DotRowsMax && a.m <= a.k/8 && a.m*a.k <= o.DotElements
 }

@@ -43,7 +43,7 @@ func TestWays(t *testing.T) {
 		if way(w) == halves && !s.b.format.HasPanel() || way(w) == near && simd.KernelGemmNear.On(isa).ISA != isa {
 			continue // this tier has no kernel for it
 		}
-		if got := wayOf(&s.a, &s.b); got != way(w) {
+		if got := wayOf(s.a, s.b); got != way(w) {
 			t.Errorf("%+v goes by %s, want %s", s, ways[got].name, r.name)
 		}
 	}
@@ -134,16 +134,16 @@ func TestFitsLines(t *testing.T) {
 		m, k, ld int
 		want     bool
 	}{{560, 768, 768, true}, {561, 768, 768, false}, {128, 3072, 768, true}, {128, 768, 776, false}, {128, 768, 3072, false}, {128, 256, 3072, true}, {100, 1024, 1024, false}, {100, 1040, 1040, true}} {
-		if got := fitsLines(&left{m: c.m, k: c.k}, &right{ld: c.ld}, 14, 32); got != c.want {
+		if got := fitsLines(left{m: c.m, k: c.k}, right{ld: c.ld}, 14, 32); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
-	if tune.Used = tune.Zen4; fitsLines(&left{m: 1, k: 8}, &right{ld: 16}, 14, 32) {
+	if tune.Used = tune.Zen4; fitsLines(left{m: 1, k: 8}, right{ld: 16}, 14, 32) {
 		t.Error("not for zen4")
 	}
 }
 
-// TestFitsTiles: of the second tile on, rows of one line must not have crowded each other out.
+// TestFitsTiles: with several tiles, rows of one line must not have crowded each other out.
 func TestFitsTiles(t *testing.T) {
 	kept := tune.Used
 	t.Cleanup(func() { tune.Used = kept })
@@ -151,9 +151,9 @@ func TestFitsTiles(t *testing.T) {
 	for _, c := range []struct {
 		m, nr, k, ld int
 		want         bool
-	}{{6, 16, 768, 3072, true}, {7, 16, 768, 3072, false}, {7, 16, 256, 3072, true}, {7, 16, 768, 3080, true}, {18, 16, 768, 768, true},
+	}{{7, 16, 768, 3072, false}, {7, 16, 256, 3072, true}, {7, 16, 768, 3080, true}, {18, 16, 768, 768, true},
 		{19, 16, 768, 768, false}, {18, 32, 768, 3072, true}} {
-		if got := fitsTiles(&left{m: c.m, k: c.k}, &right{ld: c.ld}, 6, c.nr); got != c.want {
+		if got := fitsTiles(left{m: c.m, k: c.k}, right{ld: c.ld}, 6, c.nr); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -1,6 +1,10 @@
 package tune
 
-import "github.com/avoformer/avoformer/kernels/internal/simd"
+import (
+	"math/bits"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
 
 // In what order the products of an element of C are summed up. Nothing here is a matter of
 // tuning: it would change results.
@@ -36,11 +40,14 @@ const (
 // gathered, that has to pay for gather rows of A; if it is 0 they need not be.
 func DotColumns(isa simd.ISA, n, k, gather int) int {
 	strip := simd.KernelGemmPanel.On(isa).Strip
-	dots, tile := n%strip, k
+	dots, tile := n&(strip-1), k // strips are powers of two, and divisions slow
+	if dots == 0 {
+		return 0
+	}
 	if 0 < gather && gather <= halfRows && wideStrips(strip) && dots <= strip/2 {
 		tile = k / 2
 	}
-	gain := tile - dots*(k/strip+dotSum)
+	gain := tile - dots*(k>>bits.TrailingZeros(uint(strip))+dotSum)
 	if gain <= 0 || gather > 0 && gather*gain <= dots*k*dotGather+dotGatherCall {
 		return 0
 	}

@@ -111,19 +111,20 @@ type Product struct {
 	LDC          int
 }
 
-func (r *RowsOfA) Multiply(x Product) {
+// Multiply computes a product.
+func (r *RowsOfA) Multiply(x *Product) {
 	k := (x.K + int8Step - 1) / int8Step * int8Step
 	f, first, at, add := x.Format, x.I*r.ld+x.P, x.P/x.Format.group()*r.rows+x.I, min(x.P, 1)
 	scale, start := r.scale[at:], r.start[at:]
 	switch f.Kind {
 	case Blocks:
-		r.multiplyBlocks(&x, first, at, k, add)
+		r.multiplyBlocks(x, first, at, k, add)
 	case Int8Quads:
 		simd.Int8Quads(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, x.Scales, x.Bias, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
 	case Int8Pairs:
 		if x.Winograd {
 			w := &r.winograd
-			w.open(&x)
+			w.open(x)
 			simd.Int8Winograd(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, start, r.rows, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
 			return
 		}
