@@ -154,6 +154,8 @@ raise_exception('x')
 1.0|int
 '0x1A'|int(base=16)
 '1e3'|float
+'7'|int(foo=1)
+'7'|int(1, 10, 2)
 'nan'|float
 2.5|round
 3.5|round
