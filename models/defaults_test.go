@@ -1,68 +1,90 @@
-package models_test
+package models
 
 import (
 	"encoding/json"
-	"fmt"
-	"os"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
-	"github.com/avoformer/avoformer/generation"
-	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
-	"github.com/avoformer/avoformer/models"
-	tf "github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer"
 )
 
-// TestDefaultWindows leaves sliding_window out of config.json, and feeds more tokens than
-// transformers' default of 4096: the last sees as many as with that number, and not as
-// with its neighbours.
-func TestDefaultWindows(t *testing.T) {
-	if testenv.Emulated() {
-		t.Skip("too slow in an emulator, and no kernel is in question")
-	}
-	const tokens = 4098
-	ids := make([]int, tokens)
-	ids[1], ids[2] = 1, 2 // what the last token sees depends on them
-	for kind, class := range map[string]string{"mistral": "Mistral", "gemma2": "Gemma2", "gemma3_text": "Gemma3"} {
-		last := func(window string) []float32 {
-			config := fmt.Sprintf(`{"model_type": %q, "architectures": ["%sForCausalLM"], "vocab_size": 3, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1,
-				"num_key_value_heads": 1, "head_dim": 8, "intermediate_size": 8, "max_position_embeddings": 5000%s}`, kind, class, window)
-			m := tftest.Must(models.New([]byte(config), tf.Random(4)))(t)
-			ws := new(models.Workspace)
-			d := generation.StartLM(ws, m.LM, nil, 1)
-			return slices.Clone(tftest.Must(d.Feed([][]int{ids}))(t))
+// TestSizesByDefault leaves sizes out of small configurations, which are then what transformers
+// has by default.
+func TestSizesByDefault(t *testing.T) {
+	type sizes = map[string]int
+	bert := sizes{"num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
+	bart := sizes{"encoder_layers": 12, "decoder_layers": 12, "encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096}
+	decoder := func(layers, heads, kvHeads, hidden int) sizes {
+		s := sizes{"num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": hidden}
+		if kvHeads > 0 { // 0: as many as heads
+			s["num_key_value_heads"] = kvHeads
 		}
-		silent := last("")
-		for window, equal := range map[int]bool{4095: false, 4096: true, 4097: false} {
-			if got := last(fmt.Sprintf(`, "sliding_window": %d`, window)); slices.Equal(got, silent) != equal {
-				t.Errorf("%s: %v without sliding_window, %v with %d", kind, silent, got, window)
+		return s
+	}
+	for kind, want := range map[string]sizes{
+		"bert": bert, "roberta": bert, "xlm-roberta": bert, "camembert": bert, "mpnet": bert, "nomic_bert": bert, "vit": bert,
+		"clip_vision_model": bert, "siglip_text_model": bert, "siglip_vision_model": bert,
+		"clip_text_model": {"num_hidden_layers": 12, "num_attention_heads": 8, "intermediate_size": 2048},
+		"distilbert":      {"n_layers": 6, "n_heads": 12, "hidden_dim": 3072},
+		"modernbert":      {"num_hidden_layers": 22, "num_attention_heads": 12, "intermediate_size": 1152},
+		"gpt2":            {"n_layer": 12, "n_head": 12},
+		"llama":           decoder(32, 32, 0, 11008),
+		"mistral":         decoder(32, 32, 8, 14336),
+		"qwen2":           decoder(32, 32, 32, 22016),
+		"qwen3":           decoder(32, 32, 32, 22016),
+		"gemma":           decoder(28, 16, 16, 24576),
+		"gemma2":          decoder(26, 8, 4, 9216),
+		"gemma3_text":     decoder(26, 8, 4, 9216),
+		"phi3":            decoder(32, 32, 0, 8192),
+		"t5":              {"num_layers": 6, "num_heads": 8, "d_kv": 64, "d_ff": 2048, "relative_attention_num_buckets": 32},
+		"mt5":             {"num_layers": 8, "num_heads": 6, "d_kv": 64, "d_ff": 1024, "relative_attention_num_buckets": 32},
+		"bart":            bart, "mbart": bart, "m2m_100": bart, "marian": bart,
+		"whisper": {"encoder_layers": 4, "decoder_layers": 4, "encoder_attention_heads": 6, "decoder_attention_heads": 6, "encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "num_mel_bins": 80},
+	} {
+		small := map[string]any{"model_type": kind, "vocab_size": 67, "max_position_embeddings": 64, "image_size": 8, "patch_size": 4, "max_source_positions": 8, "max_target_positions": 64}
+		for _, width := range []string{"hidden_size", "d_model", "dim"} {
+			small[width] = 96
+		}
+		switch kind {
+		case "gpt2":
+			small["n_embd"] = 96
+		case "llama", "phi3":
+			small["hidden_size"] = 192 // of an even size for each head
+		}
+		for name, size := range want {
+			small[name] = 4
+			if strings.Contains(name, "layer") {
+				small[name] = 1
+			} else if size == 4 {
+				small[name] = 8
 			}
 		}
-	}
-}
-
-// TestNomicHubBase leaves rotary_emb_base out of a configuration in the form of the hub: it
-// is 1000.
-func TestNomicHubBase(t *testing.T) {
-	text := tftest.Must(os.ReadFile("testdata/folders/nomic_bert-hub/config.json"))(t)
-	encode := func(base any) []float32 {
-		var config map[string]any
-		tftest.NoError(t, json.Unmarshal(text, &config))
-		delete(config, "rotary_emb_base")
-		if base != nil {
-			config["rotary_emb_base"] = base
+		if n := want["num_key_value_heads"]; n > 0 {
+			small["head_dim"], small["num_attention_heads"] = 6, 2*max(n, want["num_attention_heads"])
 		}
-		m := tftest.Must(models.New(tftest.Must(json.Marshal(config))(t), tftest.Strong{Weights: tf.Random(5)}))(t)
-		x := make([]float32, 8*m.Encoder.Dim())
-		tftest.NoError(t, m.Encoder.Encode(new(models.Workspace), x, models.Tokens{IDs: []int{1, 2, 3, 4, 5, 6, 7, 8}, Batch: tf.Uniform(1, 8)}))
-		return x
-	}
-	silent := encode(nil)
-	if !slices.Equal(encode(1000), silent) {
-		t.Error("without rotary_emb_base it is not 1000")
-	}
-	if slices.Equal(encode(2000), silent) {
-		t.Error("rotary_emb_base has no effect")
+		compute := func(name string, value any) []float32 {
+			t.Helper()
+			config := maps.Clone(small)
+			if config[name] = value; value == nil {
+				delete(config, name)
+			}
+			m, err := New(tftest.Must(json.Marshal(config))(t), transformer.Random(1))
+			if err != nil {
+				t.Fatalf("%s: %s = %v: %v", kind, name, value, err)
+			}
+			return results(t, m)
+		}
+		for name, size := range want {
+			silent := compute(name, nil)
+			if !slices.Equal(silent, compute(name, size)) {
+				t.Errorf("%s: without %s it computes something else than with %d", kind, name, size)
+			}
+			if slices.Equal(silent, compute(name, small[name])) {
+				t.Errorf("%s: %s has no effect", kind, name)
+			}
+		}
 	}
 }
