@@ -51,6 +51,10 @@ func (d *decoder) NewPages(limit int64) *Pages {
 	return p
 }
 
+// RewritesHistory reports whether keys and values of earlier tokens change with the length of the sequence, so that
+// the first rows of a history are not that of a shorter text.
+func (d *decoder) RewritesHistory() bool { return d.frequencies != nil }
+
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
 	if d.frequencies != nil && cache != nil {
 		return d.again(ws, dst, tokens, batch, memory, cache)

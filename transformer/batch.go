@@ -31,6 +31,15 @@ func Ragged(lengths ...int) Batch {
 	return b
 }
 
+// Reuse is Ragged in the memory of b, which must not be used any more.
+func (b Batch) Reuse(lengths ...int) Batch {
+	starts := append(b.starts[:0], 0)
+	for _, l := range lengths {
+		starts = append(starts, starts[len(starts)-1]+max(l, 0))
+	}
+	return Batch{n: len(lengths), starts: starts}
+}
+
 // Len is the number of sequences.
 func (b Batch) Len() int { return b.n }
 

@@ -28,11 +28,18 @@ func NewCache(sequences int, windows ...int) *Cache {
 // NewCacheOf is a cache of histories, of one pool, each of which goes on with what the cache is used for.
 // They stay the caller's.
 func NewCacheOf(histories ...*History) *Cache {
-	c := &Cache{histories: histories}
+	c := new(Cache)
+	c.Use(histories)
+	return c
+}
+
+// Use makes c a cache of other histories. They stay the caller's, and so does the slice. The zero Cache
+// may be used so.
+func (c *Cache) Use(histories []*History) {
+	c.histories, c.pages = histories, nil
 	if len(histories) > 0 {
 		c.pages = histories[0].pages
 	}
-	return c
 }
 
 // History is the history of sequence i.

@@ -99,6 +99,17 @@ func (p *Pages) Used() int64 {
 	return p.used()
 }
 
+// Fits reports whether n more rows of a new history are within the limit.
+func (p *Pages) Fits(n int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	need := p.used()
+	for i := range p.groups {
+		need += int64(p.pagesOf(n)) * p.groups[i].bytes
+	}
+	return p.Limit == 0 || need <= p.Limit
+}
+
 // Peak is the largest value of Used so far.
 func (p *Pages) Peak() int64 {
 	p.mu.Lock()

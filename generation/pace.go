@@ -1,0 +1,52 @@
+package generation
+
+import "time"
+
+// How much of the prompts a step takes while texts are generated beside them.
+
+// pace predicts the time of a step from those before.
+type pace struct {
+	stall    float64
+	decode   float64 // seconds of a step without prompts
+	rows     int     // texts in it
+	perToken float64 // seconds more for each token of a prompt
+}
+
+// leastPiece is the tokens of prompts that a step takes at least, if there are any.
+const leastPiece = 16
+
+// room is how many tokens of prompts a step may take that has a token of some texts too, at most most.
+func (p *pace) room(decoding, most int) int {
+	if decoding == 0 {
+		return most
+	}
+	if p.decode == 0 || p.perToken == 0 {
+		return min(leastPiece, most)
+	}
+	n := int((p.stall - 1) * p.decode / p.perToken)
+	return max(min(n, most), min(leastPiece, most))
+}
+
+// learn takes in the time of a step.
+func (p *pace) learn(took time.Duration, decoding, pieces int) {
+	const weight = 0.25 // of the last step
+	seconds := took.Seconds()
+	mean := func(x *float64, now float64) {
+		if *x == 0 {
+			*x = now
+		}
+		*x += weight * (now - *x)
+	}
+	switch {
+	case pieces == 0 && decoding > 0:
+		if p.rows != decoding && p.decode > 0 { // other texts: begin anew, from what is known
+			p.decode = (p.decode + seconds) / 2
+		}
+		p.rows = decoding
+		mean(&p.decode, seconds)
+	case decoding == 0 && pieces >= leastPiece:
+		mean(&p.perToken, seconds/float64(pieces))
+	case pieces > 0 && p.decode > 0:
+		mean(&p.perToken, max(seconds-p.decode, 0)/float64(pieces))
+	}
+}

@@ -1,0 +1,113 @@
+package generation
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Histories that are kept after their texts have ended, for prompts that begin with the same tokens.
+
+// prefixes finds the history that begins with most of a prompt: by the hash of its tokens up to each multiple of
+// step.
+type prefixes struct {
+	step   int
+	byHash map[uint64]*prefix
+	oldest prefix // of a ring in the order of use: oldest.next is the one used least recently
+	count  int
+}
+
+// prefix is a history and its tokens.
+type prefix struct {
+	tokens         []int
+	history        *transformer.History
+	next, previous *prefix
+}
+
+func newPrefixes(step int) *prefixes {
+	p := &prefixes{step: step, byHash: map[uint64]*prefix{}}
+	p.oldest.next, p.oldest.previous = &p.oldest, &p.oldest
+	return p
+}
+
+// find is the prefix that most of the tokens begin with, and how many of them; nil without one that has as many as
+// a step.
+func (p *prefixes) find(tokens []int) (best *prefix, rows int) {
+	p.hashes(tokens, func(hash uint64, n int) {
+		x := p.byHash[hash]
+		if x == nil || x == best {
+			return
+		}
+		if same := common(x.tokens, tokens); same >= n && same > rows {
+			best, rows = x, same
+		}
+	})
+	if best != nil {
+		p.use(best)
+	}
+	return best, rows
+}
+
+// add keeps a history, which is then p's.
+func (p *prefixes) add(tokens []int, h *transformer.History) *prefix {
+	x := &prefix{tokens: slices.Clone(tokens[:h.Len()]), history: h}
+	x.next, x.previous = x, x
+	p.hashes(x.tokens, func(hash uint64, _ int) { p.byHash[hash] = x })
+	p.use(x)
+	p.count++
+	return x
+}
+
+// drop releases a prefix.
+func (p *prefixes) drop(x *prefix) {
+	p.hashes(x.tokens, func(hash uint64, _ int) {
+		if p.byHash[hash] == x {
+			delete(p.byHash, hash)
+		}
+	})
+	x.next.previous, x.previous.next = x.previous, x.next
+	x.history.Release()
+	x.history = nil
+	p.count--
+}
+
+// dropOldest releases the prefix that was used least recently, and is false if there is none.
+func (p *prefixes) dropOldest() bool {
+	if p.count == 0 {
+		return false
+	}
+	p.drop(p.oldest.next)
+	return true
+}
+
+// use makes a prefix the one used last.
+func (p *prefixes) use(x *prefix) {
+	x.next.previous, x.previous.next = x.previous, x.next
+	last := p.oldest.previous
+	last.next, x.previous = x, last
+	x.next, p.oldest.previous = &p.oldest, x
+}
+
+// hashes calls f with the hash of the first n tokens for each multiple n of step.
+func (p *prefixes) hashes(tokens []int, f func(hash uint64, n int)) {
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a, of tokens instead of bytes
+	hash := uint64(offset)
+	for i, t := range tokens {
+		hash = (hash ^ uint64(t)) * prime
+		hash ^= hash >> 29
+		if n := i + 1; n%p.step == 0 {
+			f(hash, n)
+		}
+	}
+}
+
+// common is the number of tokens that both begin with.
+func common(a, b []int) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}

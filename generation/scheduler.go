@@ -1,0 +1,255 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"sync"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// The scheduler as its callers see it: what it is given, requests that come and go, and what it tells. loop.go has
+// what it does.
+
+// Errors of a Scheduler.
+var (
+	// ErrBusy is that of a request for which the queue has no room.
+	ErrBusy = errors.New("generation: too many requests wait")
+	// ErrClosed is that of requests to a scheduler that was closed.
+	ErrClosed = errors.New("generation: the scheduler is closed")
+)
+
+// SchedulerConfig says how a scheduler shares a model. All fields but Model may be left out.
+type SchedulerConfig struct {
+	Model   models.LanguageModel
+	Threads kernels.Threads // of a step; 0: 1
+	// Memory bounds the bytes of the pages with keys and values, those of prefixes that are kept included; 0: 1 GiB.
+	Memory int64
+	// Streams is the most texts that are generated at a time, 0: 64, and Queue the most requests that wait for
+	// that, 0: 1024.
+	Streams, Queue int
+	// StepTokens is the most tokens of a step; 0: 512.
+	StepTokens int
+	// Stall is the most time that a step may take beside prompts, as a multiple of what it takes without them: the
+	// longer, the sooner prompts are through. A piece of a prompt has 16 tokens at least. 0: 2.5.
+	Stall float64
+	// NoPrefixes keeps no histories of texts that have ended for requests that begin with the same tokens.
+	NoPrefixes bool
+	// Draft is the most tokens that are proposed at a time because the text has had them before, after the
+	// same tokens; those that the model would not have chosen are taken back. 0: 8; negative: none.
+	Draft int
+}
+
+// A Scheduler generates many texts with one model. Requests join and leave between steps; prompts enter in pieces
+// beside the texts that are being generated; prompts that begin as another text did compute the rest alone. Each
+// text gets the tokens that it would get alone, up to the rounding of products with float32 and 16-bit
+// weights, whose sums are in another order for one row than for several. It may be used by
+// several goroutines at a time.
+type Scheduler struct {
+	c     SchedulerConfig
+	pages *transformer.Pages
+
+	mu      sync.Mutex
+	changed sync.Cond // a request came, or the scheduler is to end
+	queue   []*job
+	closed  bool
+	stats   Stats
+	ended   chan struct{}
+
+	loop loop
+}
+
+// Stats are numbers of a scheduler since its start, but for those of the moment.
+type Stats struct {
+	Waiting, Running int // at the moment: requests
+	Steps            int
+	PromptTokens     int   // that were computed
+	SharedTokens     int   // of prompts, whose history another text had
+	Tokens           int   // that were generated
+	DraftTokens      int   // that were proposed
+	AcceptedTokens   int   // of them
+	Preempted        int   // texts that had to wait for memory after they had begun
+	Prefixes         int   // at the moment: histories that are kept
+	PageBytes        int64 // at the moment: pages in use
+}
+
+// NewScheduler is a scheduler that is running, until Close.
+func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
+	if c.Model == nil {
+		return nil, check.Errorf(transformer.ErrConfig, "scheduler without a model")
+	}
+	for _, x := range []struct {
+		name     string
+		n        *int
+		standard int
+	}{{"Streams", &c.Streams, 64}, {"Queue", &c.Queue, 1024}, {"StepTokens", &c.StepTokens, 512}} {
+		if *x.n < 0 {
+			return nil, check.Errorf(transformer.ErrConfig, "scheduler: %s = %d, want at least 0", x.name, *x.n)
+		}
+		if *x.n == 0 {
+			*x.n = x.standard
+		}
+	}
+	if c.Memory < 0 || !(c.Stall >= 0) || math.IsInf(c.Stall, 0) {
+		return nil, check.Errorf(transformer.ErrConfig, "scheduler: Memory = %d, Stall = %g, want at least 0", c.Memory, c.Stall)
+	}
+	if c.Memory == 0 {
+		c.Memory = 1 << 30
+	}
+	if c.Stall == 0 {
+		c.Stall = 2.5
+	}
+	if c.Draft == 0 {
+		c.Draft = 8
+	}
+	if m, ok := c.Model.(interface{ RewritesHistory() bool }); ok && m.RewritesHistory() {
+		c.NoPrefixes, c.Draft = true, -1
+	}
+	s := &Scheduler{c: c, pages: c.Model.NewPages(c.Memory), ended: make(chan struct{})}
+	s.changed.L = &s.mu
+	s.loop.begin(s)
+	go s.loop.run()
+	return s, nil
+}
+
+// Generate yields the tokens of a text as they come, and last its end, with the reason. It is an error, and nothing
+// else comes, if the request cannot be: ErrBusy if too many wait, ErrClosed, ErrShape without a prompt,
+// ErrToken for a token outside of the vocabulary. A text that nobody wants more of, or whose Context or ctx
+// is cancelled, ends within one step.
+func (s *Scheduler) Generate(ctx context.Context, r Request) iter.Seq2[Next, error] {
+	return func(yield func(Next, error) bool) {
+		j, err := s.submit(ctx, r)
+		if err != nil {
+			yield(Next{Choice: Choice{Token: -1}}, err)
+			return
+		}
+		defer j.stream.leave()
+		for {
+			next, ok := j.stream.wait(ctx)
+			if !ok {
+				yield(Next{Choice: Choice{Token: -1}, Finish: FinishCancelled, Err: context.Cause(ctx)}, nil)
+				return
+			}
+			for _, n := range next {
+				if !yield(n, nil) || n.Finish != FinishNone {
+					return
+				}
+			}
+		}
+	}
+}
+
+// submit puts a request into the queue.
+func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
+	if len(r.Prompt) == 0 {
+		return nil, check.Errorf(transformer.ErrShape, "Generate without prompt")
+	}
+	vocab := s.c.Model.Vocab()
+	for _, t := range r.Prompt {
+		if t < 0 || t >= vocab {
+			return nil, check.Errorf(transformer.ErrToken, "token %d of a vocabulary of %d", t, vocab)
+		}
+	}
+	if r.MaxTokens < 0 {
+		return nil, check.Errorf(transformer.ErrConfig, "MaxTokens = %d, want at least 0", r.MaxTokens)
+	}
+	if r.Sampler == nil {
+		r.Sampler = &Sampler{config: SamplerConfig{Vocab: vocab}}
+	} else if r.Sampler.config.Vocab != vocab {
+		return nil, check.Errorf(transformer.ErrShape, "a sampler with a vocabulary of %d for a model of %d", r.Sampler.config.Vocab, vocab)
+	}
+	j := newJob(ctx, r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, ErrClosed
+	case len(s.queue) >= s.c.Queue:
+		return nil, ErrBusy
+	}
+	s.queue = append(s.queue, j)
+	s.changed.Signal()
+	return j, nil
+}
+
+// Stats tells what the scheduler has done and does.
+func (s *Scheduler) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stats
+	st.Waiting, st.PageBytes = len(s.queue), s.pages.Used()
+	return st
+}
+
+// Close takes no more requests, finishes those it has, and gives back its memory. Where ctx is cancelled before,
+// they end with ErrClosed within one step. It may be called again.
+func (s *Scheduler) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.changed.Signal()
+	s.mu.Unlock()
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		s.loop.abort.Store(true)
+		<-s.ended
+		return context.Cause(ctx)
+	}
+}
+
+// stream carries what comes next in a text from the loop to its caller, however slow that is.
+type stream struct {
+	mu     sync.Mutex
+	ready  []Next
+	taken  []Next // what the caller is at
+	gone   bool
+	notify chan struct{} // of one
+}
+
+// send adds what comes next.
+func (s *stream) send(n Next) {
+	s.mu.Lock()
+	s.ready = append(s.ready, n)
+	s.mu.Unlock()
+	select {
+	case s.notify <- struct{}{}:
+	default:
+	}
+}
+
+// wait is what came since the last call, of which there is something; false if ctx is cancelled.
+func (s *stream) wait(ctx context.Context) ([]Next, bool) {
+	for {
+		s.mu.Lock()
+		s.taken, s.ready = s.ready, s.taken[:0]
+		s.mu.Unlock()
+		if len(s.taken) > 0 {
+			return s.taken, true
+		}
+		select {
+		case <-s.notify:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+}
+
+// leave tells that the caller wants no more.
+func (s *stream) leave() {
+	s.mu.Lock()
+	s.gone = true
+	s.mu.Unlock()
+}
+
+// left reports whether the caller wants no more.
+func (s *stream) left() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}

@@ -1,0 +1,60 @@
+package generation
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// A Step is tokens of some sequences that pass a model together: the next token of one, a piece of the prompt
+// of another.
+type Step struct {
+	Tokens []int // of the rows of Batch
+	Batch  transformer.Batch
+	// Past is the history of each sequence, of one pool of pages, which goes on with its tokens.
+	Past []*transformer.History
+	// Memory is what a decoder after an encoder attends to, else nil.
+	Memory *models.Memory
+	// Want is the rows whose logits are wanted.
+	Want []int
+}
+
+// Stepper runs steps with a model. It keeps memory from step to step; it is for one goroutine at a time.
+type Stepper struct {
+	Model     models.LanguageModel
+	Workspace *transformer.Workspace
+
+	cache  transformer.Cache
+	hidden []float32
+	rows   []float32
+	logits []float32
+}
+
+// Run passes a step, and returns the logits, [len(Want), V], of the tokens that follow the rows that are wanted.
+// They are valid until the next step. After an error the histories are as they were; it is ErrMemory where the
+// limit of their pages does not allow the tokens.
+func (s *Stepper) Run(step Step) ([]float32, error) {
+	rows, dim, vocab := step.Batch.Rows(), s.Model.Dim(), s.Model.Vocab()
+	if len(step.Tokens) != rows || len(step.Past) != step.Batch.Len() {
+		return nil, check.Errorf(transformer.ErrShape, "a step of %d tokens and %d histories, want %d and %d", len(step.Tokens), len(step.Past), rows, step.Batch.Len())
+	}
+	s.cache.Use(step.Past)
+	s.hidden = slices.Grow(s.hidden[:0], rows*dim)[:rows*dim] // [rows, D]
+	if err := s.Model.Hidden(s.Workspace, s.hidden, step.Tokens, step.Batch, step.Memory, &s.cache); err != nil {
+		return nil, err
+	}
+	s.rows = slices.Grow(s.rows[:0], len(step.Want)*dim)[:0]
+	for _, row := range step.Want {
+		if row < 0 || row >= rows {
+			return nil, check.Errorf(transformer.ErrShape, "logits of row %d of a step of %d", row, rows)
+		}
+		s.rows = append(s.rows, s.hidden[row*dim:(row+1)*dim]...) // [wanted, D]
+	}
+	s.logits = slices.Grow(s.logits[:0], len(step.Want)*vocab)[:len(step.Want)*vocab] // [wanted, V]
+	if len(step.Want) == 0 {
+		return s.logits, nil
+	}
+	return s.logits, s.Model.Logits(s.Workspace, s.logits, s.rows)
+}
