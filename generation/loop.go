@@ -34,42 +34,40 @@ func (l *loop) begin(s *Scheduler) {
 	l.pace.stall = s.c.Stall
 }
 
-// run works until the scheduler is closed and all texts have ended.
+// run works until there is nothing to do.
 func (l *loop) run() {
 	s := l.s
-	defer close(s.ended)
 	for {
 		s.mu.Lock()
-		for len(s.queue) == 0 && len(l.running) == 0 && !s.closed {
+		if l.abort.Load() {
+			l.end()
+		}
+		if len(s.queue) == 0 && len(l.running) == 0 {
 			s.stats.Running, s.stats.Prefixes = 0, l.prefixes.count
-			s.changed.Wait()
+			close(s.working)
+			s.working = nil
+			s.mu.Unlock()
+			return
 		}
-		idle := len(s.queue) == 0 && len(l.running) == 0
-		if !idle {
-			l.admit()
-		}
+		l.admit()
 		s.stats.Running, s.stats.Prefixes = len(l.running), l.prefixes.count
 		s.mu.Unlock()
-		if idle || l.abort.Load() {
-			break
-		}
 		l.drop()
 		if l.plan() {
 			l.pass()
 		}
 	}
-	s.mu.Lock()
-	waiting := s.queue
-	s.queue = nil
-	s.mu.Unlock()
-	for _, j := range append(waiting, l.running...) {
+}
+
+// end ends all texts, since the scheduler is closed at once. The lock is held.
+func (l *loop) end() {
+	for _, j := range append(l.s.queue, l.running...) {
 		j.end(FinishFailed, Choice{Token: -1}, ErrClosed)
 		if j.history != nil {
 			j.history.Release()
 		}
 	}
-	for l.prefixes.dropOldest() {
-	}
+	l.s.queue, l.running = nil, nil
 }
 
 // admit begins with requests of the queue, in their order. The lock is held.

@@ -55,13 +55,12 @@ type Scheduler struct {
 	pages *transformer.Pages
 
 	mu      sync.Mutex
-	changed sync.Cond // a request came, or the scheduler is to end
 	queue   []*job
 	closed  bool
+	working chan struct{} // closed when the loop ends; nil while there is nothing to do
 	stats   Stats
-	ended   chan struct{}
 
-	loop loop
+	loop loop // of one goroutine, while there is something to do
 }
 
 // Stats are numbers of a scheduler since its start, but for those of the moment.
@@ -78,7 +77,7 @@ type Stats struct {
 	PageBytes        int64 // at the moment: pages in use
 }
 
-// NewScheduler is a scheduler that is running, until Close.
+// NewScheduler is a scheduler without requests. While there are none it has no goroutine, and needs no Close.
 func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	if c.Model == nil {
 		return nil, check.Errorf(transformer.ErrConfig, "scheduler without a model")
@@ -110,10 +109,8 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	if m, ok := c.Model.(interface{ RewritesHistory() bool }); ok && m.RewritesHistory() {
 		c.NoPrefixes, c.Draft = true, -1
 	}
-	s := &Scheduler{c: c, pages: c.Model.NewPages(c.Memory), ended: make(chan struct{})}
-	s.changed.L = &s.mu
+	s := &Scheduler{c: c, pages: c.Model.NewPages(c.Memory)}
 	s.loop.begin(s)
-	go s.loop.run()
 	return s, nil
 }
 
@@ -173,7 +170,10 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 		return nil, ErrBusy
 	}
 	s.queue = append(s.queue, j)
-	s.changed.Signal()
+	if s.working == nil {
+		s.working = make(chan struct{})
+		go s.loop.run()
+	}
 	return j, nil
 }
 
@@ -191,16 +191,23 @@ func (s *Scheduler) Stats() Stats {
 func (s *Scheduler) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
-	s.changed.Signal()
+	working := s.working
 	s.mu.Unlock()
-	select {
-	case <-s.ended:
-		return nil
-	case <-ctx.Done():
-		s.loop.abort.Store(true)
-		<-s.ended
-		return context.Cause(ctx)
+	var err error
+	if working != nil {
+		select {
+		case <-working:
+		case <-ctx.Done():
+			s.loop.abort.Store(true)
+			<-working
+			err = context.Cause(ctx)
+		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.loop.prefixes.dropOldest() {
+	}
+	return err
 }
 
 // stream carries what comes next in a text from the loop to its caller, however slow that is.
