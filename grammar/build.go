@@ -26,9 +26,10 @@ type state struct {
 
 // A ruleStart is where the automaton of a rule begins.
 type ruleStart struct {
-	state int32
-	order int32     // a rule comes after all that call it before any byte
-	first [4]uint64 // the bytes that what it matches begins with
+	state  int32
+	order  int32     // a rule comes after all that call it before any byte
+	first  [4]uint64 // the bytes that what it matches begins with
+	height int32     // how many rules can be entered with one of them, with itself
 }
 
 // A Grammar is what a text has to match, compiled. It is immutable apart from what Matchers have found
@@ -41,6 +42,7 @@ type Grammar struct {
 	class   [256]uint8 // of each byte; the automaton does not tell bytes of a class apart
 	samples []byte     // a byte of each class
 	empty   bool       // the empty text matches
+	height  int32      // how many rules can be entered with one byte
 	shared  sharedStates
 }
 
@@ -201,7 +203,10 @@ func (g *Grammar) sortRules(p *program) error {
 			for i, w := range g.rules[e.rule].first {
 				r.first[i] |= w
 			}
+			r.height = max(r.height, g.rules[e.rule].height)
 		}
+		r.height++
+		g.height = max(g.height, r.height)
 		phase[rule], path = done, path[:len(path)-1]
 		last--
 		r.order = last

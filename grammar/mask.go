@@ -28,6 +28,7 @@ type mask struct {
 type local struct {
 	words   []uint64
 	returns []int32
+	depth   int32 // up to which stacks grew on the way
 }
 
 // manyItems is the number of states from which on a mask is not put together from local ones.
@@ -39,18 +40,9 @@ func (t *table) maskOf(s *stacks) (*mask, error) {
 		return s.mask, nil
 	}
 	words := make([]uint64, t.v.words())
-	if len(s.items) > manyItems {
+	if !t.compose(s, words) {
+		clear(words)
 		t.walk(0, s, words, nil)
-	} else {
-		for _, it := range s.items {
-			l := t.localOf(it.state)
-			for i, w := range l.words {
-				words[i] |= w
-			}
-			for _, n := range l.returns {
-				t.walk(n, it.rest, words, nil)
-			}
-		}
 	}
 	if t.exhausted() {
 		return nil, errorf(ErrTooLarge, "the grammar is too ambiguous to be followed")
@@ -62,6 +54,27 @@ func (t *table) maskOf(s *stacks) (*mask, error) {
 	}
 	s.mask = t.internMask(words)
 	return s.mask, nil
+}
+
+// compose puts the mask of s together from local ones. It reports false where these do not hold: a local
+// mask knows nothing of stacks that have as many states as there may be.
+func (t *table) compose(s *stacks, words []uint64) bool {
+	if len(s.items) > manyItems {
+		return false
+	}
+	for _, it := range s.items {
+		l := t.localOf(it.state)
+		if s.depth+l.depth+t.g.height >= maxDepth {
+			return false
+		}
+		for i, w := range l.words {
+			words[i] |= w
+		}
+		for _, n := range l.returns {
+			t.walk(n, it.rest, words, nil)
+		}
+	}
+	return true
 }
 
 // internMask is the mask of these words, of which there is one.
@@ -96,8 +109,9 @@ func (t *table) localOf(state int32) *local {
 		return l
 	}
 	l := &local{words: make([]uint64, t.v.words())}
+	t.deepest = 0
 	t.walk(0, t.intern(&set{items: []item{{state, t.cut}}}), l.words, &l.returns)
-	l.returns = slices.Clip(l.returns)
+	l.returns, l.depth = slices.Clip(l.returns), t.deepest
 	if !t.exhausted() {
 		t.locals[state] = l
 		t.bytes += 8*len(l.words) + 4*len(l.returns) + 64
@@ -162,6 +176,7 @@ func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
 			continue
 		}
 		t.path[n.depth] = at
+		t.deepest = max(t.deepest, at.depth)
 		i++
 	}
 }

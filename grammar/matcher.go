@@ -10,6 +10,7 @@ type Matcher struct {
 	table      *table
 	at         *stacks
 	generation int
+	work       int // that it may do now
 	ended      bool
 }
 
@@ -27,17 +28,23 @@ func (g *Grammar) Matcher(v *Vocabulary) *Matcher {
 	g.shared.Unlock()
 	t.Lock()
 	defer t.Unlock()
-	t.begin(nil, t.generation)
-	return &Matcher{table: t, at: t.first(), generation: t.generation}
+	t.begin(nil, t.generation, maxWork)
+	return &Matcher{table: t, at: t.first(), generation: t.generation, work: maxWork}
 }
 
 // enter locks the table and brings m into its generation.
 func (m *Matcher) enter() *table {
 	t := m.table
 	t.Lock()
-	m.at = t.begin(m.at, m.generation)
+	m.at = t.begin(m.at, m.generation, m.work)
 	m.generation = t.generation
 	return t
+}
+
+// leave notes what m has done, and unlocks the table.
+func (m *Matcher) leave() {
+	m.work = m.table.work
+	m.table.Unlock()
 }
 
 // mask is the tokens that may follow.
@@ -46,7 +53,7 @@ func (m *Matcher) mask() (*mask, error) {
 		return nil, errorf(ErrNoToken, "the text has ended")
 	}
 	t := m.enter()
-	defer t.Unlock()
+	defer m.leave()
 	return t.maskOf(m.at)
 }
 
@@ -90,7 +97,7 @@ func (m *Matcher) Accept(token int) error {
 		return m.refuse(token)
 	}
 	t := m.enter()
-	defer t.Unlock()
+	defer m.leave()
 	if v.isEnd[token] {
 		if !m.at.end {
 			return m.refuse(token)
@@ -113,6 +120,7 @@ func (m *Matcher) Accept(token int) error {
 		}
 	}
 	m.at = at
+	t.work = min(t.work+workPerToken, maxWork)
 	return nil
 }
 

@@ -31,11 +31,14 @@ type item struct {
 	rest  *stacks
 }
 
-// Limits of what is followed. A call that exceeds one fails, but for the depth: what would nest
-// deeper may not follow.
+// Limits of what is followed. What would nest deeper than maxDepth may not follow. Work is about what a
+// node of the trie takes, some 5 ns: a Matcher may do maxWork at once, and on the average of many tokens
+// workPerToken; one that wants more fails.
 const (
-	maxDepth = 2000
-	maxWork  = 1 << 24 // steps in one call: edges, items and tokens looked at
+	maxDepth     = 2000
+	maxWork      = 1 << 26
+	workPerToken = 1 << 19
+	workOfItem   = 10 // for each state that a step goes through
 )
 
 // maxBytes is about what a table may hold, and how much one call may add to it. A table that is full is
@@ -71,6 +74,7 @@ type table struct {
 	calls       map[int32]*set
 	free        []*set
 	path        []*stacks // the states on the way to a node of the trie
+	deepest     int32     // of the stacks that a walk met
 }
 
 // A set is a stacks that is being made.
@@ -96,12 +100,13 @@ func (t *table) reset() {
 	t.cut = t.intern(&set{cut: true})
 }
 
-// begin readies the table for one call, and returns at as this generation of the table has it.
-func (t *table) begin(at *stacks, generation int) *stacks {
+// begin readies the table for one call that may do so much work, and returns at as this generation
+// of the table has it.
+func (t *table) begin(at *stacks, generation, work int) *stacks {
 	if t.bytes > maxBytes {
 		t.reset()
 	}
-	t.work, t.limit = maxWork, t.bytes+maxBytes
+	t.work, t.limit = work, t.bytes+maxBytes
 	if generation == t.generation {
 		return at
 	}
@@ -144,7 +149,7 @@ func (t *table) add(s *set, to int32, rest *stacks) {
 
 // take puts all of other into s.
 func (t *table) take(s *set, other *stacks) {
-	t.work -= len(other.items)
+	t.work -= workOfItem * len(other.items)
 	s.items = append(s.items, other.items...)
 	s.end, s.cut = s.end || other.end, s.cut || other.cut
 }
@@ -182,7 +187,7 @@ func (t *table) intern(s *set) *stacks {
 	}
 	t.known[sum] = c
 	t.bytes += 160 + 16*len(items)
-	t.work -= 8 + len(items)
+	t.work -= workOfItem * (4 + len(items))
 	return c
 }
 

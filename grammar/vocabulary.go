@@ -8,8 +8,8 @@ import (
 )
 
 // A Vocabulary is the tokens of a tokenizer, laid out for masks. It is immutable, serves any
-// number of grammars and goroutines, and takes some 20 bytes for each token and byte of
-// them that is not shared.
+// number of grammars and goroutines, and takes 12 bytes for each beginning of a token, 5 MB for a
+// vocabulary of 152,000.
 type Vocabulary struct {
 	tokens [][]byte
 	ends   []int
@@ -86,6 +86,7 @@ func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	}
 	v.close(path)
 	v.close([]int{0})
+	v.nodes = slices.Clone(v.nodes) // of the size it needs
 	if len(v.nodes) > math.MaxInt32 {
 		return nil, errorf(ErrTooLarge, "tokens with %d bytes", len(v.nodes))
 	}

@@ -1,0 +1,65 @@
+package grammar_test
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/avoformer/avoformer/grammar"
+)
+
+// A sampler that is held to a schema: Apply before each choice, Accept after it.
+func ExampleMatcher() {
+	tokens := [][]byte{[]byte(`{"`), []byte("colour"), []byte(`":`), []byte(` "`), []byte("red"), []byte("blue"), []byte(`"}`), []byte("purple"), nil}
+	v, err := grammar.NewVocabulary(tokens, []int{8})
+	if err != nil {
+		panic(err)
+	}
+	g, err := grammar.JSONSchema([]byte(`{"properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}`))
+	if err != nil {
+		panic(err)
+	}
+	m := g.Matcher(v)
+	for !m.Done() {
+		logits := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9} // of a model that likes the last tokens best
+		if err := m.Apply(logits); err != nil {
+			panic(err)
+		}
+		best := 0
+		for t, l := range logits {
+			if l > logits[best] || math.IsInf(float64(logits[best]), -1) {
+				best = t
+			}
+		}
+		if err := m.Accept(best); err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s", tokens[best])
+	}
+	// Output: {"colour": "blue"}
+}
+
+// A grammar in the form of llama.cpp, and the tokens that may follow.
+func ExampleGBNF() {
+	g, err := grammar.GBNF(`
+root ::= term ("+" term)*
+term ::= [0-9]+ | "(" root ")"`)
+	if err != nil {
+		panic(err)
+	}
+	v, err := grammar.NewVocabulary([][]byte{[]byte("1"), []byte("+("), []byte(")"), []byte("))"), nil}, []int{4})
+	if err != nil {
+		panic(err)
+	}
+	m := g.Matcher(v)
+	for _, token := range []int{0, 1, 0} {
+		if err := m.Accept(token); err != nil {
+			panic(err)
+		}
+	}
+	mask, err := m.Mask()
+	fmt.Printf("%05b %v %v\n", mask[0], m.CanEnd(), err)
+	fmt.Println(m.Accept(3))
+	// Output:
+	// 00111 false <nil>
+	// grammar: token may not follow: token 3, "))"
+}
