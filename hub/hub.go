@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // Options say where models come from and go to. The zero value is what the environment says.
@@ -124,7 +125,7 @@ func token() string {
 		}
 		path = filepath.Join(home, "token")
 	}
-	text, err := os.ReadFile(path)
+	text, err := regular.ReadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path))
 	if err != nil || len(text) > 1<<12 {
 		return ""
 	}
@@ -134,7 +135,7 @@ func token() string {
 // cached is what the cache has of the model, or of the file.
 func (p *puller) cached() (string, error) {
 	commit := p.name.revision()
-	if text, err := os.ReadFile(filepath.Join(p.repo, "refs", filepath.FromSlash(commit))); err == nil {
+	if text, err := regular.ReadFile(os.DirFS(filepath.Join(p.repo, "refs")), commit); err == nil {
 		commit = strings.TrimSpace(string(text))
 	}
 	if isCommit(commit) {

@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "avoformer: interrupted"+a.left)
 		return exitInterrupted
-	case errors.Is(err, syscall.EPIPE):
+	case readerGone(err):
 		return exitFailed // whoever read has gone
 	}
 	fmt.Fprintln(stderr, "avoformer:", oneLine(err)+a.left)
