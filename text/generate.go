@@ -114,7 +114,7 @@ func (g *Generator) Tokens(ctx context.Context, prompt string, opts GenerateOpti
 
 func (g *Generator) generate(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		yieldText(g.tokens(ctx, prompt, special, opts), &stream{tokenizer: g.tokenizer, stop: opts.Stop}, yield)
+		yieldText(g.tokens(ctx, prompt, special, opts), newStream(g.tokenizer, opts.Stop), yield)
 	}
 }
 

@@ -12,46 +12,42 @@ import (
 // stream turns tokens into text as soon as it is certain: not half a character,
 // nor what may be the beginning of a stop string.
 type stream struct {
-	tokenizer *tokenizer.Tokenizer
-	stop      []string
-	tokens    []int
-	sent      int // bytes of the text so far that went out
+	decoded *tokenizer.Stream
+	stop    []string
+	held    string // that has not gone out
+}
+
+func newStream(t *tokenizer.Tokenizer, stop []string) *stream {
+	return &stream{decoded: t.Stream(true), stop: stop}
 }
 
 // add takes the next token, and gives the text that it completes. It reports
 // whether a stop string came; the text ends before it.
 func (s *stream) add(token int) (text string, stopped bool) {
-	s.tokens = append(s.tokens, token)
-	all := s.tokenizer.Decode(s.tokens, true)
-	if at := s.stopAt(all); at >= 0 {
-		return s.send(all[:at]), true
+	if text, stopped = s.next(s.decoded.Next(token)); stopped {
+		return text, true
 	}
-	// A part of a character decodes as one or more U+FFFD.
-	return s.send(strings.TrimRight(all, "\ufffd")[:s.certain(strings.TrimRight(all, "\ufffd"))]), false
+	n := s.certain(text)
+	s.held = text[n:]
+	return text[:n], false
 }
 
-// rest is what was held back when there are no more tokens.
-func (s *stream) rest() string { return s.send(s.tokenizer.Decode(s.tokens, true)) }
-
-func (s *stream) send(all string) string {
-	if len(all) <= s.sent {
-		return ""
-	}
-	out := all[s.sent:]
-	s.sent = len(all)
-	return out
+// rest is what was held back when there are no more tokens, up to a stop string.
+func (s *stream) rest() string {
+	text, _ := s.next(s.decoded.Flush())
+	return text
 }
 
-// stopAt is where the first stop string begins, or -1. One cannot begin in what
-// went out.
-func (s *stream) stopAt(all string) int {
-	first := -1
+// next is the text that has not gone out, with a piece, or what of it comes before a stop string.
+func (s *stream) next(piece string) (text string, stopped bool) {
+	text = s.held + piece
+	first := len(text)
 	for _, stop := range s.stop {
-		if at := strings.Index(all[min(s.sent, len(all)):], stop); at >= 0 && (first < 0 || s.sent+at < first) {
-			first = s.sent + at
+		if at := strings.Index(text, stop); at >= 0 && at < first {
+			first, stopped = at, true
 		}
 	}
-	return first
+	return text[:first], stopped
 }
 
 // certain is the length of text without an end that may begin a stop string.

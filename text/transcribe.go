@@ -114,7 +114,7 @@ func (t *Transcriber) stretch(ctx context.Context, ws *models.Workspace, samples
 		return err
 	}
 	tokens := t.decode(ctx, ws, memory, prompt, t.settings.rules(&o, t.model.Config.EOSTokens, nil), o)
-	yieldText(tokens, &stream{tokenizer: t.tokenizer}, yield)
+	yieldText(tokens, newStream(t.tokenizer, nil), yield)
 	return nil
 }
 

@@ -115,7 +115,7 @@ func (t *Translator) translate(ctx context.Context, ws *models.Workspace, text s
 		rules.ForcedBOS = behind
 	}
 	tokens := t.decode(ctx, ws, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
-	yieldText(tokens, &stream{tokenizer: t.tokenizer, stop: opts.Stop}, yield)
+	yieldText(tokens, newStream(t.tokenizer, opts.Stop), yield)
 	return nil
 }
 

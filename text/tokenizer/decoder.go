@@ -60,19 +60,23 @@ type byteLevelDecoder struct{}
 
 func (byteLevelDecoder) decode(tokens []string) []string {
 	var out []byte
-next:
 	for _, t := range tokens {
-		start := len(out)
-		for _, r := range t {
-			b := alphabetByte(r)
-			if b < 0 {
-				out = append(out[:start], t...)
-				continue next
-			}
-			out = append(out, byte(b))
-		}
+		out = appendBytes(out, t)
 	}
 	return []string{lossy(out)}
+}
+
+// appendBytes appends the bytes that a token spells in the byte alphabet, or its own.
+func appendBytes(out []byte, token string) []byte {
+	start := len(out)
+	for _, r := range token {
+		b := alphabetByte(r)
+		if b < 0 {
+			return append(out[:start], token...)
+		}
+		out = append(out, byte(b))
+	}
+	return out
 }
 
 // lossy replaces what is no UTF-8 by U+FFFD, one for each maximal part of a
@@ -196,13 +200,7 @@ func (byteFallbackDecoder) decode(tokens []string) []string {
 	var out []string
 	var row []byte
 	flush := func() {
-		if utf8.Valid(row) && len(row) > 0 {
-			out = append(out, string(row))
-		} else {
-			for range row {
-				out = append(out, string(utf8.RuneError))
-			}
-		}
+		out = appendRow(out, row)
 		row = row[:0]
 	}
 	for _, t := range tokens {
@@ -214,6 +212,17 @@ func (byteFallbackDecoder) decode(tokens []string) []string {
 		out = append(out, t)
 	}
 	flush()
+	return out
+}
+
+// appendRow appends what a row of bytes is, if there are any.
+func appendRow(out []string, row []byte) []string {
+	if utf8.Valid(row) && len(row) > 0 {
+		return append(out, string(row))
+	}
+	for range row {
+		out = append(out, string(utf8.RuneError))
+	}
 	return out
 }
 

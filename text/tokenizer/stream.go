@@ -2,68 +2,66 @@ package tokenizer
 
 // Decoding token by token.
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
-// Stream decodes ids as they are generated. What it gives is the text that
-// [Tokenizer.Decode] gives for all of them, in pieces: a token whose last bytes
-// begin a character gives nothing until the rest has come. Text that was given is
-// not taken back: among bytes that are no UTF-8, Decode may give U+FFFD for good
-// ones too, which have gone out by then.
+// Stream decodes ids as they are generated, at the same cost for each however many came before.
+// The pieces that it gives are together what [Tokenizer.Decode] gives for all ids, and each comes as
+// soon as no later id can change it: half a character waits for the other half, and
+// a row of tokens for single bytes, such as <0xE6>, for its end, since another byte can make all of it
+// U+FFFD. Of a row that is longer than 64 bytes the characters so far come out; if it breaks later, only
+// the rest is U+FFFD.
 //
 // A Stream is for one goroutine.
 type Stream struct {
 	t           *Tokenizer
 	skipSpecial bool
-	ids         []int  // the last tokens that are known to be decoded, then those that wait
-	done        int    // how many of ids are decoded
-	prefix      string // their text
+	stages      []stage
+	from, to    []string // between stages
 }
 
-// maxWaiting bounds the tokens that wait for the rest of a character; none has
-// more bytes than utf8.UTFMax, so longer waits are for bytes that are no UTF-8.
+// maxWaiting is the bytes of a row of tokens for bytes from which on it no longer waits for its end.
 const maxWaiting = 64
 
 // Stream begins a text. Special tokens are left out if asked.
 func (t *Tokenizer) Stream(skipSpecial bool) *Stream {
-	return &Stream{t: t, skipSpecial: skipSpecial}
+	s := &Stream{t: t, skipSpecial: skipSpecial}
+	s.stages, _ = stagesOf(t.decoder, false)
+	return s
 }
 
-// Next takes the next id and gives the text that is complete with it, which may be
+// Next takes the next id and gives the text that is certain with it, which may be
 // empty.
 func (s *Stream) Next(id int) string {
 	token, ok := s.t.Token(id)
 	if !ok || s.skipSpecial && s.t.added.special[token] {
 		return ""
 	}
-	s.ids = append(s.ids, id)
-	text := s.t.Decode(s.ids, s.skipSpecial)
-	full := len(s.ids)-s.done >= maxWaiting
-	if !full && (len(text) <= len(s.prefix) || strings.HasSuffix(text, string(utf8.RuneError))) {
-		return ""
+	from, to := append(s.from[:0], token), s.to[:0]
+	for _, stage := range s.stages {
+		to = to[:0]
+		for _, token := range from {
+			to = stage.next(to, token)
+		}
+		from, to = to, from
 	}
-	return s.take(text)
+	s.from, s.to = from, to
+	if len(from) == 1 {
+		return from[0]
+	}
+	return strings.Join(from, "")
 }
 
 // Flush ends the text and gives what has waited: U+FFFD for bytes that never became
 // a character.
 func (s *Stream) Flush() string {
-	out := s.take(s.t.Decode(s.ids, s.skipSpecial))
-	*s = Stream{t: s.t, skipSpecial: s.skipSpecial}
-	return out
-}
-
-// take gives what text has beyond the prefix. The tokens since then are kept, for
-// how a token is spelled may depend on the one before it.
-func (s *Stream) take(text string) string {
-	n := 0
-	for n < len(text) && n < len(s.prefix) && text[n] == s.prefix[n] {
-		n++
+	var from []string
+	for _, stage := range s.stages {
+		var to []string
+		for _, token := range from {
+			to = stage.next(to, token)
+		}
+		from = stage.end(to)
 	}
-	s.ids = append(s.ids[:0], s.ids[s.done:]...)
-	s.done = len(s.ids)
-	s.prefix = s.t.Decode(s.ids, s.skipSpecial)
-	return text[n:]
+	s.stages, _ = stagesOf(s.t.decoder, false)
+	return strings.Join(from, "")
 }
