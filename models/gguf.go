@@ -10,6 +10,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
@@ -51,7 +52,7 @@ func isGGUF(path string) bool {
 }
 
 func (o Options) readGGUF(file *gguf.File) (*Model, error) {
-	r := &ggufReader{file: file, fields: map[string]any{}, read: map[string]bool{}}
+	r := &ggufReader{file: file, weights: transformer.FromGGUF(file), fields: map[string]any{}, read: map[string]bool{}}
 	doc, err := r.document()
 	if err != nil {
 		return nil, err
@@ -64,13 +65,13 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	if !ok {
 		return nil, check.Errorf(ErrModelType, "general.architecture = %q", r.arch)
 	}
-	c.Loader = transformer.NewLoader(transformer.FromGGUF(file))
+	c.Loader = transformer.NewLoader(r.weights)
 	c.Loader.Rename(llamaCppName(r.arch))
 	c.Loader.Ignore("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
-	o.asStored = true
+	o.asStored, c.widened = true, r.widened
 	m, err := c.load(build, o)
 	if err == nil {
-		m.Warnings = append(m.Warnings, r.unread()...)
+		m.Warnings = append(m.Warnings, o.warn(r.unread()...)...)
 	}
 	return m, err
 }
@@ -80,11 +81,12 @@ var ggufArchitectures = []string{"llama", "qwen2", "qwen3", "gemma", "gemma2", "
 
 // ggufReader collects the fields of config.json from metadata.
 type ggufReader struct {
-	file   *gguf.File
-	arch   string
-	fields map[string]any
-	read   map[string]bool // keys
-	err    error           // the first
+	file    *gguf.File
+	weights transformer.Reader
+	arch    string
+	fields  map[string]any
+	read    map[string]bool // keys
+	err     error           // the first
 }
 
 // key is the architecture's key of a name, which is read.
@@ -109,6 +111,29 @@ func (r *ggufReader) unread() (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+// widened is a warning if weights take more memory than in the file, since they become float32 for want of a format
+// for the blocks that it has them in.
+func (r *ggufReader) widened(held []transformer.Holding) []string {
+	var types []string
+	var inFile, inMemory int
+	for _, h := range held {
+		info, ok := r.file.Info(h.Name)
+		if !ok || h.Format != kernels.FormatF32 || r.weights.Format(h.Name) != kernels.FormatF32 || info.Type.Block() == 1 {
+			continue
+		}
+		if name := info.Type.String(); !slices.Contains(types, name) {
+			types = append(types, name)
+		}
+		inFile += info.Type.Bytes(h.Elements)
+		inMemory += 4 * h.Elements
+	}
+	if types == nil {
+		return nil
+	}
+	slices.Sort(types)
+	return []string{fmt.Sprintf("%s: %d bytes in the file take %d in memory, as float32", strings.Join(types, ", "), inFile, inMemory)}
 }
 
 // document is config.json for the file.

@@ -29,7 +29,8 @@ type Model struct {
 	Config Config
 	// Warnings are about fields of config.json that neither the architecture nor transformers
 	// knows, and keys of a GGUF file that are not read, one each: remarks, most of them, but
-	// also what a newer release may act on.
+	// also what a newer release may act on. One says how many bytes of a GGUF file become how
+	// many of float32, if types of weights have no products of their own: Q2_K, Q3_K, IQ4_NL and IQ4_XS.
 	Warnings []string
 
 	Encoder         Encoder // from tokens to hidden states
@@ -150,6 +151,9 @@ type Options struct {
 	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
 	// memory, not time: attention widens what it reads.
 	Cache kernels.Format
+	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
+	// weights is taken, if it is about that.
+	Warn func(warning string)
 
 	asStored bool // linear layers too, instead of float32
 }
@@ -177,6 +181,16 @@ func (o Options) format(name string, stored kernels.Format, table bool) kernels.
 		return stored
 	}
 	return o.Weights
+}
+
+// warn hands over warnings.
+func (o Options) warn(warnings ...string) []string {
+	if o.Warn != nil {
+		for _, w := range warnings {
+			o.Warn(w)
+		}
+	}
+	return warnings
 }
 
 // check returns an error if there is no such format, or a pattern is malformed.
@@ -215,6 +229,8 @@ type Checkpoint struct {
 	// llamaCpp tells that the tensors are as llama.cpp has them: the rotary pairs of
 	// Llama's queries and keys are neighbours, and Gemma's normalizations hold 1+w.
 	llamaCpp bool
+	// widened makes warnings of weights that take more memory than their file; or is nil.
+	widened func(held []transformer.Holding) []string
 }
 
 // A Builder makes the model of a checkpoint. What is wrong with the weights it

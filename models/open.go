@@ -95,9 +95,11 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	before := len(m.Warnings)
 	if m.Sentence, err = openSentence(fsys, m); err != nil {
 		return nil, err
 	}
+	o.warn(m.Warnings[before:]...)
 	return m, nil
 }
 
@@ -154,6 +156,10 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	if m.Warnings, err = c.JSON.settle(m); err != nil {
 		return nil, err
 	}
+	if c.widened != nil {
+		m.Warnings = append(m.Warnings, c.widened(c.Loader.Holdings())...)
+	}
+	o.warn(m.Warnings...)
 	if err := c.Loader.Finish(); err != nil {
 		return nil, err
 	}

@@ -108,13 +108,10 @@ func openFolderWith(fsys fs.FS, opts []Option, withTokenizer bool, fields map[st
 	if withTokenizer {
 		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
 	}
-	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache})
+	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache, Warn: o.warn})
 	group.Wait()
 	if err != nil {
 		return nil, err
-	}
-	for _, w := range f.model.Warnings {
-		f.warning(w)
 	}
 	if failed != nil && f.model.Image != nil {
 		return nil, errorf("a %s takes images, no texts", f.model.Config.ModelType)

@@ -142,8 +142,9 @@ func Cache(f kernels.Format) Option {
 	}
 }
 
-// Warnings has f called with each warning when the pipeline is opened: those of models.Model, and
-// that an [Embedder] has nothing that says how vectors are made.
+// Warnings has f called with each warning when the pipeline is opened, as soon as it is known: those of models.Model,
+// before memory is taken for weights if they are about that, and that an [Embedder] has nothing that says how vectors
+// are made.
 func Warnings(f func(warning string)) Option {
 	return func(o *options) error { o.warn = f; return nil }
 }

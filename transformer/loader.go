@@ -159,6 +159,25 @@ func (l *Loader) Embedding(vocab, dim int) *Embedding {
 	return &Embedding{Vocab: vocab, Dim: dim, table: l.at.Table(vocab, dim)}
 }
 
+// A Holding is weights of a linear layer, or a table of vectors: the checkpoint's name of the tensor, how many of its
+// elements there are, and the format that the model is to hold them in.
+type Holding struct {
+	Name     string
+	Elements int
+	Format   kernels.Format
+}
+
+// Holdings lists the weights that Finish is to read and pack, in the order in which parts asked for them, tables last:
+// for telling what memory they will take.
+func (l *Loader) Holdings() []Holding {
+	held := l.at.Holdings()
+	all := make([]Holding, len(held))
+	for i, h := range held {
+		all[i] = Holding(h)
+	}
+	return all
+}
+
 // Finish reads and packs the weights of linear layers and embeddings, if all are there, on
 // as many threads as there are; layers can be used from then on. Its error is nil if
 // every tensor was there in the right shape and none under the prefix is left over, else a

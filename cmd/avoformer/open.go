@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"github.com/avoformer/avoformer/text"
 )
@@ -34,25 +35,27 @@ func interruptible[T any](a *app, do func() (T, error)) (T, error) {
 	}
 }
 
-// openModel opens a folder with one of package text's functions and prints the model's warnings,
+// openModel opens a folder with one of package text's functions and prints the model's warnings as they come,
 // each once.
 func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, error), dir string, opts []text.Option) (T, error) {
-	type opened struct {
-		model    T
-		warnings []string
-	}
-	o, err := interruptible(a, func() (o opened, err error) {
-		warnings := text.Warnings(func(w string) { o.warnings = append(o.warnings, w) })
-		o.model, err = open(dir, append(opts[:len(opts):len(opts)], warnings)...)
-		return o, err
-	})
-	for _, w := range o.warnings {
-		if !a.warned[w] {
+	var mu sync.Mutex
+	over := false // nothing is printed any more: the work may go on after an interrupt
+	defer func() {
+		mu.Lock()
+		over = true
+		mu.Unlock()
+	}()
+	warnings := text.Warnings(func(w string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over && !a.warned[w] {
 			a.warned[w] = true
 			fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w)))
 		}
-	}
-	return o.model, err
+	})
+	return interruptible(a, func() (T, error) {
+		return open(dir, append(opts[:len(opts):len(opts)], warnings)...)
+	})
 }
 
 // input is what is read; info describes its file, and is nil where it is none.

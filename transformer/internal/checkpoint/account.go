@@ -33,6 +33,7 @@ type account struct {
 	choose  func(name string, stored kernels.Format, table bool) kernels.Format
 	tables  []*unread // embeddings that Finish fills
 	jobs    []job     // what Finish does on all threads
+	held    []Holding // of linear layers
 
 	mu  sync.Mutex // of err while jobs run
 	err LoadError
@@ -219,7 +220,7 @@ func (s Scope) Finish() error {
 		}
 		runJobs(s.jobs)
 	}
-	s.tables, s.jobs = nil, nil
+	s.tables, s.jobs, s.held = nil, nil, nil
 	for name := range s.names {
 		// A part that could not be made did not ask for its tensors.
 		if failed == 0 && strings.HasPrefix(name, s.Prefix) && !s.used[name] && !s.ignores(name) {

@@ -19,6 +19,22 @@ type Part struct {
 	Scale, BiasScale float32
 }
 
+// A Holding is that of package transformer.
+type Holding struct {
+	Name     string
+	Elements int
+	Format   kernels.Format
+}
+
+// Holdings lists what Finish is to read, and the formats to hold it in.
+func (s Scope) Holdings() []Holding {
+	all := slices.Clone(s.held)
+	for _, t := range s.tables {
+		all = append(all, Holding{t.from.lookup("weight"), t.rows * t.dim, t.format()})
+	}
+	return all
+}
+
 // Matrix is the weight of a linear layer, which is there once Finish has returned.
 type Matrix struct{ *kernels.PackedB }
 
@@ -70,6 +86,9 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	}
 	weight = new(Matrix)
 	format := s.packed(parts[0].Name+"weight", false)
+	for _, p := range parts {
+		s.held = append(s.held, Holding{s.lookup(p.Name + "weight"), p.Rows * in, format})
+	}
 	s.later(out*in, func(buf *jobBuffers) { weight.PackedB = s.pack(buf, format, in, parts, data) })
 	return weight, b
 }

@@ -96,9 +96,12 @@ func (s Scope) compare(buf *jobBuffers, data []float32, u *unread) {
 	}
 }
 
+// format is what the vectors are to be held in.
+func (u *unread) format() kernels.Format { return u.from.packed("weight", !u.tied) }
+
 // fill has the vectors read.
 func (u *unread) fill() {
-	format := u.from.packed("weight", !u.tied)
+	format := u.format()
 	switch {
 	case u.tied:
 	case format == kernels.FormatBF16:
