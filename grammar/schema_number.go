@@ -119,6 +119,7 @@ func numbersBetween(lo, hi *limit) *expr {
 	if lo == nil && hi == nil {
 		return anyNumber()
 	}
+	lo, hi = lo.unlessFar(-1), hi.unlessFar(1)
 	zero := bound{integer: new(big.Int)}
 	var list []*expr
 	if lo == nil || lo.at.Sign() < 0 {
@@ -248,6 +249,17 @@ func head(s *string) (byte, *string) {
 type limit struct {
 	at   *big.Rat
 	open bool
+}
+
+// far is more than any number has that is written without a bound.
+var far = new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(maxDigits), nil))
+
+// unlessFar is l, or nil if it is so far away, in the direction of sign, that it says nothing.
+func (l *limit) unlessFar(sign int) *limit {
+	if l == nil || l.at.Sign() == sign && new(big.Rat).Abs(l.at).Cmp(far) >= 0 {
+		return nil
+	}
+	return l
 }
 
 // magnitude is the limit without its sign.

@@ -65,7 +65,7 @@ func (c *schemaCompiler) number(f *facts) *expr {
 	if !f.integer {
 		return numbersBetween(f.lo, f.hi)
 	}
-	return integersBetween(f.lo.integer(1), f.hi.integer(-1))
+	return integersBetween(f.lo.unlessFar(-1).integer(1), f.hi.unlessFar(1).integer(-1))
 }
 
 // A part is an expression that all schemas share, made a rule when it is first needed.

@@ -138,6 +138,7 @@ func (t *table) first() *stacks {
 
 // add puts a state on top of rest into s.
 func (t *table) add(s *set, to int32, rest *stacks) {
+	t.work -= workOfItem
 	st := &t.g.states[to]
 	if len(st.edges) > 0 {
 		s.items = append(s.items, item{to, rest})
@@ -157,7 +158,10 @@ func (t *table) take(s *set, other *stacks) {
 // intern is the stacks that s became; s is used up.
 func (t *table) intern(s *set) *stacks {
 	slices.SortFunc(s.items, func(a, b item) int {
-		return cmp.Or(cmp.Compare(a.state, b.state), cmp.Compare(a.rest.id, b.rest.id))
+		if a.state != b.state {
+			return int(a.state) - int(b.state)
+		}
+		return cmp.Compare(a.rest.id, b.rest.id)
 	})
 	items := s.items[:0]
 	for _, it := range s.items {
@@ -224,7 +228,9 @@ func (t *table) step(s *stacks, class uint8) *stacks {
 	b := t.g.samples[class]
 	out := t.newSet()
 	for _, it := range s.items {
-		t.follow(it.state, it.rest, b, out)
+		if !t.exhausted() {
+			t.follow(it.state, it.rest, b, out)
+		}
 	}
 	// Callers come before what they call: then all that a rule returns to is known when it is entered.
 	for len(t.order) > 0 {
