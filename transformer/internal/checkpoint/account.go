@@ -29,7 +29,8 @@ type account struct {
 	names   map[string]bool     // of src
 	rename  func(string) string // from the model's names to those of src
 	used    map[string]bool
-	ignored []string // patterns of path.Match
+	ignored []string             // patterns of path.Match
+	added   map[string][]LowRank // by the names of src
 	choose  func(name string, stored kernels.Format, table bool) kernels.Format
 	tables  []*unread // embeddings that Finish fills
 	jobs    []job     // what Finish does on all threads
@@ -171,8 +172,18 @@ func (s Scope) find(name string, shape ...int) (data []float32, ok bool) {
 	return nil, err == nil
 }
 
-// read sets dst to elements of a tensor that was found, with what find gave.
+// read sets dst to elements of a tensor that was found, with what find gave and what was added.
+// Of a matrix to which something was, they are whole rows.
 func (s Scope) read(dst, data []float32, name string, from int) bool {
+	if !s.fetch(dst, data, name, from) {
+		return false
+	}
+	s.add(dst, name, from)
+	return true
+}
+
+// fetch is read without what was added.
+func (s Scope) fetch(dst, data []float32, name string, from int) bool {
 	r, piecewise := s.src.(Reader)
 	if !piecewise {
 		copy(dst, data[from:])
@@ -197,12 +208,15 @@ func (s Scope) format(name string) kernels.Format {
 // Tensor is the elements of the named tensor, in row-major order. They belong to
 // the caller unless the weights are a Map.
 func (s Scope) Tensor(name string, shape ...int) []float32 {
-	x, ok := s.find(name, shape...)
-	if !ok || x != nil {
-		return x
+	data, ok := s.find(name, shape...)
+	if ok = ok && s.takes(name, shape...); !ok {
+		return nil
 	}
-	x = make([]float32, check.Product(shape))
-	if !s.read(x, nil, name, 0) {
+	if data != nil && len(s.additions(name)) == 0 {
+		return data
+	}
+	x := make([]float32, check.Product(shape))
+	if !s.read(x, data, name, 0) {
 		return nil
 	}
 	return x
@@ -226,6 +240,9 @@ func (s Scope) Finish() error {
 		if failed == 0 && strings.HasPrefix(name, s.Prefix) && !s.used[name] && !s.ignores(name) {
 			s.err.LeftOver = append(s.err.LeftOver, name)
 		}
+	}
+	if failed == 0 {
+		s.err.LeftOver = append(s.err.LeftOver, s.unused()...)
 	}
 	if s.err.count() == 0 {
 		return nil

@@ -63,7 +63,7 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 		}
 		var ok bool
 		data[i], ok = s.find(p.Name+"weight", shape...)
-		complete = complete && ok
+		complete = complete && ok && s.takes(p.Name+"weight", p.Of, in)
 		out += p.Rows
 		if !bias {
 			continue
@@ -133,7 +133,7 @@ func (s Scope) blocks(buf *jobBuffers, format kernels.Format, in int, parts []Pa
 		return nil
 	}
 	for _, p := range parts {
-		if s.format(p.Name+"weight") != format || p.Scale != 0 && p.Scale != 1 {
+		if s.format(p.Name+"weight") != format || len(s.additions(p.Name+"weight")) > 0 || p.Scale != 0 && p.Scale != 1 {
 			return nil
 		}
 	}
@@ -201,9 +201,10 @@ func (s Scope) transpose(dst []float32, in int, p Part, data []float32) {
 	rows := make([]float32, together*p.Of)
 	for i := 0; i < in; i += together {
 		n := min(together, in-i)
-		if !s.read(rows[:n*p.Of], data, p.Name+"weight", i*p.Of) {
+		if !s.fetch(rows[:n*p.Of], data, p.Name+"weight", i*p.Of) {
 			return
 		}
+		s.addTransposed(rows[:n*p.Of], p.Name+"weight", i*p.Of)
 		for o := range p.Of {
 			for r := range n {
 				dst[o*in+i+r] = rows[r*p.Of+o]

@@ -28,7 +28,7 @@ func NewTable(rows, dim int, vectors []float32) *Table {
 // Table is the tensor weight, [rows, dim]. Its vectors are there once Finish has returned.
 func (s Scope) Table(rows, dim int) *Table {
 	t := &Table{rows: rows, dim: dim}
-	if data, ok := s.find("weight", rows, dim); ok {
+	if data, ok := s.find("weight", rows, dim); ok && s.takes("weight", rows, dim) {
 		s.tables = append(s.tables, &unread{Table: t, from: s, data: data})
 	}
 	return t
@@ -72,6 +72,9 @@ func (s Scope) Tied(t *Table) *Matrix {
 	}
 	u := s.tables[at]
 	u.tied = true
+	for _, d := range slices.Concat(s.additions("weight"), u.from.additions("weight")) {
+		s.Fail(check.Errorf(check.ErrConfig, "%s adds to one of two weights that the model holds as one, the embedding's and the projection's to the vocabulary: not supported", d.Name))
+	}
 	if s.Has("weight") {
 		if data, ok := s.find("weight", t.rows, t.dim); ok {
 			s.later(t.rows*t.dim, func(buf *jobBuffers) { s.compare(buf, data, u) })
@@ -111,10 +114,10 @@ func (u *unread) fill() {
 		u.halves(half.ToFloat16s, half.Float16)
 		return
 	case format == kernels.FormatF32:
-		if u.wide = u.data; u.wide == nil {
+		if u.wide = u.data; u.wide == nil || len(u.from.additions("weight")) > 0 {
 			u.wide = make([]float32, u.rows*u.dim)
 			u.pieces(func(_ *jobBuffers, from, to int) {
-				u.from.read(u.wide[from*u.dim:to*u.dim], nil, "weight", from*u.dim)
+				u.from.read(u.wide[from*u.dim:to*u.dim], u.data, "weight", from*u.dim)
 			})
 		}
 		return
