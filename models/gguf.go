@@ -65,11 +65,9 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	if !ok {
 		return nil, check.Errorf(ErrModelType, "general.architecture = %q", r.arch)
 	}
-	c.Loader = transformer.NewLoader(r.weights)
-	c.Loader.Rename(llamaCppName(r.arch))
-	c.Loader.Ignore("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
-	o.asStored, c.widened = true, r.widened
-	m, err := c.load(build, o)
+	c.rename, c.widened, o.asStored = llamaCppName(r.arch), r.widened, true
+	ropeFactors := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
+	m, err := c.build(build, base{Weights: r.weights, gguf: r.arch}, o, ropeFactors...)
 	if err == nil {
 		m.Warnings = append(m.Warnings, o.warn(r.unread()...)...)
 	}

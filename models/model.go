@@ -154,8 +154,13 @@ type Options struct {
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
 	Warn func(warning string)
+	// Adapters become part of the weights as these are read: W becomes W + Scale*alpha/rank*B*A for
+	// each, in float32, and is rounded to its format afterwards, also where a file has blocks. Tables
+	// of vectors that are stored in 16 bits become float32.
+	Adapters []Adapter
 
-	asStored bool // linear layers too, instead of float32
+	asStored bool   // linear layers too, instead of float32
+	path     string // of the folder, where it has one
 }
 
 // NamedFormat is the format for the weights whose name in the model, such as
@@ -231,6 +236,7 @@ type Checkpoint struct {
 	llamaCpp bool
 	// widened makes warnings of weights that take more memory than their file; or is nil.
 	widened func(held []transformer.Holding) []string
+	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same
 }
 
 // A Builder makes the model of a checkpoint. What is wrong with the weights it

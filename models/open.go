@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,6 +53,7 @@ func (o Options) Open(dir string) (*Model, error) {
 	case !info.IsDir():
 		return nil, check.Errorf(ErrFolder, "%s is no folder%s", dir, asPointer(dir))
 	}
+	o.path = dir
 	m, err := o.OpenFS(os.DirFS(dir))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
@@ -91,7 +93,7 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 		return nil, err
 	}
 	defer weights.Close()
-	m, err := c.build(build, weights, weights.name, o)
+	m, err := c.build(build, base{Weights: weights, file: weights.name, path: o.path}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +115,7 @@ func (o Options) New(config []byte, weights transformer.Weights) (*Model, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.build(build, weights, "weights", o)
+	return c.build(build, base{Weights: weights, file: "weights"}, o)
 }
 
 // checkpoint reads what all configurations have, and finds the architecture.
@@ -129,12 +131,32 @@ func checkpoint(doc, generation Document) (*Checkpoint, Builder, error) {
 	return &Checkpoint{JSON: doc, Config: config}, build, nil
 }
 
-// build makes the model with the weights of the named file.
-func (c *Checkpoint) build(build Builder, weights transformer.Weights, name string, o Options) (*Model, error) {
-	c.Loader = transformer.NewLoader(weights)
+// build makes the model with weights and the adapters of o. Tensors whose names match ignored may
+// be left over.
+func (c *Checkpoint) build(build Builder, b base, o Options, ignored ...string) (*Model, error) {
+	if c.JSON.Has("_name_or_path") {
+		json.Unmarshal(c.JSON.fields["_name_or_path"], &b.name) // for a remark only
+	}
+	adapters, err := o.openAdapters(b)
+	if err != nil {
+		return nil, err
+	}
+	defer adapters.Close()
+	warnings := o.warn(adapters.warnings()...)
+	c.Loader = transformer.NewLoader(adapters.weights(b))
+	if c.rename != nil {
+		c.Loader.Rename(c.rename)
+	}
+	c.Loader.Ignore(ignored...)
+	if err := adapters.addTo(c.Loader); err != nil {
+		return nil, err
+	}
 	m, err := c.load(build, o)
-	if misfit := new(transformer.LoadError); errors.As(err, &misfit) {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if misfit := new(transformer.LoadError); b.file != "" && errors.As(err, &misfit) {
+		return nil, fmt.Errorf("%s: %w", b.file, err)
+	}
+	if err == nil {
+		m.Warnings = append(warnings, m.Warnings...)
 	}
 	return m, err
 }

@@ -144,9 +144,9 @@ class Folder:
         if published:
             self.patch(**published)
 
-    def record(self, model, cls, run, decode, result, inputs):
+    def record(self, model, cls, run, decode, result, inputs, more=None):
         """Writes expected.safetensors. model is float64 afterwards."""
-        about, tokens = {"class": cls.__name__, "transformers": hf.__version__}, {}
+        about, tokens = {"class": cls.__name__, "transformers": hf.__version__} | (more or {}), {}
         if decode:
             tokens, margin = decode(model)
             about["margin"] = "%.3g" % margin

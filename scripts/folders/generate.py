@@ -24,11 +24,12 @@ Outputs, by kind of model:
   whisper      input_features instead of input_ids; greedy_K follows decoder_prompt
   gguf         model.gguf instead of config.json and safetensors; outputs as for decoders
 
-pickles writes files of torch.save beside OUT, for the readers of pytorch_model.bin;
+adapter-NAME writes an adapter of peft to OUT/../adapters/NAME, with what the model in the folder that the
+metadata's "base" names gives with it; pickles writes files of torch.save beside OUT, for the readers of pytorch_model.bin;
 and log-mel/expected.safetensors has samples and what WhisperFeatureExtractor makes of them.
 Greedy decoding is the argmax of all logits at each step: no token is suppressed or forced.
 
-Needs torch, transformers 5, safetensors, numpy, gguf.
+Needs torch, transformers 5, safetensors, numpy, gguf, peft.
 """
 
 import os
@@ -40,7 +41,7 @@ os.environ.update(HF_HUB_OFFLINE="1")
 import torch
 import transformers
 
-import audio, decoders, defaults, encoders, gguf_files, padding, pickles, seq2seq, vision  # noqa: F401, E401 (they register their folders)
+import adapters, audio, decoders, defaults, encoders, gguf_files, padding, pickles, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 from folder import BUILD
 
 

@@ -67,9 +67,13 @@ func (s Scope) Pack(choose func(name string, stored kernels.Format, table bool) 
 	s.choose = choose
 }
 
-// packed is the format to hold a weight in.
+// packed is the format to hold a weight in. A table of 16 bits to which something was added counts as
+// one of float32: its vectors are what a model with the adapter beside it computes.
 func (s Scope) packed(name string, table bool) kernels.Format {
 	stored := s.format(name)
+	if half := stored == kernels.FormatBF16 || stored == kernels.FormatF16; half && table && len(s.additions(name)) > 0 {
+		stored = kernels.FormatF32
+	}
 	switch {
 	case s.choose != nil:
 		return s.choose(s.Prefix+name, stored, table)

@@ -1,0 +1,329 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Adapters: low-rank changes of a model (Hu et al., 2021, "LoRA: Low-Rank Adaptation of Large
+// Language Models"), which become part of its weights as these are read. No architecture knows of
+// them.
+
+// An Adapter is changes of a model that were trained and published without it.
+type Adapter struct {
+	// Path is that of a folder as Python's peft writes it, with adapter_config.json and
+	// adapter_model.safetensors or .bin, or of its repository in the hub's cache; for a model in a
+	// GGUF file, that of a GGUF file of the type adapter.
+	Path string
+	// Scale multiplies what the adapter adds to weights; 0: 1.
+	Scale float32
+}
+
+// factors is what an adapter adds to one weight.
+type factors struct {
+	left, right factor // [rows, rank] and [rank, columns]
+	weight      string // by the checkpoint's name
+	rank        int
+	scale       float64
+}
+
+// factor is a tensor, which may be stored transposed.
+type factor struct {
+	name       string
+	transposed bool
+}
+
+// adapter is an open one.
+type adapter struct {
+	path     string
+	tensors  transformer.Reader
+	close    func()
+	factors  []factors
+	replaced map[string]string // by the checkpoint's names, those of tensors that take their place
+	warnings []string
+}
+
+// base is the weights that adapters are for.
+type base struct {
+	transformer.Weights
+	file string // what errors about them call them; "": the caller adds it
+	path string // of the model; "" if unknown
+	gguf string // architecture; "" unless a GGUF file
+	name string // what config.json calls the model; "" mostly
+}
+
+// shape is that of a tensor, and false if it is not known.
+func (b base) shape(name string) ([]int, bool) {
+	if r, ok := b.Weights.(transformer.Reader); ok {
+		return r.Shape(name)
+	}
+	return nil, false
+}
+
+// adapted is weights with adapters: what it adds goes to a Loader, what it replaces is here.
+type adapted struct {
+	base     transformer.Reader
+	adapters []*adapter
+	from     map[string]*adapter // by the names of tensors that are replaced
+}
+
+// openAdapters opens the adapters of a model.
+func (o Options) openAdapters(b base) (*adapted, error) {
+	a := &adapted{from: map[string]*adapter{}}
+	a.base, _ = b.Weights.(transformer.Reader)
+	for _, of := range o.Adapters {
+		opened, err := of.open(b)
+		if opened != nil {
+			a.adapters = append(a.adapters, opened)
+		}
+		if err == nil {
+			err = a.replace(opened)
+		}
+		if err != nil {
+			a.Close()
+			return nil, fmt.Errorf("%s: %w", of.Path, err)
+		}
+	}
+	return a, nil
+}
+
+// open reads all but the elements of an adapter's tensors.
+func (a Adapter) open(b base) (*adapter, error) {
+	scale := a.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	if s := float64(scale); math.IsNaN(s) || math.IsInf(s, 0) {
+		return nil, check.Errorf(ErrOption, "adapter of scale %v", scale)
+	}
+	path := hub.Folder(a.Path)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, check.Errorf(ErrFolder, "%w", err)
+	}
+	var opened *adapter
+	switch {
+	case info.IsDir() && b.gguf != "":
+		return nil, check.Errorf(ErrOption, "an adapter's folder beside a GGUF file: not supported; llama.cpp's convert_lora_to_gguf.py makes a GGUF file of it")
+	case info.IsDir():
+		opened, err = openPEFT(os.DirFS(path), b)
+	case b.gguf == "":
+		return nil, check.Errorf(ErrOption, "an adapter's file beside a model's folder: not supported; want the adapter's folder")
+	default:
+		opened, err = openGGUFAdapter(path, b)
+	}
+	if opened == nil || err != nil {
+		return opened, err
+	}
+	opened.path = a.Path
+	for i := range opened.factors {
+		opened.factors[i].scale *= float64(scale)
+	}
+	if len(opened.replaced) > 0 && scale != 1 {
+		return opened, check.Errorf(ErrOption, "scale %v of an adapter that replaces tensors too, such as %s: not supported", scale, least(opened.replaced))
+	}
+	return opened, nil
+}
+
+// least is the first key in alphabetical order.
+func least[V any](m map[string]V) string {
+	first := ""
+	for k := range m {
+		if first == "" || k < first {
+			first = k
+		}
+	}
+	return first
+}
+
+// replace notes the tensors that an adapter replaces.
+func (a *adapted) replace(by *adapter) error {
+	for name := range by.replaced {
+		if a.base == nil {
+			return check.Errorf(ErrOption, "it replaces %s, which is supported for weights of files only", name)
+		}
+		if a.from[name] != nil {
+			return check.Errorf(ErrOption, "it replaces %s, as %s does", name, a.from[name].path)
+		}
+		a.from[name] = by
+	}
+	return nil
+}
+
+// warnings are those of all adapters.
+func (a *adapted) warnings() (all []string) {
+	for _, one := range a.adapters {
+		for _, w := range one.warnings {
+			all = append(all, one.path+": "+w)
+		}
+	}
+	return all
+}
+
+// Close closes the adapters' files.
+func (a *adapted) Close() {
+	for _, one := range a.adapters {
+		one.close()
+	}
+}
+
+// weights is b with what adapters replace.
+func (a *adapted) weights(b base) transformer.Weights {
+	if len(a.from) == 0 {
+		return b.Weights
+	}
+	return a
+}
+
+// addTo reads what the adapters add to weights, and has l do so.
+func (a *adapted) addTo(l *transformer.Loader) error {
+	for _, one := range a.adapters {
+		for _, f := range one.factors {
+			if by := a.from[f.weight]; by != nil && by != one {
+				return check.Errorf(ErrOption, "%s: it adds to %s, which %s replaces", one.path, f.weight, by.path)
+			}
+			d, err := one.read(f)
+			if err == nil {
+				err = l.Add(f.weight, d)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", one.path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// read reads the matrices of a weight.
+func (a *adapter) read(f factors) (transformer.LowRank, error) {
+	d := transformer.LowRank{Name: f.left.name, Rank: f.rank, Scale: float32(f.scale)}
+	for _, m := range []struct {
+		factor
+		into *[]float32
+	}{{f.left, &d.Left}, {f.right, &d.Right}} {
+		shape, _ := a.tensors.Shape(m.name)
+		x, err := a.tensors.Tensor(m.name, shape...)
+		if err != nil {
+			return d, err
+		}
+		if m.transposed {
+			x = transposed(x, shape[0], shape[1])
+		}
+		*m.into = x
+	}
+	return d, nil
+}
+
+// transposed is x, [rows, cols], as [cols, rows].
+func transposed(x []float32, rows, cols int) []float32 {
+	y := make([]float32, len(x))
+	for r := range rows {
+		for c := range cols {
+			y[c*rows+r] = x[r*cols+c]
+		}
+	}
+	return y
+}
+
+// matrices returns the rank of the two tensors, or an error unless they make a matrix for their weight.
+func (a *adapter) matrices(f factors, b base) (rank int, err error) {
+	var shapes [2][]int
+	for i, m := range []factor{f.left, f.right} {
+		shape, ok := a.tensors.Shape(m.name)
+		if !ok {
+			return 0, check.Errorf(transformer.ErrMissing, "%s", m.name)
+		}
+		if len(shape) != 2 || shape[0] < 1 || shape[1] < 1 {
+			return 0, check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", m.name, shape)
+		}
+		if shapes[i] = shape; m.transposed {
+			shapes[i] = []int{shape[1], shape[0]}
+		}
+	}
+	left, right := shapes[0], shapes[1]
+	if left[1] != right[0] {
+		return 0, check.Errorf(transformer.ErrMisshapen, "%s and %s are of the ranks %d and %d", f.left.name, f.right.name, left[1], right[0])
+	}
+	stored, ok := b.shape(f.weight)
+	sizes := []int{left[0], right[1]}
+	if ok && !slices.Equal(stored, sizes) && !slices.Equal(stored, []int{sizes[1], sizes[0]}) { // a Loader knows which
+		return 0, check.Errorf(transformer.ErrMisshapen, "%s and %s make %v, and %s has shape %v", f.left.name, f.right.name, sizes, f.weight, stored)
+	}
+	return left[1], nil
+}
+
+// Names implements transformer.Weights.
+func (a *adapted) Names() []string {
+	names := slices.Clone(a.base.Names())
+	for name := range a.from {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// source is where a tensor is, and its name there.
+func (a *adapted) source(name string) (transformer.Reader, string) {
+	if by := a.from[name]; by != nil {
+		return by.tensors, by.replaced[name]
+	}
+	return a.base, name
+}
+
+// Tensor implements transformer.Weights.
+func (a *adapted) Tensor(name string, shape ...int) ([]float32, error) {
+	r, name := a.source(name)
+	return r.Tensor(name, shape...)
+}
+
+// Shape implements transformer.Reader.
+func (a *adapted) Shape(name string) ([]int, bool) {
+	r, name := a.source(name)
+	return r.Shape(name)
+}
+
+// Format implements transformer.Reader.
+func (a *adapted) Format(name string) kernels.Format {
+	r, name := a.source(name)
+	return r.Format(name)
+}
+
+// Read implements transformer.Reader.
+func (a *adapted) Read(dst []float32, name string, from int) error {
+	r, name := a.source(name)
+	return r.Read(dst, name, from)
+}
+
+// isNamed reports whether the model may be the one that an adapter names as its base: one of the
+// folders that it is in, or what its configuration says.
+func (b base) isNamed(name string) bool {
+	last := func(s string) string {
+		return strings.ToLower(s[strings.LastIndexAny(s, `/\`)+1:])
+	}
+	want := last(strings.TrimRight(name, `/\`))
+	if b.path == "" || last(b.name) == want {
+		return true
+	}
+	path, err := filepath.Abs(b.path)
+	if err != nil {
+		return true
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if cached, ok := strings.CutPrefix(part, "models--"); ok {
+			part = cached[strings.LastIndex(cached, "--")+len("--"):]
+		}
+		if strings.ToLower(part) == want {
+			return true
+		}
+	}
+	return false
+}
