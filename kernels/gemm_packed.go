@@ -85,6 +85,15 @@ func (b *PackedB) N() int { return b.matrix.N }
 // Bytes is the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
+// Exact is b for products whose rows do not depend on one another: each row of C has the same bits whatever the
+// number of rows. Of float32 and of 16 bits one row, and few rows of over 1024 elements, are otherwise summed up in
+// another order, which is faster; of other formats it is always so. The two share their memory.
+func (b *PackedB) Exact() *PackedB {
+	exact := *b
+	exact.matrix.Exact = true
+	return &exact
+}
+
 // PackB packs op(B), which is k x n, for GemmPacked on the active tier. B is
 // stored k x n with rows ldb apart, or n x k with transB = Trans. It is not needed
 // any more afterwards.

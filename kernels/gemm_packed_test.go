@@ -138,3 +138,44 @@ func TestParseFormat(t *testing.T) {
 		t.Error("a format of that name")
 	}
 }
+
+// TestExactRows: with Exact, rows of a product have the bits of each alone, whatever their number; without, some
+// do not, or Exact would be for nothing.
+func TestExactRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 18))
+	eachISA(t, func(t *testing.T) {
+		differ := false
+		for _, s := range [][2]int{{96, 100}, {50, 1500}, {33, 64}, {1, 2100}, {40, 512}} {
+			n, k := s[0], s[1]
+			const most = 40
+			w, a, bias := randomSlice(r, n*k), randomSlice(r, most*k), randomSlice(r, n)
+			for f := FormatF32; f <= FormatMXFP4; f++ {
+				if elements, _ := f.Block(); elements > 0 && k%elements != 0 {
+					continue
+				}
+				plain := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, w[j*k:]) })
+				for _, b := range []*PackedB{plain, plain.Exact()} {
+					alone := make([]float32, most*n)
+					for i := range most {
+						GemmPacked(1, 1, a[i*k:(i+1)*k], k, b, 0, alone[i*n:(i+1)*n], n, Epilogue{Bias: bias})
+					}
+					for _, rows := range []int{2, 3, 7, 12, 13, 25, most} {
+						c := make([]float32, rows*n)
+						Threads(2).GemmPacked(rows, 1, a, k, b, 0, c, n, Epilogue{Bias: bias})
+						for i, v := range c {
+							if math.Float32bits(v) == math.Float32bits(alone[i]) {
+								continue
+							}
+							if differ = true; b != plain || f > FormatF16 {
+								t.Fatalf("%v, %dx%d: element %d is %v among %d rows, and %v alone", f, n, k, i, v, rows, alone[i])
+							}
+						}
+					}
+				}
+			}
+		}
+		if !differ {
+			t.Error("without Exact all rows are alike too")
+		}
+	})
+}

@@ -21,7 +21,7 @@ func (g *call) operands() (a left, b right) {
 	a.m, a.k, a.ld, a.trans = g.m, g.k, g.a.LD, g.a.Trans
 	b.n, b.ld, b.trans = g.n, g.b.LD, g.b.Trans
 	if g.b.packed != nil {
-		b.format = g.b.packed.Record
+		b.format, b.exact = g.b.packed.Record, g.b.packed.Exact
 	}
 	return a, b
 }
@@ -62,7 +62,7 @@ func (g *call) prefetches(m int) bool {
 func (g *call) planLoops() {
 	// As Order says, but all calls alike, and more where A has few rows.
 	limit, unit := tune.Order.KC, 8
-	if g.m <= g.mr {
+	if g.m <= g.mr && !(g.b.packed != nil && g.b.packed.Exact) {
 		limit *= 4
 	}
 	if g.b.packed != nil {

@@ -85,7 +85,7 @@ var ways = [...]struct {
 // wayOf is the first way that fits, in the order of the table.
 func wayOf(a left, b right) way {
 	if b.format != nil {
-		return wayOfPacked(a, b.format)
+		return wayOfPacked(a, b)
 	}
 	switch {
 	case a.m == 1 && !b.trans && (!a.trans || a.ld == 1):
@@ -100,11 +100,12 @@ func wayOf(a left, b right) way {
 	return packedHere
 }
 
-func wayOfPacked(a left, format *weights.Record) way {
+func wayOfPacked(a left, b right) way {
+	format := b.format
 	switch {
 	case format.Kind != weights.NoInt8:
 		return integers
-	case a.m == 1 && format.HasGemv() && a.k <= tune.Order.Long:
+	case a.m == 1 && !b.exact && format.HasGemv() && a.k <= tune.Order.Long:
 		return rowByPanels
 	case a.m <= tune.Used.Gemm.HalvesTiles*format.MR && format.HasPanel():
 		return halves
@@ -155,6 +156,7 @@ type right struct {
 	n, ld  int
 	trans  bool
 	format *weights.Record
+	exact  bool // every row is summed up alike; see weights.Matrix
 }
 
 // A plan would take a tenth to half of the time of a product of one or a few rows with a B of up to

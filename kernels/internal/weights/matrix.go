@@ -19,6 +19,7 @@ type Matrix struct {
 	Record *Record
 	K, N   int
 	Tail   int    // the last columns, which are dot products, after the panels
+	Exact  bool   // a row of a product is summed up in the same order among any number of rows
 	stride int    // bytes of a panel
 	Data   []byte // panels, and the tail
 }
