@@ -42,7 +42,7 @@ func (m module) kind() string {
 
 // openSentence reads modules.json, if there is one and it is for vectors.
 func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
-	modules, err := sentenceModules(fsys)
+	modules, err := sentenceModules(fsys, "SentenceTransformer")
 	if err != nil || modules == nil || len(modules) == 1 && m.Classifier != nil { // the last is a cross-encoder
 		return nil, err
 	}
@@ -67,28 +67,32 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 		return nil, check.Errorf(ErrConfig, "modules.json: no pooling")
 	}
 	s.dim = s.out
-	if err := s.readTransformer(fsys, m.Config.ModelType); err != nil {
+	if err := s.readTransformer(fsys, m.Config.ModelType, extraction); err != nil {
 		return nil, err
 	}
 	m.Warnings = append(m.Warnings, s.warnings...)
-	return s, s.readPrompts(fsys)
+	return s, s.readWhole(fsys)
 }
 
 // sentenceModules is the list in modules.json, nil if there is no such file, or if
-// config_sentence_transformers.json says that the folder is not for vectors of texts:
-// sentence-transformers then asks for no file of its own.
-func sentenceModules(fsys fs.FS) ([]module, error) {
+// config_sentence_transformers.json says that it is for another class than the one that opens the
+// folder: sentence-transformers then asks for no file of its own.
+func sentenceModules(fsys fs.FS, class string) ([]module, error) {
 	modules, err := readModules(fsys)
 	if err != nil || modules == nil {
 		return nil, err
 	}
 	doc, err := readJSON(fsys, wholeFile)
-	if _, ok := doc.fields["model_type"]; !ok {
-		return modules, ignoreMissing(err)
-	}
-	var kind any
-	if err := doc.Field("model_type", &kind); err != nil || kind != "SentenceTransformer" {
+	if ignoreMissing(err) != nil {
 		return nil, err
+	}
+	var kind any = "SentenceTransformer"
+	if _, ok := doc.fields["model_type"]; ok {
+		kind = nil
+		err = doc.Field("model_type", &kind)
+	}
+	if ignoreMissing(err) != nil || kind != class {
+		return nil, ignoreMissing(err)
 	}
 	return modules, nil
 }
@@ -163,12 +167,34 @@ func readModules(fsys fs.FS) ([]module, error) {
 	return list, nil
 }
 
-// readPrompts reads config_sentence_transformers.json, if there is one.
-func (s *SentenceEmbedder) readPrompts(fsys fs.FS) error {
+// readWhole reads config_sentence_transformers.json, if there is one.
+func (s *SentenceEmbedder) readWhole(fsys fs.FS) error {
 	doc, err := readJSON(fsys, wholeFile)
 	if ignoreMissing(err) != nil {
 		return err
 	}
+	if err := s.readPrompts(doc); err != nil {
+		return err
+	}
+	if !doc.Has("truncate_dim") {
+		return nil
+	}
+	cut, err := doc.integer("truncate_dim")
+	if err != nil {
+		return err
+	}
+	if cut < 0 {
+		cut += s.out // as slices of Python count
+	}
+	if cut < 1 {
+		return doc.Errorf("truncate_dim", "the modules give %d elements, of which none would be left", s.out)
+	}
+	s.dim = min(cut, s.out)
+	return nil
+}
+
+// readPrompts reads the prompts, and which is the default.
+func (s *SentenceEmbedder) readPrompts(doc Document) error {
 	var prompts map[string]any
 	if doc.Has("prompts") {
 		if err := doc.Field("prompts", &prompts); err != nil {
@@ -198,19 +224,5 @@ func (s *SentenceEmbedder) readPrompts(fsys fs.FS) error {
 	if hasDefault {
 		s.DefaultPrompt = s.Prompts[name]
 	}
-	if !doc.Has("truncate_dim") {
-		return nil
-	}
-	cut, err := doc.integer("truncate_dim")
-	if err != nil {
-		return err
-	}
-	if cut < 0 {
-		cut += s.out // as slices of Python count
-	}
-	if cut < 1 {
-		return doc.Errorf("truncate_dim", "the modules give %d elements, of which none would be left", s.out)
-	}
-	s.dim = min(cut, s.out)
 	return nil
 }

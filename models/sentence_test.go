@@ -124,7 +124,7 @@ func TestSentenceOtherKind(t *testing.T) {
 	for _, kind := range []string{`"SparseEncoder"`, `"CrossEncoder"`, `""`, "null", "1", `"sentencetransformer"`} {
 		files := with(folder(t, "bert"), "config_sentence_transformers.json", []byte(`{"model_type": `+kind+`, "truncate_dim": 0}`))
 		m := tftest.Must(models.OpenFS(files))(t)
-		fields := tftest.Must(models.TokenizerFields(files))(t)
+		fields := tftest.Must(models.TokenizerFields(files, "SentenceTransformer"))(t)
 		if m.Sentence != nil || fields != nil {
 			t.Errorf("model_type %s: has a SentenceEmbedder, and for its tokenizer %s", kind, fields)
 		}
@@ -145,7 +145,7 @@ func TestSentenceLengths(t *testing.T) {
 	} {
 		files := with(folder(t, "bert"), "sentence_bert_config.json", []byte(c.text))
 		s := tftest.Must(models.OpenFS(files))(t).Sentence
-		field := string(tftest.Must(models.TokenizerFields(files))(t)["model_max_length"])
+		field := string(tftest.Must(models.TokenizerFields(files, "SentenceTransformer"))(t)["model_max_length"])
 		if s.QueryLength != c.query || s.DocumentLength != c.doc || s.MaxLength != c.most || field != c.field {
 			t.Errorf("%s: %d, %d, %d, %q, want %d, %d, %d, %q", c.text, s.QueryLength, s.DocumentLength, s.MaxLength, field, c.query, c.doc, c.most, c.field)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"strconv"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
@@ -41,13 +42,14 @@ func transformerConfig(fsys fs.FS) (Document, error) {
 		}
 		return parse(name, text)
 	}
-	return Document{}, nil
+	return Document{Name: transformerFiles[0]}, nil
 }
 
-// TokenizerFields are fields that sentence-transformers hands to the tokenizer of a folder, which
-// take the place of those of tokenizer_config.json; none without modules.json.
-func TokenizerFields(fsys fs.FS) (map[string]json.RawMessage, error) {
-	if modules, err := sentenceModules(fsys); err != nil || modules == nil {
+// TokenizerFields are fields that a class of sentence-transformers, "SentenceTransformer" or
+// "CrossEncoder", hands to the tokenizer of a folder, in the place of those of
+// tokenizer_config.json; none if modules.json is missing or for another class.
+func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, error) {
+	if modules, err := sentenceModules(fsys, class); err != nil || modules == nil {
 		return nil, err
 	}
 	doc, err := transformerConfig(fsys)
@@ -57,8 +59,17 @@ func TokenizerFields(fsys fs.FS) (map[string]json.RawMessage, error) {
 	return doc.tokenizerArguments()
 }
 
+// task is what the module Transformer does: its name, what of transformers' output it takes, and what
+// it calls that.
+type task struct{ name, output, port string }
+
+var (
+	extraction     = task{"feature-extraction", "last_hidden_state", "token_embeddings"}
+	classification = task{"sequence-classification", "logits", "scores"}
+)
+
 // readTransformer reads the configuration of the module Transformer, if there is one.
-func (s *SentenceEmbedder) readTransformer(fsys fs.FS, modelType string) error {
+func (s *SentenceEmbedder) readTransformer(fsys fs.FS, modelType string, t task) error {
 	doc, err := transformerConfig(fsys)
 	if err != nil {
 		return err
@@ -71,7 +82,7 @@ func (s *SentenceEmbedder) readTransformer(fsys fs.FS, modelType string) error {
 			return doc.Errorf(field, "not supported")
 		}
 	}
-	if err := checkModality(doc); err != nil {
+	if err := t.check(doc); err != nil {
 		return err
 	}
 	config, err := doc.argumentsFor("config")
@@ -130,10 +141,14 @@ func (s *SentenceEmbedder) readLengths(doc Document) error {
 	return nil
 }
 
-// checkModality returns an error unless texts become the hidden states of their tokens.
-func checkModality(doc Document) error {
+// check returns an error unless texts become what the task is for.
+func (t task) check(doc Document) error {
+	name, ok := doc.fields["transformer_task"]
+	if ok && string(name) != strconv.Quote(t.name) || !ok && t != extraction {
+		return doc.Errorf("transformer_task", "want %s", t.name)
+	}
 	if _, ok := doc.fields["modality_config"]; !ok { // then module_output_name is not asked for
-		return doc.among("transformer_task", `"feature-extraction"`)
+		return nil
 	}
 	modality, err := doc.Sub("modality_config")
 	if err != nil {
@@ -156,10 +171,10 @@ func checkModality(doc Document) error {
 	switch {
 	case raw.Method != "forward":
 		return text.Errorf("method", "want forward")
-	case len(raw.Output) != 1 || raw.Output[0] != "last_hidden_state":
-		return text.Errorf("method_output_name", "want last_hidden_state")
-	case string(doc.fields["module_output_name"]) != `"token_embeddings"`:
-		return doc.Errorf("module_output_name", "want token_embeddings")
+	case len(raw.Output) != 1 || raw.Output[0] != t.output:
+		return text.Errorf("method_output_name", "want %s", t.output)
+	case string(doc.fields["module_output_name"]) != strconv.Quote(t.port):
+		return doc.Errorf("module_output_name", "want %s", t.port)
 	}
-	return doc.among("transformer_task", `"feature-extraction"`)
+	return nil
 }

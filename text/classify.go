@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -38,7 +37,7 @@ func OpenClassifier(dir string, opts ...Option) (*Classifier, error) {
 
 // OpenClassifierFS is OpenClassifier for a file system whose root is the folder.
 func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
-	f, err := openClassifying(fsys, opts, "Classifier")
+	f, err := openClassifying(fsys, opts, "Classifier", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +59,10 @@ func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
 	return c, nil
 }
 
-// openClassifying opens a folder that has a classifier of texts.
-func openClassifying(fsys fs.FS, opts []Option, pipeline string) (*folder, error) {
-	f, err := openFolder(fsys, opts, true)
+// openClassifying opens a folder that has a classifier of texts, with fields in the place of those of
+// tokenizer_config.json.
+func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[string]json.RawMessage) (*folder, error) {
+	f, err := openFolderWith(fsys, opts, true, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -186,45 +186,72 @@ func OpenReranker(dir string, opts ...Option) (*Reranker, error) {
 
 // OpenRerankerFS is OpenReranker for a file system whose root is the folder.
 func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
-	f, err := openClassifying(fsys, opts, "Reranker")
+	fields, err := models.TokenizerFields(fsys, "CrossEncoder")
+	if err != nil {
+		return nil, err
+	}
+	f, err := openClassifying(fsys, opts, "Reranker", fields)
 	if err != nil {
 		return nil, err
 	}
 	if n := f.model.Classifier.Out(); n != 1 {
 		return nil, errorf("a reranker has one label, this model has %d", n)
 	}
+	c, err := models.OpenCrossEncoder(fsys, f.model)
+	if err != nil {
+		return nil, err
+	}
 	r := &Reranker{folder: f}
-	r.sigmoid, err = r.readActivation()
+	if c == nil {
+		c = new(models.CrossEncoder)
+	}
+	if c.MaxLength > 0 {
+		f.limit = c.MaxLength
+		f.setLimit(0)
+	}
+	if c.LowerCase {
+		if f.tokenizer, err = f.tokenizer.WithLowercase(); err != nil {
+			return nil, err
+		}
+	}
+	r.sigmoid, err = r.readActivation(c.Activation)
 	return r, err
 }
 
-// readActivation is whether scores go through a sigmoid: what the
-// configuration says, in one of three places, and yes if it says nothing.
-func (r *Reranker) readActivation() (bool, error) {
+// readActivation is whether scores go through a sigmoid: what config_sentence_transformers.json
+// says, or else config.json in one of two places, and yes if nothing does. Classes that are not
+// PyTorch's are code of the folder, which sentence-transformers does not run.
+func (r *Reranker) readActivation(first string) (bool, error) {
 	var config struct {
-		Old json.RawMessage `json:"sbert_ce_default_activation_function"`
-		New struct {
-			Activation json.RawMessage `json:"activation_fn"`
-		} `json:"sentence_transformers"`
+		Old json.RawMessage            `json:"sbert_ce_default_activation_function"`
+		New map[string]json.RawMessage `json:"sentence_transformers"`
 	}
-	var newest struct {
-		Activation json.RawMessage `json:"activation_fn"`
-	}
-	if err := errors.Join(r.readJSON("config.json", &config), r.readJSON("config_sentence_transformers.json", &newest)); err != nil {
+	if err := r.readJSON("config.json", &config); err != nil {
 		return false, err
 	}
-	for _, raw := range []json.RawMessage{newest.Activation, config.New.Activation, config.Old} {
-		var name string
-		if err := pyjson.Unmarshal(raw, &name); len(raw) == 0 || err == nil && name == "" {
-			continue
+	second, ok := config.New["activation_fn"]
+	if !ok {
+		second = config.Old
+	}
+	names := []string{first, ""}
+	if len(second) > 0 {
+		if err := pyjson.Unmarshal(second, &names[1]); err != nil {
+			return false, errorf("config.json: activation_fn of a reranker: %w", err)
 		}
-		switch name[strings.LastIndex(name, ".")+1:] {
-		case "Sigmoid":
+	}
+	for _, name := range names {
+		switch name {
+		case "":
+		case "torch.nn.modules.activation.Sigmoid", "torch.nn.Sigmoid":
 			return true, nil
-		case "Identity":
+		case "torch.nn.modules.linear.Identity", "torch.nn.Identity":
 			return false, nil
+		default:
+			if strings.HasPrefix(name, "torch.") {
+				return false, errorf("activation_fn of a reranker %q is not supported", name)
+			}
+			r.warning(fmt.Sprintf("activation_fn = %q: ignored, as by sentence-transformers, which runs no code of the folder", name))
 		}
-		return false, errorf("activation_fn of a reranker %s is not supported", raw)
 	}
 	return true, nil
 }

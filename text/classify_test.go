@@ -1,11 +1,15 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/models"
 )
 
 func TestClassify(t *testing.T) {
@@ -105,9 +109,95 @@ func TestRerankForms(t *testing.T) {
 		after(got)
 		close32(t, activation, got, want.Scores, 1e-5)
 	}
-	_, err := OpenRerankerFS(overlay("rerank", map[string]string{"config_sentence_transformers.json": `{"activation_fn": "torch.nn.modules.activation.Tanh"}`}))
-	if !errors.Is(err, ErrFolder) || !strings.Contains(err.Error(), "activation_fn") {
-		t.Errorf("error %v, want an ErrFolder", err)
+}
+
+// TestRerankFiles has files of sentence-transformers that count, and some that do not: what its
+// CrossEncoder makes of them.
+func TestRerankFiles(t *testing.T) {
+	const (
+		modules  = `[{"name": "0", "path": "", "type": "sentence_transformers.base.modules.transformer.Transformer"}]`
+		scores   = `"transformer_task": "sequence-classification"`
+		identity = `"activation_fn": "torch.nn.modules.linear.Identity"`
+		class    = `"model_type": "CrossEncoder"`
+	)
+	const long = "the student reads the letter again the committee reads the question"
+	ctx := context.Background()
+	open := func(files map[string]string) (*Reranker, error) {
+		names := map[string]string{"whole": "config_sentence_transformers.json", "transformer": "sentence_bert_config.json"}
+		overlaid := map[string]string{}
+		for name, file := range files {
+			overlaid[cmp.Or(names[name], name)] = file
+		}
+		return OpenRerankerFS(overlay("rerank", overlaid))
+	}
+	plain, err := open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		files    map[string]string
+		text     string // what is scored as the long one is
+		identity bool
+	}{
+		"all files":               {map[string]string{"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + ", " + identity + "}"}, long, true},
+		"no modules.json":         {map[string]string{"transformer": `{"max_seq_length": 9}`, "whole": "{" + class + ", " + identity + "}"}, long, false},
+		"another class":           {map[string]string{"modules.json": modules, "whole": `{"model_type": "SentenceTransformer", ` + identity + "}"}, long, false},
+		"code of the folder":      {map[string]string{"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "activation_fn": "my.Identity"}`}, long, false},
+		"length, case and a side": {map[string]string{"modules.json": modules, "transformer": "{" + scores + `, "max_seq_length": 9, "do_lower_case": 1, "processor_kwargs": {"truncation_side": "left"}}`, "whole": "{" + class + "}"}, "committee reads the question", false},
+	} {
+		r, err := open(c.files)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, err := r.Score(ctx, "the question", []string{long})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.identity {
+			sigmoid(got)
+		}
+		want, err := plain.Score(ctx, "the question", []string{c.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		close32(t, name, got, want, 1e-5)
+	}
+	for name, files := range map[string]map[string]string{
+		"activation":    {"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "activation_fn": "torch.nn.modules.activation.Tanh"}`},
+		"task":          {"modules.json": modules, "transformer": `{"max_seq_length": 9}`, "whole": "{" + class + "}"},
+		"output":        {"modules.json": modules, "transformer": "{" + scores + `, "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}, "module_output_name": "scores"}`, "whole": "{" + class + "}"},
+		"module":        {"modules.json": strings.Replace(modules, "]", `, {"name": "1", "path": "1", "type": "sentence_transformers.models.Pooling"}]`, 1), "transformer": "{" + scores + "}", "whole": "{" + class + "}"},
+		"prompt":        {"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "prompts": {"a": "the "}, "default_prompt_name": "a"}`},
+		"configuration": {"modules.json": modules, "transformer": "{" + scores + `, "config_kwargs": {"num_labels": 3}}`, "whole": "{" + class + "}"},
+	} {
+		if _, err := open(files); !errors.Is(err, ErrFolder) && !errors.Is(err, models.ErrConfig) {
+			t.Errorf("%s: error %v, want an ErrFolder or ErrConfig", name, err)
+		}
+	}
+}
+
+// TestRerankActivation has the activation in config.json, in its two places.
+func TestRerankActivation(t *testing.T) {
+	const identity = `"torch.nn.modules.linear.Identity"`
+	file, err := os.ReadFile("testdata/rerank/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fields, want := range map[string]bool{
+		`"sentence_transformers": {"activation_fn": ` + identity + `}`:                                                 false,
+		`"sbert_ce_default_activation_function": ` + identity:                                                          false,
+		`"sbert_ce_default_activation_function": "my.Identity"`:                                                        true,
+		`"sentence_transformers": {"activation_fn": null}, "sbert_ce_default_activation_function": ` + identity:        true,
+		`"sentence_transformers": {"version": "4.0.0"}, "sbert_ce_default_activation_function": ` + identity:           false,
+		`"sentence_transformers": {"activation_fn": "torch.nn.Sigmoid"}, "sbert_ce_default_activation_function": null`: true,
+	} {
+		r, err := OpenRerankerFS(overlay("rerank", map[string]string{"config.json": strings.Replace(string(file), "{", "{"+fields+",", 1)}))
+		if err != nil {
+			t.Errorf("%s: %v", fields, err)
+		} else if r.sigmoid != want {
+			t.Errorf("%s: a sigmoid is %v, want %v", fields, r.sigmoid, want)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func OpenEmbedder(dir string, opts ...Option) (*Embedder, error) {
 
 // OpenEmbedderFS is OpenEmbedder for a file system whose root is the folder.
 func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
-	fields, err := models.TokenizerFields(fsys)
+	fields, err := models.TokenizerFields(fsys, "SentenceTransformer")
 	if err != nil {
 		return nil, err
 	}
