@@ -1,0 +1,403 @@
+// Calls: what they have in common, and those in JSON.
+
+package answer
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// family is how calls are written.
+type family struct {
+	open    []string // markers, one of which begins a call, or a list of them
+	bare    bool     // an object or list at the beginning of an answer may be calls, too
+	head    func(*Parser, *reader) state
+	close   []string // what must follow a call
+	tail    string   // what may follow calls
+	next    string   // what may follow a call to begin another
+	markers []string // further ones
+}
+
+const (
+	callBegin = "<｜tool▁call▁begin｜>"
+	callEnd   = "<｜tool▁call▁end｜>"
+	toolSep   = "<｜tool▁sep｜>"
+)
+
+var families map[Calls]family
+
+func init() {
+	families = map[Calls]family{
+		None:      {},
+		Hermes:    {open: []string{"<tool_call>"}, head: (*Parser).objectHead, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
+		QwenCoder: {open: []string{"<tool_call>"}, head: (*Parser).functionHead, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
+		GLM:       {open: []string{"<tool_call>"}, head: (*Parser).glmHead, markers: []string{"</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}},
+		Llama:     {open: []string{"<|python_tag|>"}, bare: true, head: (*Parser).objectHead, next: ";"},
+		Mistral:   {open: []string{"[TOOL_CALLS]"}, head: (*Parser).mistralHead, markers: []string{"[CALL_ID]", "[ARGS]"}},
+		Piped:     {open: []string{"<|tool_call|>"}, head: (*Parser).objectHead, tail: "<|/tool_call|>", markers: []string{"<|/tool_call|>"}},
+		DeepSeek: {open: []string{"<｜tool▁calls▁begin｜>", callBegin}, head: (*Parser).deepSeekHead, close: []string{callEnd}, tail: "<｜tool▁calls▁end｜>",
+			markers: []string{callEnd, toolSep, "<｜tool▁calls▁end｜>"}},
+	}
+}
+
+// building is a call that is being read.
+type building struct {
+	Call
+	source  []byte // the text since the last event
+	bare    bool   // there is no marker
+	listed  bool   // one of a list
+	close   []string
+	begun   bool // the name is known,
+	told    bool // and given
+	args    []byte
+	sent    int // how much of args was given
+	scan    scanner
+	field   field
+	param   parameter
+	jsonArg bool // args is being copied
+}
+
+// take uses bytes of a call.
+func (p *Parser) take(n int) {
+	p.call.source = append(p.call.source, p.in[:n]...)
+	p.in = p.in[n:]
+}
+
+// beginCall begins to read a call whose marker has so many bytes.
+func (p *Parser) beginCall(marker int) {
+	p.call = building{source: p.call.source[:0], args: p.call.args[:0], scan: scanner{stack: p.call.scan.stack[:0]}, close: p.family.close}
+	p.take(marker)
+	p.state = (*Parser).head
+}
+
+// nextCall goes on to one more call after something between the two.
+func (p *Parser) nextCall() {
+	c := &p.call
+	p.call = building{source: c.source, bare: c.bare, listed: c.listed, args: c.args[:0], scan: scanner{stack: c.scan.stack[:0]}, close: p.family.close}
+	p.state = (*Parser).object
+}
+
+// named is that a call's name is known. It is false if there cannot be such a call.
+func (p *Parser) named(name string) bool {
+	c := &p.call
+	if _, known := p.tools[name]; name == "" || c.begun || c.bare && !known {
+		return false
+	}
+	c.Name, c.begun = name, true
+	if c.ID == "" {
+		c.ID = p.newID()
+	}
+	if !p.whole {
+		p.tell()
+	}
+	return true
+}
+
+func (p *Parser) tell() {
+	p.call.told = true
+	p.events = append(p.events, Event{Kind: CallBegin, Index: p.calls, Call: Call{ID: p.call.ID, Name: p.call.Name}})
+}
+
+// sendArguments gives what has come of the arguments.
+func (p *Parser) sendArguments() {
+	c := &p.call
+	if c.told && c.sent < len(c.args) {
+		p.events = append(p.events, Event{Kind: CallArguments, Index: p.calls, Text: string(c.args[c.sent:]), Call: Call{ID: c.ID, Name: c.Name}})
+		c.sent = len(c.args)
+	}
+}
+
+// endCall gives a whole call.
+func (p *Parser) endCall() {
+	c := &p.call
+	if !c.told {
+		p.tell()
+	}
+	p.sendArguments()
+	c.Arguments = string(c.args)
+	p.events = append(p.events, Event{Kind: CallEnd, Index: p.calls, Call: c.Call})
+	p.calls++
+	c.told, c.begun, c.source = false, false, c.source[:0]
+	p.called = true
+}
+
+// fail makes text of what is no call.
+func (p *Parser) fail() bool {
+	c := &p.call
+	source := string(c.source)
+	if c.told {
+		p.sendArguments()
+		p.events = append(p.events, Event{Kind: CallBroken, Index: p.calls, Text: source, Call: Call{ID: c.ID, Name: c.Name}})
+		p.called = false
+	} else {
+		p.say(Text, source)
+	}
+	c.told, c.begun, c.source = false, false, c.source[:0]
+	p.state = (*Parser).text
+	return true
+}
+
+// head reads what comes before the arguments.
+func (p *Parser) head() bool {
+	r := reader{in: p.in}
+	next := p.family.head(p, &r)
+	switch {
+	case r.short && !p.ended:
+		return false
+	case next == nil || r.short:
+		return p.fail()
+	}
+	p.take(r.at)
+	p.state = next
+	return true
+}
+
+// objectHead is before an object, or a list of them.
+func (p *Parser) objectHead(r *reader) state {
+	r.space()
+	switch r.peek() {
+	case '[':
+		r.at++
+		r.space()
+		if r.peek() == '{' {
+			p.call.listed = true
+			return (*Parser).object
+		}
+	case '{':
+		return (*Parser).object
+	}
+	return nil
+}
+
+// mistralHead is before a list, or the name and the arguments.
+func (p *Parser) mistralHead(r *reader) state {
+	r.space()
+	if r.peek() == '[' {
+		return p.objectHead(r)
+	}
+	name, id := r.word("[{"), ""
+	if r.literal("[CALL_ID]") {
+		id = r.word("[{")
+	}
+	r.literal("[ARGS]")
+	r.space()
+	if r.short || name == "" || r.peek() != '{' {
+		return nil
+	}
+	p.call.ID = id
+	return p.arguments(name)
+}
+
+// deepSeekHead is before the arguments.
+func (p *Parser) deepSeekHead(r *reader) state {
+	if !strings.HasSuffix(string(p.call.source), callBegin) {
+		r.space()
+		if !r.literal(callBegin) {
+			return nil
+		}
+	}
+	name := r.word("<")
+	if !r.literal(toolSep) {
+		return nil
+	}
+	r.space()
+	block := r.peek() != '{'
+	if block {
+		name = r.word("`")
+		r.space()
+		if !r.literal("```json") {
+			return nil
+		}
+		r.space()
+	}
+	if r.short || name == "" || r.peek() != '{' {
+		return nil
+	}
+	if block {
+		p.call.close = []string{"```", callEnd}
+	}
+	return p.arguments(name)
+}
+
+// arguments is the state that begins a call of which only the arguments are JSON.
+func (p *Parser) arguments(name string) state {
+	return func(p *Parser) bool {
+		if !p.named(name) {
+			return p.fail()
+		}
+		p.call.jsonArg = true
+		p.state = (*Parser).object
+		return true
+	}
+}
+
+// object reads the JSON of a call, or of its arguments.
+func (p *Parser) object() bool {
+	c := &p.call
+	for i := range len(p.in) {
+		b := p.in[i]
+		before, depth := c.scan.next, len(c.scan.stack)
+		ok := c.scan.step(b)
+		if ok && c.jsonArg && (depth > 0 || b == '{') {
+			c.args = append(c.args, b)
+		} else if ok && !c.jsonArg {
+			ok = p.fieldByte(b, before, depth)
+		}
+		switch {
+		case !ok:
+			p.take(i)
+			return p.fail()
+		case depth > 0 && len(c.scan.stack) == 0:
+			p.take(i + 1)
+			if !c.jsonArg && !(c.begun && c.field.complete) {
+				return p.fail()
+			}
+			p.state = (*Parser).afterObject
+			return true
+		}
+	}
+	p.take(len(p.in))
+	if p.ended {
+		return p.fail()
+	}
+	return false
+}
+
+// field is a field of the object that a call is.
+type field struct {
+	name     string
+	raw      []byte // its name, or the value that is read
+	count    int
+	reading  bool // raw is a string that is wanted
+	copying  bool // the value is the arguments
+	complete bool // the arguments have come
+}
+
+// fieldByte takes a byte of the object that a call is. It is false if it is no call's.
+func (p *Parser) fieldByte(b byte, before expected, depth int) bool {
+	c := &p.call
+	f := &c.field
+	next, inside := c.scan.next, len(c.scan.stack)
+	wanted := func() bool { return f.name == "name" || f.name == "arguments" || f.name == "parameters" }
+	switch {
+	case depth == 1 && next == inKey && (before == aKey || before == keyOrEnd):
+		f.raw, f.reading = f.raw[:0], true
+	case depth == 1 && before == aValue && !isSpace(b):
+		f.raw = f.raw[:0]
+		f.reading = f.name == "name" && b == '"'
+		f.copying = b == '{' && wanted() && f.name != "name"
+		if wanted() && !f.reading && !f.copying || f.copying && f.complete {
+			return false
+		}
+	}
+	if f.reading {
+		f.raw = append(f.raw, b)
+	}
+	if f.copying {
+		c.args = append(c.args, b)
+	}
+	switch {
+	case before == inKey && next == aColon && depth == 1:
+		f.reading = false
+		f.count++
+		f.name = unquote(f.raw)
+		return !c.bare || f.count > 1 || f.name == "name" || f.name == "type"
+	case f.reading && before == inString && next == commaOrEnd:
+		f.reading = false
+		return p.named(unquote(f.raw))
+	case f.copying && depth == 2 && inside == 1:
+		f.copying, f.complete = false, true
+	}
+	return true
+}
+
+func unquote(raw []byte) (s string) {
+	json.Unmarshal(raw, &s) // a string of JSON, as the scanner has seen
+	return s
+}
+
+// afterObject reads what follows a call's JSON.
+func (p *Parser) afterObject() bool {
+	c := &p.call
+	r := reader{in: p.in}
+	if c.listed {
+		r.space()
+		switch {
+		case r.short && !p.ended:
+			return false
+		case r.short: // the text has ended
+		case r.peek() != ',' && r.peek() != ']':
+			return p.fail()
+		}
+		p.take(r.at)
+		p.endCall()
+		p.state = (*Parser).afterItem
+		return true
+	}
+	for _, marker := range c.close {
+		r.space()
+		if !r.literal(marker) && !r.short {
+			return p.fail()
+		}
+	}
+	if r.short && !p.ended {
+		return false
+	}
+	p.take(r.at)
+	p.endCall()
+	p.state = (*Parser).afterCall
+	return true
+}
+
+// afterItem reads what follows a call of a list, which is a comma or the end.
+func (p *Parser) afterItem() bool {
+	r := reader{in: p.in}
+	switch r.peek() {
+	case ',':
+		r.at++
+		r.space()
+		if r.short && !p.ended {
+			return false
+		}
+		p.take(r.at)
+		if r.short || p.in[0] != '{' {
+			return p.fail()
+		}
+		p.nextCall()
+		return true
+	case ']':
+		p.in = p.in[1:]
+		p.state = (*Parser).afterCall
+		return true
+	}
+	p.state = (*Parser).text // the text has ended
+	return true
+}
+
+// afterCall reads what may follow a call, or a list of them.
+func (p *Parser) afterCall() bool {
+	r := reader{in: p.in}
+	if p.call.listed {
+		for _, marker := range p.family.close {
+			r.optional(marker)
+		}
+	}
+	r.optional(p.family.tail)
+	end := r.at
+	another := r.optional(p.family.next)
+	if another {
+		r.space()
+		another = r.peek() == '{'
+	}
+	if r.short && !p.ended {
+		return false
+	}
+	p.in = p.in[end:]
+	p.state = (*Parser).text
+	if another {
+		p.take(r.at - end)
+		p.call.listed = false
+		p.nextCall()
+	}
+	return true
+}

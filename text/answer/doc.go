@@ -1,0 +1,26 @@
+// Package answer takes apart what a chat model writes: the answer itself, what it thought
+// before, and the tools that it calls.
+//
+// A [Parser] gets the text as it is generated, in pieces of any size, and gives [Event]s as
+// soon as they are certain. It holds back no more than what may be the beginning of a marker
+// and the white space before it. How the text is cut into pieces changes how events are cut,
+// not what they say.
+//
+//	p, err := answer.NewParser(format, answer.Options{Tools: tools, Prompt: prompt})
+//	for piece := range pieces {
+//		for _, e := range p.Add(piece) {
+//			...
+//		}
+//	}
+//	for _, e := range p.End() {
+//		...
+//	}
+//
+// A [Format] says how a model writes calls and reasoning, and [Detect] finds it from a chat
+// template. What is no well-formed call, with JSON to the letter of RFC 8259, is text of the
+// answer, unchanged. White space around calls and reasoning belongs to neither them nor the
+// answer: templates write it again.
+//
+// The markers of some models are special tokens. The text must have them: decode without
+// leaving special tokens out, as [Format.Markers] asks for.
+package answer

@@ -1,0 +1,133 @@
+// What a parser gives.
+
+package answer
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// Kind says what an event is.
+type Kind int
+
+const (
+	// Text is text of the answer.
+	Text Kind = iota
+	// Reasoning is text that the model thought before its answer.
+	Reasoning
+	// CallBegin is a call whose name is known; so is its ID.
+	CallBegin
+	// CallArguments is more of the text of a call's arguments.
+	CallArguments
+	// CallEnd is a call that is whole.
+	CallEnd
+	// CallBroken is that what began is no call. Its text is all of it, and belongs to the
+	// answer.
+	CallBroken
+)
+
+func (k Kind) String() string {
+	return [...]string{"text", "reasoning", "call begins", "arguments", "call ends", "call broken"}[k]
+}
+
+// Event is a piece of an answer.
+type Event struct {
+	Kind Kind
+	// Text is the piece: of the answer, the reasoning, or the arguments' JSON.
+	Text string
+	// Index counts the calls from 0. A broken one counts until it breaks.
+	Index int
+	// Call has its ID and Name from the beginning, and the Arguments at the end.
+	Call Call
+}
+
+// Call is a call of a tool.
+type Call struct {
+	ID   string
+	Name string
+	// Arguments is the JSON of an object, as the model wrote it.
+	Arguments string
+}
+
+// wire is a call in the API of servers, which has arguments as a string.
+type wire struct {
+	ID       string `json:"id,omitempty"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// MarshalJSON writes a call as OpenAI's API has it: {"id": ..., "type": "function",
+// "function": {"name": ..., "arguments": ...}}, the arguments a string.
+func (c Call) MarshalJSON() ([]byte, error) {
+	w := wire{ID: c.ID, Type: "function"}
+	w.Function.Name = c.Name
+	var err error
+	if w.Function.Arguments, err = json.Marshal(c.Arguments); err != nil {
+		return nil, err
+	}
+	return json.Marshal(w)
+}
+
+var errNoCall = errors.New("answer: want a call of a function")
+
+// UnmarshalJSON reads what MarshalJSON writes, and arguments that are an object.
+func (c *Call) UnmarshalJSON(data []byte) error {
+	var w wire
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	if w.Type != "" && w.Type != "function" || w.Function.Name == "" {
+		return errNoCall
+	}
+	*c = Call{ID: w.ID, Name: w.Function.Name}
+	switch arguments := w.Function.Arguments; {
+	case len(arguments) > 0 && arguments[0] == '"':
+		return json.Unmarshal(arguments, &c.Arguments)
+	case len(arguments) > 0 && arguments[0] == '{':
+		c.Arguments = string(arguments)
+		return nil
+	}
+	return errNoCall
+}
+
+// Answer is a whole answer.
+type Answer struct {
+	Reasoning, Content string
+	Calls              []Call
+}
+
+// Add adds what an event brings.
+func (a *Answer) Add(e Event) {
+	switch e.Kind {
+	case Text, CallBroken:
+		a.Content += e.Text
+	case Reasoning:
+		a.Reasoning += e.Text
+	case CallEnd:
+		a.Calls = append(a.Calls, e.Call)
+	}
+}
+
+// Parse takes a whole text apart.
+func Parse(f Format, o Options, text string) (Answer, error) {
+	p, err := NewParser(f, o)
+	if err != nil {
+		return Answer{}, err
+	}
+	var a Answer
+	for _, events := range [][]Event{p.Add(text), p.End()} {
+		for _, e := range events {
+			a.Add(e)
+		}
+	}
+	return a, nil
+}
+
+// spaces are the bytes of white space around markers.
+const spaces = " \t\r\n"
+
+func isSpace(c byte) bool { return strings.IndexByte(spaces, c) >= 0 }

@@ -1,0 +1,300 @@
+// The parser: text and reasoning.
+
+package answer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// Options says what there is to find.
+type Options struct {
+	// Tools are those that the model was told of, as in the prompt: anything whose JSON is
+	// an array of functions as OpenAI's API has them. Without any, there are no calls.
+	Tools any
+	// Prompt is what the answer answers, or its end. One that ends with the marker of
+	// reasoning has begun it.
+	Prompt string
+	// WholeCalls holds calls back until they are whole: their events come together, and none
+	// is CallBroken.
+	WholeCalls bool
+	// NewID makes the IDs of calls. By default they are random: 9 letters and digits for
+	// Mistral, whose templates want that, or "call_" and 24 of them.
+	NewID func() string
+}
+
+// ErrTools are Tools that are no array of functions.
+var ErrTools = errors.New("answer: tools")
+
+// Parser takes an answer apart. It is for one answer, and for one goroutine.
+type Parser struct {
+	format Format
+	family family
+	tools  map[string]schema // nil: no calls
+	whole  bool
+	newID  func() string
+
+	state  state
+	in     string // what is not yet used
+	ended  bool
+	events []Event
+
+	fresh  bool // nothing but white space has come, or reasoning
+	mused  bool // the reasoning is over, or can no more begin
+	called bool // the last thing was a call
+	calls  int  // whole ones
+
+	call building
+}
+
+// state is what a Parser does next. It takes from in and is called again, unless it returns
+// false to wait for more.
+type state func(*Parser) bool
+
+// NewParser begins an answer. Errors are ErrFormat and ErrTools.
+func NewParser(f Format, o Options) (*Parser, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	tools, err := readTools(o.Tools)
+	if err != nil {
+		return nil, err
+	}
+	p := &Parser{format: f, family: families[f.Calls], tools: tools, whole: o.WholeCalls, newID: o.NewID, state: (*Parser).text, fresh: true, mused: f.Think == ""}
+	if p.newID == nil {
+		p.newID = randomID(f.Calls)
+	}
+	if !p.mused && strings.HasSuffix(strings.TrimRight(o.Prompt, spaces), f.Think) {
+		p.state = (*Parser).beginReasoning
+	}
+	return p, nil
+}
+
+// randomID makes IDs as clients of a family expect them.
+func randomID(c Calls) func() string {
+	prefix, n := "call_", 24
+	if c == Mistral {
+		prefix, n = "", 9
+	}
+	const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	return func() string {
+		b := []byte(prefix)
+		for range n {
+			b = append(b, alphabet[rand.IntN(len(alphabet))])
+		}
+		return string(b)
+	}
+}
+
+// readTools reads the names and schemas of tools.
+func readTools(tools any) (map[string]schema, error) {
+	data, err := json.Marshal(tools)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTools, err)
+	}
+	type function struct {
+		Name       string
+		Parameters json.RawMessage
+	}
+	var list []struct {
+		function
+		Function *function
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTools, err)
+	}
+	var found map[string]schema
+	for _, t := range list {
+		if t.Function != nil {
+			t.function = *t.Function
+		}
+		if found == nil {
+			found = map[string]schema{}
+		}
+		found[t.Name] = readSchema(t.Parameters)
+	}
+	return found, nil
+}
+
+// Add takes the next piece of the text and gives what is certain by it. The events are
+// valid until the next call.
+func (p *Parser) Add(piece string) []Event {
+	p.events = p.events[:0]
+	p.in += piece
+	p.run()
+	return p.events
+}
+
+// End gives what was held back. The text has no more pieces.
+func (p *Parser) End() []Event {
+	p.events = p.events[:0]
+	p.ended = true
+	p.run()
+	return p.events
+}
+
+func (p *Parser) run() {
+	for p.state(p) {
+	}
+	p.sendArguments()
+}
+
+// say gives text of the answer or of the reasoning.
+func (p *Parser) say(k Kind, s string) {
+	if s == "" {
+		return
+	}
+	if k == Text {
+		p.called = false
+	}
+	if n := len(p.events); n > 0 && p.events[n-1].Kind == k {
+		p.events[n-1].Text += s
+		return
+	}
+	p.events = append(p.events, Event{Kind: k, Text: s})
+}
+
+// maxSpace is the most white space around a marker that belongs to it.
+const maxSpace = 64
+
+// text looks for what begins reasoning or a call.
+func (p *Parser) text() bool {
+	if p.fresh {
+		done, wait := p.begin()
+		if done || wait {
+			return done
+		}
+		p.fresh, p.mused = false, true
+	}
+	var open []string
+	if p.tools != nil {
+		open = p.family.open
+	}
+	at, marker := find(p.in, open)
+	if marker != "" {
+		lead := spaceBefore(p.in, at)
+		p.say(Text, p.in[:lead])
+		p.in = p.in[lead:]
+		p.beginCall(at - lead + len(marker))
+		return true
+	}
+	n := len(p.in)
+	if !p.ended {
+		n = certain(p.in, open, len(open) > 0)
+	} else if p.called && len(p.in) <= maxSpace && strings.Trim(p.in, spaces) == "" {
+		p.in, n = "", 0
+	}
+	p.say(Text, p.in[:n])
+	p.in = p.in[n:]
+	return false
+}
+
+// begin tells whether an answer begins with reasoning or with a bare call, or whether
+// more of it must come to know.
+func (p *Parser) begin() (done, wait bool) {
+	bare := p.tools != nil && p.family.bare
+	if p.mused && !bare {
+		return false, false
+	}
+	rest := strings.TrimLeft(p.in, spaces)
+	lead := len(p.in) - len(rest)
+	if lead > maxSpace {
+		return false, false
+	}
+	if rest == "" {
+		return false, !p.ended
+	}
+	if !p.mused {
+		if strings.HasPrefix(rest, p.format.Think) {
+			p.in = rest[len(p.format.Think):]
+			p.state = (*Parser).beginReasoning
+			return true, false
+		}
+		if !p.ended && strings.HasPrefix(p.format.Think, rest) {
+			return false, true
+		}
+	}
+	if bare && (rest[0] == '{' || rest[0] == '[') {
+		p.fresh, p.mused = false, true
+		p.beginCall(lead)
+		p.call.bare = true
+		return true, false
+	}
+	return false, false
+}
+
+// beginReasoning and afterReasoning leave out the white space inside and after the markers.
+func (p *Parser) beginReasoning() bool {
+	p.mused = true
+	return p.leaveSpace((*Parser).reasoning)
+}
+
+func (p *Parser) afterReasoning() bool { return p.leaveSpace((*Parser).text) }
+
+func (p *Parser) leaveSpace(next state) bool {
+	p.in = strings.TrimLeft(p.in, spaces)
+	if p.in == "" {
+		return false
+	}
+	p.state = next
+	return true
+}
+
+// reasoning looks for its end.
+func (p *Parser) reasoning() bool {
+	end := []string{p.format.Unthink}
+	if at, marker := find(p.in, end); marker != "" {
+		p.say(Reasoning, p.in[:spaceBefore(p.in, at)])
+		p.in = p.in[at+len(marker):]
+		p.state = (*Parser).afterReasoning
+		return true
+	}
+	n := len(p.in)
+	if !p.ended {
+		n = certain(p.in, end, true)
+	}
+	p.say(Reasoning, p.in[:n])
+	p.in = p.in[n:]
+	return false
+}
+
+// find is where the first of the markers is, and which.
+func find(s string, markers []string) (at int, marker string) {
+	at = len(s)
+	for _, m := range markers {
+		if i := strings.Index(s[:min(len(s), at+len(m)-1)], m); i >= 0 {
+			at, marker = i, m
+		}
+	}
+	return at, marker
+}
+
+// spaceBefore is where the white space before a place begins that belongs to it.
+func spaceBefore(s string, at int) int {
+	n := at
+	for n > 0 && at-n < maxSpace && isSpace(s[n-1]) {
+		n--
+	}
+	return n
+}
+
+// certain is how much of s is before whatever may be the beginning of a marker, with the
+// white space before it.
+func certain(s string, markers []string, space bool) int {
+	n := len(s)
+	for _, m := range markers {
+		for k := min(len(m)-1, len(s)); k > len(s)-n; k-- {
+			if strings.HasSuffix(s, m[:k]) {
+				n = len(s) - k
+				break
+			}
+		}
+	}
+	if space {
+		n = spaceBefore(s, n)
+	}
+	return n
+}

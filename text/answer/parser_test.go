@@ -1,0 +1,388 @@
+package answer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var tools = json.RawMessage(`[{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
+	"n": {"type": "integer"}, "x": {"type": ["number", "null"]}, "s": {"type": "string"}, "b": {"anyOf": [{"type": "boolean"}, {"type": "array"}]}, "o": {"type": "object", "nullable": true}, "any": {}}}}},
+	{"name": "g"}]`)
+
+const (
+	dsBegin = "<｜tool▁calls▁begin｜>"
+	dsEnd   = "<｜tool▁calls▁end｜>"
+)
+
+// cases are texts and what is in them, as shown has it.
+var cases = []struct {
+	name   string
+	calls  Calls
+	prompt string
+	text   string
+	want   string
+}{
+	{"plain", Hermes, "", "  Hi. \n", `"  Hi. \n"`},
+	{"nothing", Hermes, "", "", ``},
+	{"white space", Hermes, "", " \n", `" \n"`},
+	{"call", Hermes, "", "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": [1, -2.50e+3, \"\\u00e9\\n\\\"\", {\"x\": null}, true]}}\n</tool_call>", `f({"a": [1, -2.50e+3, "\u00e9\n\"", {"x": null}, true]})`},
+	{"text and calls", Hermes, "", "I look.\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n<tool_call>{\"arguments\":{\"a\":1},\"id\":7,\"name\":\"h\"}</tool_call>\n", `"I look." f({}) h({"a":1})`},
+	{"text after a call", Hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\nSo.\n", `f({}) "\nSo.\n"`},
+	{"list", Hermes, "", "<tool_call>[{\"name\":\"f\",\"arguments\":{}} , {\"name\":\"g\",\"parameters\":{}}]\n</tool_call>.", `f({}) g({}) "."`},
+	{"list that breaks", Hermes, "", "<tool_call>[{\"name\":\"f\",\"arguments\":{}}, no]</tool_call>", `f({}) ", no]</tool_call>"`},
+	{"cut after the arguments", Hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}\n</tool", `f({})`},
+	{"cut in a list", Hermes, "", "<tool_call>[{\"name\":\"f\",\"arguments\":{}}", `f({})`},
+	{"cut in the arguments", Hermes, "", "a <tool_call>{\"name\":\"f\",\"arguments\":{\"a\":", `"a" f({"a":!" <tool_call>{\"name\":\"f\",\"arguments\":{\"a\":"`},
+	{"cut before the name", Hermes, "", "a <tool_call>{\"na", `"a <tool_call>{\"na"`},
+	{"no JSON", Hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\": 01}}</tool_call>", `f({"a": 0!"<tool_call>{\"name\":\"f\",\"arguments\":{\"a\": 0" "1}}</tool_call>"`},
+	{"no name", Hermes, "", "<tool_call>{\"arguments\":{}}</tool_call>", `"<tool_call>{\"arguments\":{}}</tool_call>"`},
+	{"name twice", Hermes, "", "<tool_call>{\"name\":\"f\",\"name\":\"f\",\"arguments\":{}}</tool_call>", `f(!"<tool_call>{\"name\":\"f\",\"name\":\"f" "\",\"arguments\":{}}</tool_call>"`},
+	{"no arguments", Hermes, "", "<tool_call>{\"name\":\"f\"}</tool_call>", `f(!"<tool_call>{\"name\":\"f\"}" "</tool_call>"`},
+	{"arguments of another type", Hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":\"{}\"}</tool_call>", `f(!"<tool_call>{\"name\":\"f\",\"arguments\":" "\"{}\"}</tool_call>"`},
+	{"arguments twice", Hermes, "", "<tool_call>{\"arguments\":{},\"parameters\":{},\"name\":\"f\"}", `"<tool_call>{\"arguments\":{},\"parameters\":{},\"name\":\"f\"}"`},
+	{"something before the end", Hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}} x</tool_call>", `f({}!"<tool_call>{\"name\":\"f\",\"arguments\":{}}" " x</tool_call>"`},
+	{"marker in a string", Hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"</tool_call><tool_call>\"}}</tool_call>", `f({"a":"</tool_call><tool_call>"})`},
+	{"a call after what is none", Hermes, "", "<tool_call>{<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"<tool_call>{" f({})`},
+	{"much white space", Hermes, "", strings.Repeat(" ", 70) + "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>" + strings.Repeat("\n", 70), `"      " f({}) "` + strings.Repeat(`\n`, 70) + `"`},
+	{"white space in a marker", Hermes, "", "<tool_call>" + strings.Repeat(" ", 70) + "{}", `"<tool_call>` + strings.Repeat(" ", 70) + `{}"`},
+
+	{"reasoning", Hermes, "", "\n<think>\nHm. <tool_call>\n</think>\n\nSo. <think>", `~"Hm. <tool_call>" "So. <think>"`},
+	{"reasoning and a call", Hermes, "", "<think>Hm.</think>\n\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `~"Hm." f({})`},
+	{"no reasoning", Hermes, "", "<think>\n\n</think>\n\nSo.", `"So."`},
+	{"reasoning without end", Hermes, "", "<think>\nHm. </thin", `~"Hm. </thin"`},
+	{"reasoning begun", Hermes, "<|im_start|>assistant\n<think>\n", "Hm.\n</think>\n\nSo.", `~"Hm." "So."`},
+	{"reasoning over", Hermes, "<think>\n\n</think>\n\n", "So. </think>", `"So. </think>"`},
+	{"reasoning later", Hermes, "", "So <think>", `"So <think>"`},
+	{"begins like reasoning", Hermes, "", " <thi", `" <thi"`},
+
+	{"function", QwenCoder, "", "Yes.\n\n<tool_call>\n<function=f>\n<parameter=n>\n12\n</parameter>\n<parameter=s>\n\na \"1\"\\\t\x01</param\n\n</parameter>\n<parameter=x>\nnull\n</parameter>\n</function>\n</tool_call>", `"Yes." f({"n": 12, "s": "\na \"1\"\\\t\u0001</param\n", "x": null})`},
+	{"values", QwenCoder, "", "<tool_call><function=f><parameter=n>1.5</parameter><parameter=b>True</parameter><parameter=o>{\"a\": [1]}</parameter><parameter=s>1</parameter><parameter=any>1</parameter><parameter=other>[]</parameter></function></tool_call>", `f({"n": "1.5", "b": true, "o": {"a": [1]}, "s": "1", "any": "1", "other": "[]"})`},
+	{"more values", QwenCoder, "", "<tool_call><function=f><parameter=n>\n3.0\n</parameter><parameter=b> [1] </parameter><parameter=o>None</parameter><parameter=x>-1e3</parameter></function></tool_call>", `f({"n": 3.0, "b": [1], "o": null, "x": -1e3})`},
+	{"no parameters", QwenCoder, "", "<tool_call>\n<function=f>\n</function>\n</tool_call>\n<tool_call><function=g></function>", `f({}) g({})`},
+	{"parameter twice", QwenCoder, "", "<tool_call><function=f><parameter=s>1</parameter><parameter=s>2</parameter></function></tool_call>", `f({"s": "1"!"<tool_call><function=f><parameter=s>1</parameter>" "<parameter=s>2</parameter></function></tool_call>"`},
+	{"cut in a value", QwenCoder, "", "<tool_call><function=f><parameter=s>\na\n</parameter", `f({"s": "a!"<tool_call><function=f><parameter=s>\na" "\n</parameter"`},
+	{"cut between parameters", QwenCoder, "", "<tool_call><function=f><parameter=n>1</parameter>", `f({"n": 1!"<tool_call><function=f><parameter=n>1</parameter>"`},
+	{"JSON where tags are", QwenCoder, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"`},
+
+	{"keys and values", GLM, "", "Yes.\n<tool_call>f\n<arg_key>n</arg_key>\n<arg_value>12</arg_value>\n<arg_key>s</arg_key><arg_value>\na</arg_value>\n</tool_call>\n<tool_call>g</tool_call>", `"Yes." f({"n": 12, "s": "\na"}) g({})`},
+	{"JSON in a tag", GLM, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"`},
+
+	{"bare", Llama, "", "{\"name\": \"f\", \"parameters\": {\"a\": \"1\"}}", `f({"a": "1"})`},
+	{"several", Llama, "", "\n{\"name\": \"f\", \"parameters\": {}}; {\"type\": \"function\", \"name\": \"g\", \"parameters\": {}}", `f({}) g({})`},
+	{"bare list", Llama, "", "[{\"name\": \"f\", \"parameters\": {}}, {\"name\": \"g\", \"parameters\": {}}] ok", `f({}) g({}) " ok"`},
+	{"no tool", Llama, "", "{\"name\": \"Bob\", \"parameters\": {}}", `"{\"name\": \"Bob\", \"parameters\": {}}"`},
+	{"JSON that is an answer", Llama, "", " {\"parameters\": {}, \"name\": \"f\"}", `" {\"parameters\": {}, \"name\": \"f\"}"`},
+	{"after text", Llama, "", "So {\"name\": \"f\", \"parameters\": {}}", `"So {\"name\": \"f\", \"parameters\": {}}"`},
+	{"python", Llama, "", "<|python_tag|>{\"name\": \"h\", \"parameters\": {}}; no", `h({}) "; no"`},
+	{"code", Llama, "", "<|python_tag|>f.call(a=1)", `"<|python_tag|>f.call(a=1)"`},
+
+	{"list of calls", Mistral, "", "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"abcdefghi\"}, {\"name\": \"g\", \"arguments\": {}}]", `f({"a": 1}) g({})`},
+	{"names and arguments", Mistral, "", "So.[TOOL_CALLS]f[CALL_ID]abcdefghi[ARGS]{\"a\": 1}[TOOL_CALLS]g{}", `"So." f#abcdefghi({"a": 1}) g({})`},
+	{"no arguments of Mistral", Mistral, "", "[TOOL_CALLS]f[ARGS]", `"[TOOL_CALLS]f[ARGS]"`},
+
+	{"piped list", Piped, "", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {}}]<|/tool_call|>", `f({})`},
+	{"piped object", Piped, "", "<|tool_call|>{\"name\": \"f\", \"arguments\": {}} <|/tool_call|> <|tool_call|>{\"name\": \"g\", \"arguments\": {}}", `f({}) g({})`},
+
+	{"block", DeepSeek, "", "Hm." + dsBegin + callBegin + "function" + toolSep + "f\n```json\n{\"a\": 1}\n```" + callEnd + "\n" + callBegin + "function" + toolSep + "g\n```json\n{}\n```" + callEnd + dsEnd, `"Hm." f({"a": 1}) g({})`},
+	{"no block", DeepSeek, "", dsBegin + callBegin + "f" + toolSep + "{\"a\": 1}" + callEnd + callBegin + "g" + toolSep + "{}" + callEnd + dsEnd + " So.", `f({"a": 1}) g({}) " So."`},
+	{"no call", DeepSeek, "", dsBegin + " none " + dsEnd, `"` + dsBegin + ` none ` + dsEnd + `"`},
+	{"block without end", DeepSeek, "", callBegin + "function" + toolSep + "f\n```json\n{}" + callEnd, `f({}!"` + callBegin + "function" + toolSep + `f\n` + "```" + `json\n{}" "` + callEnd + `"`},
+
+	{"unknown", None, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"`},
+}
+
+func counted() func() string {
+	n := 0
+	return func() string { n++; return fmt.Sprint("id", n) }
+}
+
+// events takes a text apart that comes in pieces.
+func events(t testing.TB, f Format, o Options, pieces ...string) []Event {
+	t.Helper()
+	o.NewID = counted()
+	p, err := NewParser(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []Event
+	for _, piece := range pieces {
+		list = append(list, p.Add(piece)...)
+	}
+	return joined(append(list, p.End()...))
+}
+
+// joined joins the pieces of one thing.
+func joined(list []Event) []Event {
+	var out []Event
+	for _, e := range list {
+		if n := len(out) - 1; n >= 0 && out[n].Kind == e.Kind && out[n].Index == e.Index && e.Kind != CallBroken {
+			out[n].Text += e.Text
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// shown writes events as cases have them: "text" ~"reasoning" name(arguments), with ! and the text
+// for ) if the call is broken.
+func shown(t testing.TB, list []Event) string {
+	var words []string
+	ids := counted()
+	calls, arguments := 0, ""
+	for _, e := range list {
+		last := len(words) - 1
+		switch e.Kind {
+		case Text:
+			words = append(words, fmt.Sprintf("%q", e.Text))
+		case Reasoning:
+			words = append(words, fmt.Sprintf("~%q", e.Text))
+		case CallBegin:
+			word := e.Call.Name
+			if e.Call.ID == "" || len(e.Call.ID) == 9 {
+				word += "#" + e.Call.ID
+			} else if want := ids(); e.Call.ID != want {
+				t.Errorf("ID %s, want %s", e.Call.ID, want)
+			}
+			words, arguments = append(words, word+"("), ""
+		case CallArguments:
+			words[last] += e.Text
+			arguments += e.Text
+		case CallEnd:
+			words[last] += ")"
+			if e.Call.Arguments != arguments {
+				t.Errorf("arguments %s, want those that were streamed, %s", e.Call.Arguments, arguments)
+			}
+		case CallBroken:
+			words[last] += fmt.Sprintf("!%q", e.Text)
+		}
+		if e.Kind >= CallBegin && e.Index != calls {
+			t.Errorf("%v: call %d, want %d", e.Kind, e.Index, calls)
+		}
+		if e.Kind == CallEnd {
+			calls++
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func format(c Calls) Format { return Format{Calls: c, Think: "<think>", Unthink: "</think>"} }
+
+func TestParser(t *testing.T) {
+	for _, x := range cases {
+		t.Run(string(x.calls)+"/"+x.name, func(t *testing.T) {
+			o := Options{Tools: tools, Prompt: x.prompt}
+			whole := events(t, format(x.calls), o, x.text)
+			if got := shown(t, whole); got != x.want {
+				t.Errorf("got  %s\nwant %s", got, x.want)
+			}
+			if got := events(t, format(x.calls), o, strings.Split(x.text, "")...); !reflect.DeepEqual(got, whole) {
+				t.Errorf("letter by letter: %s\nwant %s", shown(t, got), x.want)
+			}
+		})
+	}
+}
+
+// TestSplits cuts texts at random: what comes out is the same.
+func TestSplits(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, x := range cases {
+		for _, wholeCalls := range []bool{false, true} {
+			o := Options{Tools: tools, Prompt: x.prompt, WholeCalls: wholeCalls}
+			want := events(t, format(x.calls), o, x.text)
+			for range 50 {
+				pieces := split(x.text, random)
+				if got := events(t, format(x.calls), o, pieces...); !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s: %q: %s\nwant %s", x.name, pieces, shown(t, got), shown(t, want))
+				}
+			}
+		}
+	}
+}
+
+// split cuts a text, even within characters.
+func split(s string, random *rand.Rand) (pieces []string) {
+	for s != "" {
+		n := 1 + random.IntN(min(len(s), 1+random.IntN(20)))
+		pieces, s = append(pieces, s[:n]), s[n:]
+	}
+	return pieces
+}
+
+// TestWholeCalls gives no call that is not whole.
+func TestWholeCalls(t *testing.T) {
+	for _, x := range cases {
+		list := events(t, format(x.calls), Options{Tools: tools, Prompt: x.prompt, WholeCalls: true}, strings.Split(x.text, "")...)
+		var whole, streamed Answer
+		for i, e := range list {
+			if e.Kind == CallBroken || e.Kind == CallEnd && list[i-1].Kind != CallArguments && list[i-1].Kind != CallBegin {
+				t.Errorf("%s: %v", x.name, e.Kind)
+			}
+			whole.Add(e)
+		}
+		for _, e := range events(t, format(x.calls), Options{Tools: tools, Prompt: x.prompt}, x.text) {
+			streamed.Add(e)
+		}
+		for _, a := range []*Answer{&whole, &streamed} {
+			for i := range a.Calls {
+				a.Calls[i].ID = ""
+			}
+		}
+		if !reflect.DeepEqual(whole, streamed) {
+			t.Errorf("%s: %+v, want %+v", x.name, whole, streamed)
+		}
+	}
+}
+
+// TestSoon gives things as soon as they are certain.
+func TestSoon(t *testing.T) {
+	p, err := NewParser(format(QwenCoder), Options{Tools: tools, NewID: counted()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ add, want string }{
+		{"<thi", ``}, {"nk>a", `~"a"`}, {" ", ``}, {"b</", `~" b"`}, {"b", `~"</b"`}, {"</think>c", `"c"`}, {" <", ``}, {"d", `" <d"`},
+		{"\n<tool_call>\n<function=f", ``}, {">\n", `f({`}, {"<parameter=s>", `"s": "`}, {"\nab\n", `ab`}, {"c", `\nc`}, {"\n</parameter>", `"`}, {"</function>", `}`}, {"</tool_call>", `)`},
+	} {
+		var got string
+		for _, e := range p.Add(x.add) {
+			switch e.Kind {
+			case CallArguments:
+				got += e.Text
+			case CallEnd:
+				got += ")"
+			default:
+				got += shown(t, []Event{e})
+			}
+		}
+		if got != x.want {
+			t.Errorf("after %q: %s, want %s", x.add, got, x.want)
+		}
+	}
+}
+
+// TestNoTools looks for no calls where there are no tools.
+func TestNoTools(t *testing.T) {
+	for _, none := range []any{nil, []any{}, json.RawMessage("null")} {
+		for _, x := range cases {
+			a, err := Parse(Format{Calls: x.calls}, Options{Tools: none}, x.text)
+			if err != nil || a.Content != x.text || a.Calls != nil || a.Reasoning != "" {
+				t.Errorf("%s: %+v, %v", x.name, a, err)
+			}
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, x := range []struct {
+		f    Format
+		o    Options
+		want error
+	}{
+		{Format{Calls: "other"}, Options{}, ErrFormat},
+		{Format{Think: "<think>"}, Options{}, ErrFormat},
+		{Format{Think: "<think>", Unthink: " "}, Options{}, ErrFormat},
+		{Format{}, Options{Tools: 1}, ErrTools},
+		{Format{}, Options{Tools: []int{1}}, ErrTools},
+		{Format{}, Options{Tools: func() {}}, ErrTools},
+	} {
+		if _, err := NewParser(x.f, x.o); !errors.Is(err, x.want) {
+			t.Errorf("%+v %v: error %v, want %v", x.f, x.o.Tools, err, x.want)
+		}
+		if _, err := Parse(x.f, x.o, ""); !errors.Is(err, x.want) {
+			t.Errorf("Parse: %+v: error %v, want %v", x.f, err, x.want)
+		}
+	}
+}
+
+func TestIDs(t *testing.T) {
+	for c, want := range map[Calls]string{Mistral: "#########", Hermes: "call_########################"} {
+		id := randomID(c)()
+		masked := strings.Map(func(r rune) rune {
+			if r == '_' {
+				return r
+			}
+			return '#'
+		}, strings.TrimPrefix(id, "call_"))
+		if strings.HasPrefix(id, "call_") {
+			masked = "call_" + masked
+		}
+		if masked != want || id == randomID(c)() {
+			t.Errorf("%s: %s, want another each time like %s", c, id, want)
+		}
+	}
+}
+
+// TestLong takes apart in linear time what repeats without end.
+func TestLong(t *testing.T) {
+	const times = 50000
+	for _, s := range []string{"<tool_call>", " ", "<tool_call>[", "<tool_call>{\"name\":\"f\",\"arguments\":", "<", "{\"name\":", "[", "<function=", "<tool_call><function=f><parameter=s>"} {
+		for _, c := range []Calls{Hermes, QwenCoder, Llama} {
+			p, err := NewParser(Format{Calls: c}, Options{Tools: tools})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, began := 0, time.Now()
+			count := func(list []Event) {
+				for _, e := range list {
+					if e.Kind == Text || e.Kind == CallBroken {
+						n += len(e.Text)
+					}
+				}
+			}
+			for range times {
+				count(p.Add(s))
+			}
+			count(p.End())
+			if n != times*len(s) {
+				t.Errorf("%s %q: %d bytes, want %d", c, s, n, times*len(s))
+			}
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("%s %q: %v", c, s, took)
+			}
+		}
+	}
+}
+
+// FuzzParser takes anything apart: in pieces as whole, and without calls and reasoning it is as it was.
+func FuzzParser(f *testing.F) {
+	for i, x := range cases {
+		f.Add(uint8(i), x.text, uint64(i))
+	}
+	all := []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek}
+	f.Fuzz(func(t *testing.T, which uint8, text string, seed uint64) {
+		form := format(all[int(which)%len(all)])
+		o := Options{Tools: tools, WholeCalls: seed%2 == 0}
+		want := events(t, form, o, text)
+		if got := events(t, form, o, split(text, rand.New(rand.NewPCG(seed, 0)))...); !reflect.DeepEqual(got, want) {
+			t.Fatalf("in pieces %s\nwhole %s", shown(t, got), shown(t, want))
+		}
+		var a Answer
+		for _, e := range want {
+			a.Add(e)
+		}
+		for _, c := range a.Calls {
+			var v map[string]any
+			if err := json.Unmarshal([]byte(c.Arguments), &v); err != nil || c.Name == "" || c.ID == "" {
+				t.Errorf("call %+v: %v", c, err)
+			}
+		}
+		if a.Calls == nil && !strings.Contains(text, form.Think) && a.Content != text {
+			t.Errorf("%q, want %q", a.Content, text)
+		}
+		if kept := without(a.Reasoning + a.Content); a.Calls == nil && !strings.Contains(without(text), kept) && without(strings.Replace(strings.Replace(text, form.Think, "", 1), form.Unthink, "", 1)) != kept {
+			t.Errorf("reasoning %q and answer %q of %q", a.Reasoning, a.Content, text)
+		}
+	})
+}
+
+// without is s without white space.
+func without(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < 0x80 && isSpace(byte(r)) }), "")
+}
