@@ -57,6 +57,8 @@ func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateO
 // As in transformers, fields of a message that are null are left out; reasoning_content,
 // thinking and reasoning are names for one thing, which templates find as
 // reasoning_content and thinking; and tools and documents are none where there are none.
+// ToolCalls of a []Message have their arguments as an object, as transformers wants them; of a
+// template that fails with that, as text, and with a content that is none or empty.
 func (g *Generator) Prompt(messages any, opts PromptOptions) (string, error) {
 	return g.chats.prompt(messages, opts)
 }
@@ -133,13 +135,31 @@ func (c *chats) prompt(messages any, o PromptOptions) (string, error) {
 			variables[role] = token
 		}
 	}
+	prompt, err := t.render(messages, variables, o.Continue, callForms[0])
+	if list, ok := messages.([]Message); err != nil && ok && slices.ContainsFunc(list, Message.hasCalls) {
+		for _, form := range callForms[1:] {
+			if other, err := t.render(messages, variables, o.Continue, form); err == nil {
+				return other, nil
+			}
+		}
+	}
+	return prompt, err
+}
+
+// render is the prompt that a template makes of messages.
+func (t *chatTemplate) render(messages any, variables map[string]any, open string, calls callForm) (string, error) {
+	messages, err := calls.write(messages)
+	if err != nil {
+		return "", fmt.Errorf("%w: messages: %w", ErrInput, err)
+	}
 	list, err := readMessages(messages)
 	if err != nil {
 		return "", err
 	}
-	var open *continued
-	if o.Continue != "" {
-		if open, err = list.leaveOpen(o.Continue, t.source); err != nil {
+	calls.fill(list)
+	var rest *continued
+	if open != "" {
+		if rest, err = list.leaveOpen(open, t.source); err != nil {
 			return "", err
 		}
 	}
@@ -148,8 +168,8 @@ func (c *chats) prompt(messages any, o PromptOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
-	if open != nil {
-		return open.cut(prompt)
+	if rest != nil {
+		return rest.cut(prompt)
 	}
 	return prompt, nil
 }

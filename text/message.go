@@ -15,27 +15,48 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// Message is one of a chat's. Its JSON is an object.
+// Message is one of a chat's. Its JSON is an object, as OpenAI's API has messages.
 type Message struct {
-	Role    string // "system", "user" or "assistant", or what else the model's template knows
+	Role    string // "system", "user", "assistant" or "tool", or what else the model's template knows
 	Content string
-	// Fields are further ones, by their JSON names, such as "tool_calls" or "name". A
-	// "content" among them takes the place of Content: a list of parts, or nil.
+	// Reasoning is what an assistant thought before its answer, "reasoning_content".
+	Reasoning string
+	// ToolCalls are the calls of an assistant, "tool_calls". Without content beside
+	// them, content is null.
+	ToolCalls []ToolCall
+	// ToolCallID is the ID of the call that a tool's message answers, "tool_call_id".
+	ToolCallID string
+	// Fields are further ones, by their JSON names, such as "name". One with the name of
+	// another field takes its place: a "content" that is a list of parts, or nil.
 	Fields map[string]any
 }
 
 // MarshalJSON writes role, content, and the other fields sorted by name.
 func (m Message) MarshalJSON() ([]byte, error) {
-	o := newObject()
-	fields := maps.Clone(m.Fields)
-	if fields == nil {
-		fields = map[string]any{}
+	return m.encode(func(c ToolCall) any { return c })
+}
+
+// encode writes a message with each call as it is given.
+func (m Message) encode(call func(ToolCall) any) ([]byte, error) {
+	fields := map[string]any{"role": m.Role, "content": m.Content}
+	if m.Reasoning != "" {
+		fields["reasoning_content"] = m.Reasoning
 	}
-	for name, v := range map[string]any{"role": m.Role, "content": m.Content} {
-		if _, ok := fields[name]; !ok {
-			fields[name] = v
+	if m.ToolCallID != "" {
+		fields["tool_call_id"] = m.ToolCallID
+	}
+	if m.ToolCalls != nil {
+		calls := make([]any, len(m.ToolCalls))
+		for i, c := range m.ToolCalls {
+			calls[i] = call(c)
+		}
+		fields["tool_calls"] = calls
+		if m.Content == "" {
+			fields["content"] = nil
 		}
 	}
+	maps.Copy(fields, m.Fields)
+	o := newObject()
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(fields)), func(n string) bool { return n == "role" || n == "content" })
 	for _, name := range append([]string{"role", "content"}, names...) {
 		raw, err := encode(fields[name])
@@ -47,25 +68,38 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-// UnmarshalJSON keeps what is neither a role nor a content that is a string in Fields.
+// UnmarshalJSON keeps in Fields what the other fields cannot hold: calls among it that say
+// more than ID, name and arguments.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	o, err := decodeObject(data)
 	if err != nil {
 		return err
 	}
 	*m = Message{Fields: map[string]any{"content": nil}}
+	texts := map[string]*string{"role": &m.Role, "content": &m.Content, "reasoning_content": &m.Reasoning, "tool_call_id": &m.ToolCallID}
 	for _, name := range o.names {
 		raw := o.fields[name]
 		s, isText := text(raw)
-		switch {
-		case name == "role" && isText:
-			m.Role = s
-		case name == "content" && isText:
-			m.Content = s
+		switch field := texts[name]; {
+		case field != nil && isText && (s != "" || name == "role" || name == "content"):
+			*field = s
 			delete(m.Fields, name)
 		default:
-			m.Fields[name] = raw
+			if name == "tool_calls" {
+				m.ToolCalls = readCalls(raw)
+			}
+			if name != "tool_calls" || m.ToolCalls == nil {
+				m.Fields[name] = raw
+			}
 		}
+	}
+	if m.ToolCalls == nil || m.Content != "" {
+		return nil
+	}
+	if raw, ok := o.fields["content"]; !ok || isNull(raw) {
+		delete(m.Fields, "content")
+	} else {
+		m.Fields["content"] = raw
 	}
 	return nil
 }

@@ -1,0 +1,194 @@
+package text
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/text/answer"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+var weather = json.RawMessage(`[{"type": "function", "function": {"name": "weather", "description": "The weather", "parameters": {"type": "object", "properties": {
+	"city": {"type": "string", "description": "A city"}, "days": {"type": "integer", "description": "How many"}, "exact": {"type": "boolean", "description": "Or not"}}, "required": ["city"]}}}]`)
+
+var weatherCalls = []ToolCall{
+	{ID: "abcdefgh1", Name: "weather", Arguments: `{"city": "Zürich \"1\"\n<b>", "days": 3, "exact": true}`},
+	{ID: "abcdefgh2", Name: "weather", Arguments: `{"city": "7"}`},
+}
+
+// publicTemplates are those that packages of the registry have, in a folder that make compare-chats
+// names, or those in the tree.
+func publicTemplates(t *testing.T) map[string]string {
+	found := map[string]string{}
+	if dir := os.Getenv("AVOFORMER_TEMPLATES"); dir != "" {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatal("no templates", err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[filepath.Base(file)] = string(source)
+		}
+		return found
+	}
+	data, err := os.ReadFile("internal/jinja/testdata/templates.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Templates []struct{ Name, Template string }
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range file.Templates {
+		found[x.Name] = x.Template
+	}
+	return found
+}
+
+// TestDetect finds the formats of templates in the tree.
+func TestDetect(t *testing.T) {
+	templates := publicTemplates(t)
+	if os.Getenv("AVOFORMER_TEMPLATES") != "" {
+		t.Skip("for the templates in the tree")
+	}
+	think := answer.Format{Think: "<think>", Unthink: "</think>"}
+	for name, want := range map[string]answer.Format{
+		"qwen2.5": {Calls: answer.Hermes}, "qwen3": think, "hermes-macros": {},
+		"llama3.1": {Calls: answer.Llama}, "mistral": {Calls: answer.Mistral}, "deepseek": {Calls: answer.DeepSeek, Think: think.Think, Unthink: think.Unthink},
+		"chatml": {}, "llama2": {}, "llama3": {}, "gemma": {}, "gemma3": {}, "phi3": {}, "zephyr": {}, "smol-generation": {},
+	} {
+		if got := answer.Detect(templates[name], nil); got != want || templates[name] == "" {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	for token, want := range map[string]answer.Calls{"[TOOL_CALLS]": answer.Mistral, "<|tool_call|>": answer.Piped, "<|python_tag|>": answer.Llama, "<tool_call>": answer.None} {
+		for template, want := range map[string]answer.Calls{templates["chatml"]: want, templates["qwen2.5"]: answer.Hermes, "{{ message.tool_calls }}": answer.None} {
+			if got := answer.Detect(template, func(s string) bool { return s == token }); got != (answer.Format{Calls: want}) {
+				t.Errorf("token %s: %+v, want %+v", token, got, want)
+			}
+		}
+	}
+	got := answer.Detect(templates["chatml"], func(s string) bool { return s == "[THINK]" || s == "[/THINK]" })
+	if want := (answer.Format{Think: "[THINK]", Unthink: "[/THINK]"}); got != want {
+		t.Errorf("tokens of reasoning: %+v, want %+v", got, want)
+	}
+}
+
+// faulty are templates that write none of the calls, write them without a quotation mark or in a way of
+// their own, or write the indentation of the template into the answer.
+var faulty = regexp.MustCompile(`falcon_h1|qwen1\.5-chat|MiniMax-M3|DeepSeek-V3\.2|Deepseek-V3\.1`)
+
+// ends are the tokens at the end of an answer.
+var ends = regexp.MustCompile(`(<\|[a-z_]+\|>|</s>|\s)+$`)
+
+// TestAnswersOfTemplates takes apart what templates make of messages: the same messages come back.
+func TestAnswersOfTemplates(t *testing.T) {
+	stopClock(t)
+	known := map[answer.Calls]int{}
+	for name, source := range publicTemplates(t) {
+		f := answer.Detect(source, nil)
+		if f.Calls == answer.None || faulty.MatchString(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			c := newChats(tokenizer.Config{ChatTemplate: source, Special: map[string]string{"bos_token": "<s>", "eos_token": "</s>"}})
+			rendered := 0
+			for _, m := range []Message{
+				{Role: "assistant", ToolCalls: weatherCalls[:1]},
+				{Role: "assistant", Content: "I look.", ToolCalls: weatherCalls[:1]},
+				{Role: "assistant", ToolCalls: weatherCalls},
+				{Role: "assistant", Content: "So.", Reasoning: "Hm."},
+				{Role: "assistant", Content: "So.", Reasoning: "Hm.", ToolCalls: weatherCalls},
+			} {
+				text, prompt, err := written(c, m, f)
+				if err != nil {
+					continue // The template takes no such message.
+				}
+				a, err := answer.Parse(f, answer.Options{Tools: weather, Prompt: prompt}, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Count(text, "weather") < len(m.ToolCalls) {
+					continue // It leaves calls out.
+				}
+				sameCalls(t, text, a.Calls, m.ToolCalls)
+				rendered += len(m.ToolCalls)
+				if strings.Contains(text, m.Content) && strings.TrimSpace(a.Content) != m.Content || strings.Contains(text, m.Reasoning) && a.Reasoning != m.Reasoning {
+					t.Errorf("reasoning %q and content %q of %q, want %q and %q", a.Reasoning, a.Content, text, m.Reasoning, m.Content)
+				}
+			}
+			if rendered == 0 {
+				t.Error("no calls are rendered")
+			}
+			known[f.Calls]++
+		})
+	}
+	t.Log(known)
+	for _, c := range []answer.Calls{answer.Hermes, answer.Llama, answer.Mistral, answer.DeepSeek} {
+		if known[c] == 0 {
+			t.Errorf("no template of %s", c)
+		}
+	}
+}
+
+// written is what a model wrote if it wrote m as the template does, and the prompt before.
+func written(c *chats, m Message, f answer.Format) (text, prompt string, err error) {
+	chat := []Message{{Role: "user", Content: "Hello"}}
+	o := PromptOptions{Tools: weather}
+	if prompt, err = c.prompt(chat, o); err != nil {
+		return "", "", err
+	}
+	o.NoGenerationPrompt = true
+	whole, err := c.prompt(append(chat, m), o)
+	if err != nil {
+		return "", "", err
+	}
+	at := 0
+	for at < len(prompt) && at < len(whole) && prompt[at] == whole[at] {
+		at++
+	}
+	if at < len(prompt) {
+		// The prompt begins reasoning of which the message has none.
+		at = strings.LastIndexAny(whole[:at], ">\n]") + 1
+	}
+	text = whole[at:]
+	if f.Unthink == "" || !strings.HasPrefix(text, f.Unthink) {
+		prompt = prompt[:at]
+	}
+	if plain, err := c.prompt(append(chat, Message{Role: "assistant", Content: "END"}), o); err == nil {
+		_, end, _ := strings.Cut(plain, "END")
+		text = strings.TrimSuffix(text, end)
+	}
+	return ends.ReplaceAllString(text, ""), prompt, nil
+}
+
+// sameCalls compares calls but for their IDs.
+func sameCalls(t *testing.T, text string, got, want []ToolCall) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%d calls in %q, want %d", len(got), text, len(want))
+		return
+	}
+	for i := range got {
+		var a, b map[string]any
+		if err := json.Unmarshal([]byte(got[i].Arguments), &a); err != nil {
+			t.Error(err)
+		}
+		if err := json.Unmarshal([]byte(want[i].Arguments), &b); err != nil {
+			t.Error(err)
+		}
+		if got[i].Name != want[i].Name || !reflect.DeepEqual(a, b) || got[i].ID == "" {
+			t.Errorf("%+v in %q, want %+v", got[i], text, want[i])
+		}
+	}
+}
