@@ -2,6 +2,7 @@ package text
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -190,5 +191,52 @@ func sameCalls(t *testing.T, text string, got, want []ToolCall) {
 		if got[i].Name != want[i].Name || !reflect.DeepEqual(a, b) || got[i].ID == "" {
 			t.Errorf("%+v in %q, want %+v", got[i], text, want[i])
 		}
+	}
+}
+
+// TestCallsInPrompts renders calls as the raw messages that transformers takes, and in other ways
+// for templates that fail with those.
+func TestCallsInPrompts(t *testing.T) {
+	stopClock(t)
+	chat := []Message{{Role: "user", Content: "Hello"}, {Role: "assistant", Reasoning: "Hm.", ToolCalls: weatherCalls[:1]}, {Role: "tool", ToolCallID: "abcdefgh1", Content: "21"}}
+	raw := json.RawMessage(`[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": null, "reasoning_content": "Hm.", "tool_calls": [{"id": "abcdefgh1", "type": "function",
+		"function": {"name": "weather", "arguments": ` + weatherCalls[0].Arguments + `}}]}, {"role": "tool", "content": "21", "tool_call_id": "abcdefgh1"}]`)
+	templates := publicTemplates(t)
+	templates["all"] = "{% for m in messages %}{% for name, value in m.items() %}{{ name if name != 'thinking' }}={{ value | tojson if name != 'thinking' }};{% endfor %}{% endfor %}"
+	compared := 0
+	for name, source := range templates {
+		c := newChats(tokenizer.Config{ChatTemplate: source})
+		want, err := c.prompt(raw, PromptOptions{Tools: weather})
+		if err != nil {
+			continue
+		}
+		compared++
+		if got, err := c.prompt(chat, PromptOptions{Tools: weather}); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if compared < 5 {
+		t.Errorf("%d templates take calls", compared)
+	}
+	for _, x := range []struct{ template, want string }{
+		{"{% for m in messages %}{% for c in m.tool_calls %}{{ '>' + c.function.arguments }}{% endfor %}{% endfor %}", ">" + weatherCalls[0].Arguments},
+		{"{{ 'none' if messages[1].content is none else messages[1].content + 'x' }}", "none"},
+		{"{{ messages[1].content.split('x') | length }}", "1"},
+		{"{{ messages[1].content.split('x') | length }}{{ messages[1].tool_calls[0].function.arguments + 'x' }}", "1" + weatherCalls[0].Arguments + "x"},
+		{"{{ messages[1].tool_calls[0].function.arguments.days }}{{ messages[1].content is defined }}", "3False"},
+	} {
+		c := newChats(tokenizer.Config{ChatTemplate: x.template})
+		if got, err := c.prompt(chat, PromptOptions{}); err != nil || got != x.want {
+			t.Errorf("%s: %q, %v, want %q", x.template, got, err, x.want)
+		}
+	}
+	c := newChats(tokenizer.Config{ChatTemplate: "{{ raise_exception('no ' + messages[1].tool_calls[0].function.arguments.city) }}"})
+	if _, err := c.prompt(chat, PromptOptions{}); !errors.Is(err, ErrTemplate) || !strings.Contains(err.Error(), "no Zürich") {
+		t.Errorf("error %v, want the first one", err)
+	}
+	chat[1].ToolCalls = []ToolCall{{Name: "f", Arguments: "no JSON"}}
+	c = newChats(tokenizer.Config{ChatTemplate: "{{ messages[1].tool_calls[0].function.arguments }}"})
+	if got, err := c.prompt(chat, PromptOptions{}); err != nil || got != "no JSON" {
+		t.Errorf("arguments that are no object: %q, %v", got, err)
 	}
 }

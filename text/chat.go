@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/jinja"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -37,10 +38,13 @@ type PromptOptions struct {
 	// Variables are further ones of the template, such as "enable_thinking". They hide
 	// the special tokens that templates get by role.
 	Variables map[string]any
+	// Format is how the model writes calls and reasoning; nil: as the template and the
+	// vocabulary say. See [Generator.AnswerFormat].
+	Format *answer.Format
 }
 
 // Chat yields the assistant's answer to the messages, which the folder's
-// template turns into a prompt. With tools and other options, see [Generator.Prompt].
+// template turns into a prompt. With tools and other options, see [Generator.Answer].
 func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[string, error] {
 	prompt, err := g.Prompt(messages, PromptOptions{})
 	if err != nil {

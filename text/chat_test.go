@@ -119,7 +119,12 @@ func TestMessageJSON(t *testing.T) {
 	}{
 		{Message{Role: "user", Content: "<Hi>"}, `{"role":"user","content":"<Hi>"}`},
 		{Message{Role: "tool", Content: "4", Fields: map[string]any{"tool_call_id": "x", "name": "f"}}, `{"role":"tool","content":"4","name":"f","tool_call_id":"x"}`},
+		{Message{Role: "tool", Content: "4", ToolCallID: "x"}, `{"role":"tool","content":"4","tool_call_id":"x"}`},
 		{Message{Role: "assistant", Fields: map[string]any{"content": nil, "tool_calls": []any{}}}, `{"role":"assistant","content":null,"tool_calls":[]}`},
+		{Message{Role: "assistant", Content: "4", Reasoning: "2"}, `{"role":"assistant","content":"4","reasoning_content":"2"}`},
+		{Message{Role: "assistant", ToolCalls: []ToolCall{{ID: "x", Name: "f", Arguments: `{"a": "é"}`}}}, `{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\": \"é\"}"}}]}`},
+		{Message{Role: "assistant", Content: "4", ToolCalls: []ToolCall{{Name: "f", Arguments: "no"}}}, `{"role":"assistant","content":"4","tool_calls":[{"type":"function","function":{"name":"f","arguments":"no"}}]}`},
+		{Message{Role: "assistant", ToolCalls: []ToolCall{{Name: "f", Arguments: "{}"}}, Fields: map[string]any{"content": ""}}, `{"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`},
 		{Message{Role: "user", Fields: map[string]any{"content": []map[string]string{{"type": "image"}}}}, `{"role":"user","content":[{"type":"image"}]}`},
 	} {
 		data, err := encode(x.message)
@@ -137,6 +142,15 @@ func TestMessageJSON(t *testing.T) {
 	var m Message
 	if err := json.Unmarshal([]byte(`{"role": "user"}`), &m); err != nil || !reflect.DeepEqual(m, Message{Role: "user", Fields: map[string]any{"content": nil}}) {
 		t.Errorf("a message without content: %+v, %v", m, err)
+	}
+	if err := json.Unmarshal([]byte(`{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"b": 1.0, "a": []}}}]}`), &m); err != nil || !reflect.DeepEqual(m, Message{Role: "assistant", ToolCalls: []ToolCall{{Name: "f", Arguments: `{"b":1.0,"a":[]}`}}, Fields: map[string]any{}}) {
+		t.Errorf("arguments that are an object: %+v, %v", m, err)
+	}
+	for _, calls := range []string{`[{"function": {"name": "f", "arguments": "{}"}, "index": 0}]`, `[{"function": {"name": "f"}}]`, `[{"name": "f", "arguments": {}}]`, `[{"type": "custom", "function": {"name": "f", "arguments": "{}"}}]`, `{}`} {
+		err := json.Unmarshal([]byte(`{"role": "assistant", "content": "x", "tool_calls": `+calls+`}`), &m)
+		if want := map[string]any{"tool_calls": json.RawMessage(calls)}; err != nil || m.ToolCalls != nil || !reflect.DeepEqual(m.Fields, want) {
+			t.Errorf("calls that are more, or less: %+v, %v, want %s in Fields", m, err, calls)
+		}
 	}
 	if err := json.Unmarshal([]byte(`[]`), &m); err == nil {
 		t.Error("an array is a message")

@@ -11,6 +11,11 @@
 // a call needs beside the model comes from a pool. A context that is cancelled
 // ends a call between batches, or between two generated tokens.
 //
+// A chat's [Message]s become a prompt with [Generator.Prompt], by the folder's own template,
+// with tools if there are any; [Generator.Answer] yields the answer to them as events of package
+// answer, which tell text from reasoning and from calls of tools. [Reply] puts it back into
+// the chat.
+//
 // Texts of all lengths go through the model side by side, sorted by length and
 // without padding. A result does not depend on the number of threads, to the
 // bit; on what else was in the batch only as far as rounding goes (within 1e-5

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/answer"
 )
 
 var ctx = context.Background()
@@ -104,11 +106,11 @@ func ExampleGenerator_Chat() {
 		log.Fatal(err)
 	}
 	chat := []text.Message{{Role: "system", Content: "You are a pirate."}, {Role: "user", Content: "Hello!"}}
-	answer, err := text.Collect(g.Chat(ctx, chat, text.GenerateOptions{MaxTokens: 4, Stop: []string{"\n"}}))
+	reply, err := text.Collect(g.Chat(ctx, chat, text.GenerateOptions{MaxTokens: 4, Stop: []string{"\n"}}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(answer)
+	fmt.Println(reply)
 	// Output:
 	// �o~rit sentenc
 }
@@ -149,6 +151,46 @@ func ExampleGenerator_Prompt() {
 	// <|im_start|>user
 	// What is the weather in Paris?<|im_end|>
 	// <|im_start|>assistant
+	// <tool_call>
+	// {"name": "weather", "arguments": {"city": "Paris"}}
+	// </tool_call><|im_end|>
+	// <|im_start|>user
+	// <tool_response>
+	// 21 degrees
+	// </tool_response><|im_end|>
+	// <|im_start|>assistant
+}
+
+// A call goes back into the chat with the tool's answer.
+func ExampleReply() {
+	g, err := text.OpenGenerator("testdata/generate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	opts := text.PromptOptions{Tools: json.RawMessage(`[{"type": "function", "function": {"name": "weather"}}]`)}
+	messages := []text.Message{{Role: "user", Content: "What is the weather in Paris?"}}
+
+	// Here a large model would answer, taken apart by Answer.
+	generated := "I look.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>"
+	a, err := answer.Parse(g.AnswerFormat(opts), answer.Options{Tools: opts.Tools}, generated)
+	if err != nil {
+		log.Fatal(err)
+	}
+	messages = append(messages, text.Reply(a))
+	for _, call := range a.Calls {
+		fmt.Println(call.Name, call.Arguments)
+		messages = append(messages, text.Message{Role: "tool", ToolCallID: call.ID, Content: "21 degrees"})
+	}
+	prompt, err := g.Prompt(messages, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, prompt, _ = strings.Cut(prompt, "Paris?<|im_end|>\n")
+	fmt.Println(prompt)
+	// Output:
+	// weather {"city": "Paris"}
+	// <|im_start|>assistant
+	// I look.
 	// <tool_call>
 	// {"name": "weather", "arguments": {"city": "Paris"}}
 	// </tool_call><|im_end|>

@@ -1,11 +1,8 @@
-// Calls: what they have in common, and those in JSON.
+// Calls: what they have in common, and what comes before and after them.
 
 package answer
 
-import (
-	"encoding/json"
-	"strings"
-)
+import "strings"
 
 // family is how calls are written.
 type family struct {
@@ -152,23 +149,6 @@ func (p *Parser) head() bool {
 	return true
 }
 
-// objectHead is before an object, or a list of them.
-func (p *Parser) objectHead(r *reader) state {
-	r.space()
-	switch r.peek() {
-	case '[':
-		r.at++
-		r.space()
-		if r.peek() == '{' {
-			p.call.listed = true
-			return (*Parser).object
-		}
-	case '{':
-		return (*Parser).object
-	}
-	return nil
-}
-
 // mistralHead is before a list, or the name and the arguments.
 func (p *Parser) mistralHead(r *reader) state {
 	r.space()
@@ -229,149 +209,6 @@ func (p *Parser) arguments(name string) state {
 		p.state = (*Parser).object
 		return true
 	}
-}
-
-// object reads the JSON of a call, or of its arguments.
-func (p *Parser) object() bool {
-	c := &p.call
-	for i := range len(p.in) {
-		b := p.in[i]
-		before, depth := c.scan.next, len(c.scan.stack)
-		ok := c.scan.step(b)
-		if ok && c.jsonArg && (depth > 0 || b == '{') {
-			c.args = append(c.args, b)
-		} else if ok && !c.jsonArg {
-			ok = p.fieldByte(b, before, depth)
-		}
-		switch {
-		case !ok:
-			p.take(i)
-			return p.fail()
-		case depth > 0 && len(c.scan.stack) == 0:
-			p.take(i + 1)
-			if !c.jsonArg && !(c.begun && c.field.complete) {
-				return p.fail()
-			}
-			p.state = (*Parser).afterObject
-			return true
-		}
-	}
-	p.take(len(p.in))
-	if p.ended {
-		return p.fail()
-	}
-	return false
-}
-
-// field is a field of the object that a call is.
-type field struct {
-	name     string
-	raw      []byte // its name, or the value that is read
-	count    int
-	reading  bool // raw is a string that is wanted
-	copying  bool // the value is the arguments
-	complete bool // the arguments have come
-}
-
-// fieldByte takes a byte of the object that a call is. It is false if it is no call's.
-func (p *Parser) fieldByte(b byte, before expected, depth int) bool {
-	c := &p.call
-	f := &c.field
-	next, inside := c.scan.next, len(c.scan.stack)
-	wanted := func() bool { return f.name == "name" || f.name == "arguments" || f.name == "parameters" }
-	switch {
-	case depth == 1 && next == inKey && (before == aKey || before == keyOrEnd):
-		f.raw, f.reading = f.raw[:0], true
-	case depth == 1 && before == aValue && !isSpace(b):
-		f.raw = f.raw[:0]
-		f.reading = f.name == "name" && b == '"'
-		f.copying = b == '{' && wanted() && f.name != "name"
-		if wanted() && !f.reading && !f.copying || f.copying && f.complete {
-			return false
-		}
-	}
-	if f.reading {
-		f.raw = append(f.raw, b)
-	}
-	if f.copying {
-		c.args = append(c.args, b)
-	}
-	switch {
-	case before == inKey && next == aColon && depth == 1:
-		f.reading = false
-		f.count++
-		f.name = unquote(f.raw)
-		return !c.bare || f.count > 1 || f.name == "name" || f.name == "type"
-	case f.reading && before == inString && next == commaOrEnd:
-		f.reading = false
-		return p.named(unquote(f.raw))
-	case f.copying && depth == 2 && inside == 1:
-		f.copying, f.complete = false, true
-	}
-	return true
-}
-
-func unquote(raw []byte) (s string) {
-	json.Unmarshal(raw, &s) // a string of JSON, as the scanner has seen
-	return s
-}
-
-// afterObject reads what follows a call's JSON.
-func (p *Parser) afterObject() bool {
-	c := &p.call
-	r := reader{in: p.in}
-	if c.listed {
-		r.space()
-		switch {
-		case r.short && !p.ended:
-			return false
-		case r.short: // the text has ended
-		case r.peek() != ',' && r.peek() != ']':
-			return p.fail()
-		}
-		p.take(r.at)
-		p.endCall()
-		p.state = (*Parser).afterItem
-		return true
-	}
-	for _, marker := range c.close {
-		r.space()
-		if !r.literal(marker) && !r.short {
-			return p.fail()
-		}
-	}
-	if r.short && !p.ended {
-		return false
-	}
-	p.take(r.at)
-	p.endCall()
-	p.state = (*Parser).afterCall
-	return true
-}
-
-// afterItem reads what follows a call of a list, which is a comma or the end.
-func (p *Parser) afterItem() bool {
-	r := reader{in: p.in}
-	switch r.peek() {
-	case ',':
-		r.at++
-		r.space()
-		if r.short && !p.ended {
-			return false
-		}
-		p.take(r.at)
-		if r.short || p.in[0] != '{' {
-			return p.fail()
-		}
-		p.nextCall()
-		return true
-	case ']':
-		p.in = p.in[1:]
-		p.state = (*Parser).afterCall
-		return true
-	}
-	p.state = (*Parser).text // the text has ended
-	return true
 }
 
 // afterCall reads what may follow a call, or a list of them.

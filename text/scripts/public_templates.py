@@ -2,11 +2,12 @@
 """Finds the chat templates in packages of the Python registry.
 
     public_templates.py WHEELS > chat_manifest.txt
+    public_templates.py WHEELS FOLDER
 
 WHEELS is a folder with the wheels of chat_packages.txt; transformers is the installed one.
 A line of the manifest is a template that no line before it has, and that jinja2 compiles: package,
 version, path within the package, which one there, and the SHA-256 of its text. load() gives them
-back."""
+back, and FOLDER gets them as files."""
 
 import ast, glob, hashlib, importlib.metadata, json, os, re, sys, zipfile
 
@@ -92,7 +93,16 @@ def compiles(template):
     return True
 
 
+def write(wheels, folder):
+    os.makedirs(folder, exist_ok=True)
+    for name, template in load(wheels):
+        with open(os.path.join(folder, name.replace("/", "_")), "w", encoding="utf-8", newline="") as f:
+            f.write(template)
+
+
 def main():
+    if len(sys.argv) == 3:
+        return write(*sys.argv[1:])
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     print("# Written by public_templates.py: package, version, path, place in the file, SHA-256.")

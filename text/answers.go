@@ -1,0 +1,93 @@
+// Answers of chats, taken apart.
+
+package text
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/avoformer/avoformer/text/answer"
+)
+
+// AnswerFormat is how the model writes calls and reasoning in answers to prompts with
+// these options: Format if it is given, else what [answer.Detect] finds from the template and the
+// vocabulary.
+func (g *Generator) AnswerFormat(opts PromptOptions) answer.Format {
+	if opts.Format != nil {
+		return *opts.Format
+	}
+	var source string
+	if t, err := g.chats.template(&opts); err == nil {
+		source = t.source
+	}
+	return answer.Detect(source, func(token string) bool {
+		_, ok := g.tokenizer.TokenID(token)
+		return ok
+	})
+}
+
+// Parser takes apart the answer to a prompt that Prompt made with these options. The Tools
+// and the Prompt of o, unless given, are those. Errors are [answer.ErrFormat] and
+// [answer.ErrTools].
+func (g *Generator) Parser(prompt string, opts PromptOptions, o answer.Options) (*answer.Parser, error) {
+	if o.Tools == nil {
+		o.Tools = opts.Tools
+	}
+	if o.Prompt == "" {
+		o.Prompt = prompt
+	}
+	return answer.NewParser(g.AnswerFormat(opts), o)
+}
+
+// Answer yields the assistant's answer to messages, as Prompt takes them, in pieces that
+// tell its text from its reasoning and from calls of the tools.
+func (g *Generator) Answer(ctx context.Context, messages any, popts PromptOptions, opts GenerateOptions) iter.Seq2[answer.Event, error] {
+	return func(yield func(answer.Event, error) bool) {
+		prompt, err := g.Prompt(messages, popts)
+		if err != nil {
+			yield(answer.Event{}, err)
+			return
+		}
+		p, err := g.Parser(prompt, popts, answer.Options{})
+		if err != nil {
+			yield(answer.Event{}, err)
+			return
+		}
+		g.takeApart(g.tokens(ctx, prompt, plainTokens, opts), p, g.AnswerFormat(popts), opts.Stop, yield)
+	}
+}
+
+// takeApart yields what a parser makes of tokens.
+func (g *Generator) takeApart(tokens iter.Seq2[int, error], p *answer.Parser, f answer.Format, stop []string, yield func(answer.Event, error) bool) {
+	all := func(events []answer.Event) bool {
+		return !slices.ContainsFunc(events, func(e answer.Event) bool { return !yield(e, nil) })
+	}
+	over := false
+	yieldText(g.marked(tokens, f.Markers()), &stream{decoded: g.tokenizer.Stream(false), stop: stop}, func(piece string, err error) bool {
+		if err != nil {
+			yield(answer.Event{}, err)
+		}
+		over = err != nil || !all(p.Add(piece))
+		return !over
+	})
+	if !over {
+		all(p.End())
+	}
+}
+
+// marked is tokens without special ones, but with those that are markers.
+func (g *Generator) marked(tokens iter.Seq2[int, error], markers []string) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for id, err := range tokens {
+			if err == nil && g.tokenizer.IsSpecial(id) {
+				if token, _ := g.tokenizer.Token(id); !slices.Contains(markers, token) {
+					continue
+				}
+			}
+			if !yield(id, err) {
+				return
+			}
+		}
+	}
+}
