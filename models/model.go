@@ -151,6 +151,9 @@ type Options struct {
 	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
 	// memory, not time: attention widens what it reads.
 	Cache kernels.Format
+	// Exact gives each sequence the same bits whatever else is computed with it: of float32 and 16-bit weights, one
+	// row is then multiplied as several are, which takes more time. Of other formats it is always so.
+	Exact bool
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
 	Warn func(warning string)

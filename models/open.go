@@ -167,6 +167,9 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 		return nil, err
 	}
 	c.Loader.Pack(o.format)
+	if o.Exact {
+		c.Loader.Exact()
+	}
 	var err error
 	if c.JSON, err = c.JSON.accounted(classes[c.Config.ModelType], new(ledger)); err != nil {
 		return nil, err

@@ -143,7 +143,8 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 	together := in.Mask.ofPositions() && in.Weights == nil && in.Scores == nil && a.SoftCap == 0
 	if together && (p.cache != nil || batch.uniformLength() == 0) {
 		call := a.call(&p, &in, relative, dst)
-		call.Batch, call.Sequences = batch.Len(), p.sequences(ws, &in, 0, batch.Len())
+		call.Sequences = p.sequences(ws, &in, 0, batch.Len(), in.Mask.causal() && !p.cache.remembered())
+		call.Batch = len(call.Sequences)
 		ws.terms = in.Mask.lower(ws.terms[:0], 0, batch.Len(), batch.MaxLength(), 0)
 		call.Mask = ws.terms
 		ws.Threads.Attention(call)
@@ -223,14 +224,28 @@ func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, ds
 	return call
 }
 
-// sequences says where the sequences [from, to) lie.
-func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int) []kernels.AttentionSequence {
+// fewRows is up to how many rows of a sequence attend each as if it had come alone, with the same bits: tokens that
+// are proposed, of which some are taken back.
+const fewRows = 16
+
+// sequences says where the sequences [from, to) lie. Where the mask is causal, each of a few rows after those of a
+// cache is a sequence of its own.
+func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, causal bool) []kernels.AttentionSequence {
 	ws.sequences = ws.sequences[:0]
 	for i := from; i < to; i++ {
 		start, lenK, past := p.keysOf(in, i)
 		s := kernels.AttentionSequence{LenQ: in.Batch.Length(i), LenK: lenK, Past: past, Query: in.Batch.Start(i), Key: start}
-		if p.cache != nil {
-			s.Pages, _ = p.cache.table(i)
+		if p.cache == nil {
+			ws.sequences = append(ws.sequences, s)
+			continue
+		}
+		s.Pages, _ = p.cache.table(i)
+		if rows := s.LenQ; causal && rows > 1 && rows <= fewRows {
+			for j := range rows {
+				s.LenQ, s.LenK, s.Past, s.Query = 1, past+j+1, past+j, in.Batch.Start(i)+j
+				ws.sequences = append(ws.sequences, s)
+			}
+			continue
 		}
 		ws.sequences = append(ws.sequences, s)
 	}
@@ -253,7 +268,7 @@ func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *Att
 	}
 	wide := a.SoftCap > 0 || in.Scores != nil
 	if p.cache != nil && !wide {
-		call.Sequences = p.sequences(ws, in, i, end)
+		call.Sequences = p.sequences(ws, in, i, end, false)
 		ws.Threads.Attention(call)
 		return weights
 	}
@@ -262,7 +277,7 @@ func (a Attention) attendRun(ws *Workspace, dst []float32, p *projected, in *Att
 	call.DstStrides.Batch, call.QStrides.Batch = lenQ*call.DstStrides.Row, lenQ*p.qRow
 	switch {
 	case p.cache != nil:
-		sequences := p.sequences(ws, in, i, end)
+		sequences := p.sequences(ws, in, i, end, false)
 		call.K, call.V = p.cache.widened(ws, call.KPages, sequences, lenK), p.cache.widened(ws, call.VPages, sequences, lenK)
 		call.KPages, call.VPages = nil, nil
 		call.KStrides = kernels.Strides{Batch: a.KVHeads * lenK * a.HeadDim, Head: lenK * a.HeadDim, Row: a.HeadDim}

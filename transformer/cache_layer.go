@@ -42,6 +42,9 @@ func (l *LayerCache) remembers() bool {
 	return true
 }
 
+// remembered reports whether what the layer has is a memory.
+func (l *LayerCache) remembered() bool { return l != nil && l.memory }
+
 // table is the pages of sequence i, and the number of rows there that came before those of the pass: where
 // pages were dropped, positions count from the first row there is, since masks and relative positions depend
 // on differences only.

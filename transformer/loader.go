@@ -60,6 +60,10 @@ type Chooser func(name string, stored kernels.Format, table bool) kernels.Format
 // choose returns. Without, linear layers are kernels.FormatF32, and tables are as stored.
 func (l *Loader) Pack(choose Chooser) { l.at.Pack(choose) }
 
+// Exact has the linear layers of l, and of all loaders made from the same checkpoint, give each row the bits that
+// it has alone; see [kernels.PackedB.Exact].
+func (l *Loader) Exact() { l.at.Exact() }
+
 // Rename makes l and all loaders made from the same checkpoint look up what f
 // makes of a name.
 func (l *Loader) Rename(f func(name string) string) { l.at.Rename(f) }

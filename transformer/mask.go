@@ -188,6 +188,21 @@ func (m *Mask) ofPositions() bool {
 	return true
 }
 
+// causal reports whether m hides the keys after each query, and depends on nothing but positions.
+func (m *Mask) causal() bool {
+	if m == nil {
+		return false
+	}
+	after := false
+	for _, t := range m.terms {
+		if !t.window && t.slopes == nil {
+			return false
+		}
+		after = after || t.window && t.after <= 0
+	}
+	return after
+}
+
 // lower appends the terms of m for sequences [first, first+n) of a batch, which
 // have lenQ queries and lenK keys each. Where those are fewer than the mask's
 // longest, its data is copied.

@@ -32,6 +32,7 @@ type account struct {
 	ignored []string             // patterns of path.Match
 	added   map[string][]LowRank // by the names of src
 	choose  func(name string, stored kernels.Format, table bool) kernels.Format
+	exact   bool      // linear layers multiply one row as several
 	tables  []*unread // embeddings that Finish fills
 	jobs    []job     // what Finish does on all threads
 	held    []Holding // of linear layers
@@ -66,6 +67,9 @@ func (s Scope) At(prefix string) Scope {
 func (s Scope) Pack(choose func(name string, stored kernels.Format, table bool) kernels.Format) {
 	s.choose = choose
 }
+
+// Exact has the linear layers of the checkpoint multiply one row as several.
+func (s Scope) Exact() { s.account.exact = true }
 
 // packed is the format to hold a weight in. A table of 16 bits to which something was added counts as
 // one of float32: its vectors are what a model with the adapter beside it computes.

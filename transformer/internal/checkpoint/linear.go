@@ -102,7 +102,7 @@ func (s Scope) Alike(names ...string) bool {
 
 // Packed is weight, [out, in], in the format for the tensor of that name.
 func (s Scope) Packed(in, out int, weight []float32) *Matrix {
-	return &Matrix{kernels.PackBRows(s.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) })}
+	return &Matrix{s.alike(kernels.PackBRows(s.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
 }
 
 // pack packs the rows of the parts, data being what find gave for each: from the blocks that the
@@ -113,13 +113,21 @@ func (s Scope) pack(buf *jobBuffers, format kernels.Format, in int, parts []Part
 		out += p.Rows
 	}
 	if blocks := s.blocks(buf, format, in, parts); blocks != nil {
-		return kernels.PackBBlocks(format, out, in, func(_ int, dst []byte) { blocks(dst) })
+		return s.alike(kernels.PackBBlocks(format, out, in, func(_ int, dst []byte) { blocks(dst) }))
 	}
 	next := s.rows(buf, in, parts, data)
 	if s.Transposed {
 		next = s.columns(in, parts, data)
 	}
-	return kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) })
+	return s.alike(kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) }))
+}
+
+// alike is b as its products are wanted.
+func (s Scope) alike(b *kernels.PackedB) *kernels.PackedB {
+	if s.exact {
+		return b.Exact()
+	}
+	return b
 }
 
 // blocks is a function that sets dst to one row of the parts after the other, in the blocks in which
