@@ -26,6 +26,13 @@
 // which the automaton is walked when a mask is first needed (mask.go): tokens may end anywhere
 // in a rule, in several rules at once, and within a character.
 //
+// # Cost
+//
+// For 152,000 tokens and states that have been met before, Mask and Accept take 40 ns together, and Apply
+// some 40 µs, most of it for writing -Inf. A state that is new takes up to some milliseconds; a
+// schema of six properties took 55 ms for all of its states, that of any JSON object 11 ms
+// (BenchmarkStep, BenchmarkFirstUse; AMD EPYC, Zen 4).
+//
 // # Limits
 //
 // Sources come from strangers. What is malformed is [ErrSyntax], what is well-formed but outside the
@@ -54,10 +61,10 @@ var (
 
 // Limits of what is compiled. They bound the memory of a Grammar to some tens of megabytes.
 const (
-	maxSource    = 4 << 20 // bytes of a source
+	maxSource    = 1 << 20 // bytes of a source
 	maxNesting   = 200     // of parentheses, objects and lists in a source
 	maxRules     = 1 << 18
-	maxPositions = 1 << 18 // bytes and calls in all rules, repetitions written out
+	maxPositions = 1 << 17 // bytes and calls in all rules, repetitions written out
 	maxEdges     = 1 << 21
 )
 

@@ -225,9 +225,14 @@ func TestFullTable(t *testing.T) {
 	a, b := g.Matcher(everyByte), g.Matcher(everyByte)
 	maxBytes = 20000
 	generations := map[int]bool{}
-	for range 3000 {
+	for range 500 {
 		may := allowed(t, a)
 		generations[a.generation] = true
+		for token := range 257 {
+			if ok := a.Fork().Accept(token) == nil; ok != slices.Contains(may, token) {
+				t.Fatalf("token %d: %v, not as in the mask", token, ok)
+			}
+		}
 		next := may[r.IntN(len(may))]
 		if next == 256 || len(may) > 1 && next == ' ' {
 			continue
@@ -259,7 +264,7 @@ func TestHostile(t *testing.T) {
 	var diamond strings.Builder
 	diamond.WriteString("root ::= r0\n")
 	for i := range 60 {
-		fmt.Fprintf(&diamond, "r%d ::= r%d \"x\" | r%d \"y\"\n", i, i+1, i+1)
+		fmt.Fprintf(&diamond, "r%d ::= p%d | q%d\np%d ::= r%d \"x\"\nq%d ::= r%d \"y\"\n", i, i, i, i, i+1, i, i+1)
 	}
 	diamond.WriteString("r60 ::= \"a\"\n")
 	for _, s := range []struct {
@@ -270,6 +275,7 @@ func TestHostile(t *testing.T) {
 		{"subsets", `root ::= [a-z ]* "a" [a-z ]{5000}`, strings.Repeat("aababbbabab", 600), true},
 		{"diamond", diamond.String(), "a" + strings.Repeat("xy", 30), false},
 		{"ambiguous", "root ::= \"a\" root root | \"a\" root | \"a\"", strings.Repeat("a", 200), false},
+		{"three ends", "root ::= \"a\" root | \"a\" root \"b\" | \"a\" root \"c\" | \"\"", strings.Repeat("a", 200) + strings.Repeat("bc", 100), false},
 		{"optional ends", "root ::= \"a\" root \"b\"? \"c\"? \"b\"? | \"\"", strings.Repeat("a", 200) + strings.Repeat("bcb", 100), false},
 		{"deep", `root ::= "(" root ")" | ""`, strings.Repeat("(", maxDepth-1) + strings.Repeat(")", maxDepth-1), false},
 	} {
@@ -377,5 +383,34 @@ func TestAllocations(t *testing.T) {
 	run(m)
 	if n := testing.AllocsPerRun(10, func() { m.Set(begin); run(m) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	if begin.at.next[g.class['{']] == nil {
+		t.Error("where a byte leads is not remembered")
+	}
+}
+
+// What was found out about a state holds for all stacks below it.
+func TestLocalMasks(t *testing.T) {
+	v := realistic(t, 20000)
+	m := JSONObject().Matcher(v)
+	cost := func(text string) int {
+		for _, b := range []byte(text) {
+			accept(t, m, int(b))
+		}
+		before := m.work
+		allowed(t, m)
+		return before - m.work
+	}
+	first, again, deeper := cost(`{"a": "b`), cost("c"), cost(`", "d": [1, {"x": "e`)
+	if nodes := len(v.nodes); first < nodes/2 || again != 0 || deeper > nodes/4 {
+		t.Errorf("of %d nodes: %d looked at first, %d again, %d with another stack", nodes, first, again, deeper)
+	}
+	g, err := JSONSchema([]byte(`{"type": "string", "maxLength": 5000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = g.Matcher(v)
+	if cost(`"a`); cost(`abcdefgh`) > len(v.nodes)/4 {
+		t.Error("another place in a long repetition costs as much as the first")
 	}
 }

@@ -303,7 +303,7 @@ func walk(t *testing.T, r *rand.Rand, g *Grammar, v *Vocabulary, judge func(stri
 
 func TestOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 300 {
+	for i := range 200 {
 		rules, v := drawRules(r), drawVocabulary(t, r)
 		source := rules.gbnf()
 		g, err := GBNF(source)
@@ -325,7 +325,7 @@ func TestOracle(t *testing.T) {
 
 func TestOracleRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for i := range 300 {
+	for i := range 200 {
 		rules, v := shapes{"root": drawShape(r, 4, nil)}, drawVocabulary(t, r)
 		source := rules["root"].regexp()
 		g, err := Regexp(source)

@@ -24,6 +24,7 @@ import (
 //   - Without bounds integers have up to 16 digits, numbers as many before and after the point, and
 //     an exponent of up to two. Numbers with bounds have no exponent.
 //   - A schema without type that has keywords of some types is of these types.
+//   - maxLength and maxItems over 131,072 say nothing.
 //   - A list with prefixItems and without items has others after these only if minItems wants them.
 //
 // Keywords: type, enum, const; properties, required, additionalProperties; prefixItems, items,
@@ -265,6 +266,9 @@ func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 		}
 		branch := f.clone()
 		branch.choices = branch.choices[1:]
+		if branch.chosen++; branch.chosen > maxNesting {
+			return nil, errorf(ErrTooLarge, "%s: more than %d of anyOf and oneOf apply together", first.path, maxNesting)
+		}
 		if err := c.absorb(branch, s, nil); err != nil {
 			return nil, err
 		}

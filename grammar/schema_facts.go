@@ -22,6 +22,7 @@ var annotations = map[string]bool{
 // Facts is what the schemas that apply to a value say together.
 type facts struct {
 	path    string
+	chosen  int  // branches of anyOf and oneOf that were absorbed
 	plain   bool // false once a schema said anything but anyOf or oneOf
 	types   kind // that are allowed
 	hints   kind // that keywords are about

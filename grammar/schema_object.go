@@ -93,7 +93,11 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		pair := call(c.rule("", concat(c.otherName(names), literal(":"), optional(literal(" ")), e)))
+		name, err := c.otherName(names)
+		if err != nil {
+			return nil, err
+		}
+		pair := call(c.rule("", concat(name, literal(":"), optional(literal(" ")), e)))
 		rest = star(concat(comma, pair))
 		others = concat(pair, rest)
 	}
@@ -121,23 +125,28 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 	return concat(literal("{"), c.part(space), all, literal("}")), nil
 }
 
+// maxNames bounds the names that additional ones have to differ from.
+const maxNames = 1 << 14
+
 // otherName is any name of a member but for taken ones. If there are such, it has the spelling of quote.
-func (c *schemaCompiler) otherName(taken []string) *expr {
+func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	if len(taken) == 0 {
-		return c.part(anyString)
+		return c.part(anyString), nil
 	}
 	slices.Sort(taken)
-	rest := make([]string, len(taken))
+	rest, total := make([]string, len(taken)), 0
 	for i, name := range taken {
 		rest[i] = name[1:]
+		if total += len(name); total > maxNames {
+			return nil, errorf(ErrTooLarge, "names of properties beside additional ones have more than %d bytes", maxNames)
+		}
 	}
-	return concat(literal(`"`), otherThan(slices.Compact(rest)))
+	return concat(literal(`"`), c.otherThan(rest)), nil
 }
 
 // otherThan is the rest of a name up to its closing quote, but for taken ones, which are in order and
 // have that quote too.
-func otherThan(taken []string) *expr {
-	all := jsonRunes{}.class([]runeRange{{0, utf8.MaxRune}})
+func (c *schemaCompiler) otherThan(taken []string) *expr {
 	list := []*expr{literal(`"`)}
 	var begun []runeRange
 	for i := 0; i < len(taken); {
@@ -153,10 +162,22 @@ func otherThan(taken []string) *expr {
 			tails = append(tails, taken[i][n:])
 		}
 		begun = append(begun, runeRange{r, r})
-		list = append(list, concat(literal(begin), otherThan(tails)))
+		list = append(list, concat(literal(begin), c.otherThan(tails)))
 	}
-	list = append(list, concat(jsonRunes{}.class(negated(begun)), star(all), literal(`"`)))
-	return alt(list...)
+	return alt(append(list, concat(c.otherRune(begun), c.part(restOfName)))...)
+}
+
+// otherRune is one character in the spelling of quote that is not in set. Most sets have letters
+// of ASCII alone, and share what is beyond them.
+func (c *schemaCompiler) otherRune(set []runeRange) *expr {
+	if slices.ContainsFunc(set, func(r runeRange) bool { return len(spelling(r.lo)) > 1 }) {
+		return jsonRunes{}.class(negated(set))
+	}
+	var plain []runeRange
+	for _, r := range negated(append(slices.Clip(set), runeRange{'"', '"'}, runeRange{'\\', '\\'})) {
+		plain = append(plain, runeRange{max(r.lo, ' '), min(r.hi, 0x7f)})
+	}
+	return alt(class(plain), c.part(beyondLetters))
 }
 
 // unquoted is the first character of the rest of a string in quotes, and the bytes that it is

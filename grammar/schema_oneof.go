@@ -27,13 +27,14 @@ func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 		return false, errorf(ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
 	}
 	// A schema without type is valid for other types than those that are generated for it.
-	if a.kinds()&b.valid() == 0 && b.kinds()&a.valid() == 0 {
+	common := a.generated()&b.valid() | b.generated()&a.valid()
+	if common == 0 {
 		return true, nil
 	}
 	if a.enum != nil && b.enum != nil {
 		return differ(a, b), nil
 	}
-	if (a.kinds()&b.valid()|b.kinds()&a.valid())&^kindObject != 0 {
+	if common != kindObject {
 		return false, nil
 	}
 	p, q := a.plan(), b.plan()
@@ -54,7 +55,15 @@ func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 			return true, nil
 		}
 	}
-	return p.lacks(q) && q.lacks(p), nil
+	return len(a.choices)+len(b.choices) == 0 && p.lacks(q) && q.lacks(p), nil
+}
+
+// generated are the types that may be generated whatever is chosen of anyOf and oneOf in f.
+func (f *facts) generated() kind {
+	if len(f.choices) > 0 {
+		return f.valid()
+	}
+	return f.kinds()
 }
 
 // lacks reports whether no object that is generated for p is valid for q: it lacks what q requires.

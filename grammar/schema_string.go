@@ -1,6 +1,9 @@
 package grammar
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // This file has the strings of JSON schemas.
 
@@ -75,6 +78,8 @@ const (
 	space        part = iota // after { [ , and before } ]
 	oneCharacter             // of a string
 	anyString
+	beyondLetters // a character in the spelling of quote that is not itself there, or not of ASCII
+	restOfName    // in that spelling, with the quote that ends it
 	parts
 )
 
@@ -90,6 +95,10 @@ func (c *schemaCompiler) part(p part) *expr {
 		e = stringCharacter()
 	case anyString:
 		e = concat(literal(`"`), star(c.part(oneCharacter)), literal(`"`))
+	case beyondLetters:
+		e = jsonRunes{}.class([]runeRange{{0, 0x1f}, {'"', '"'}, {'\\', '\\'}, {0x80, utf8.MaxRune}})
+	case restOfName:
+		e = concat(star(jsonRunes{}.class([]runeRange{{0, utf8.MaxRune}})), literal(`"`))
 	}
 	c.parts[p] = call(c.rule("", e))
 	return c.parts[p]

@@ -38,6 +38,9 @@ func TestJSONSchema(t *testing.T) {
 			[]string{`{"z":true}`, `{"ab\"":1,"z":true,"b":true}`, `{"z":true,"ab":true,"":false,"\"":true,"e":true,"ab\"c":true,"zz":true}`},
 			[]string{`{}`, `{"z":1}`, `{"a":true,"z":true}`, `{"z":true,"ab\"":true}`, `{"z":true,"\u0061":true}`, `{"z":true,"é":true}`, `{"z":true,"z":true}`}},
 		{`{"required": ["a"], "additionalProperties": false}`, nil, nil},
+		{`{"properties": {"a\n": {}, "a\"": {}, "b": {}}, "additionalProperties": {"const": 1}}`, []string{`{"a":1,"a\r":1,"\n":1}`, `{"a\t":1,"é":1,"aé\"":1,"bb":1}`},
+			[]string{`{"b":1,"b":1}`, `{"a\n":1,"a\n":1}`, `{"x":1,"a\"":1}`, "{\"x\n\":1}"}},
+		{`{"properties": {"": {}}, "additionalProperties": {"const": 1}}`, []string{`{"a":1,"\"":1}`}, []string{`{"":1,"":1}`, `{""a":1}`, `{"\a":1}`}},
 		{`{"required": ["a"]}`, []string{`{"a":[]}`, `{"a":1,"b":2}`}, []string{`{}`, `{"b":1}`}},
 		{`{"items": {"type": "null"}, "minItems": 1, "maxItems": 3}`, []string{`[null]`, "[\nnull, null,null ]"}, []string{`[]`, `[null,null,null,null]`, `[1]`}},
 		{`{"type": "array", "maxItems": 0}`, []string{`[]`, `[ ]`}, []string{`[1]`}},
@@ -127,6 +130,10 @@ func TestJSONSchemaRefusals(t *testing.T) {
 		{`{"oneOf": [{"properties": {"a": {"const": 1}}}, {"properties": {"a": {"const": 2}}}]}`, ErrUnsupported, "#/oneOf"},
 		{`{"oneOf": [{"properties": {"a": {}}, "required": ["a"]}, {"type": "null"}]}`, ErrUnsupported, "#/oneOf"},
 		{deep[:len(deep)/2], ErrSyntax, ""},
+		{`{"minLength": 1, "anyOf": [{"$ref": "#"}], "oneOf": [{"$ref": "#"}]}`, ErrTooLarge, "apply together"},
+		{`{"properties": {"` + strings.Repeat("x", maxNames) + `": {}}, "additionalProperties": true}`, ErrTooLarge, "bytes"},
+		{`{"oneOf": [{"type": "object", "properties": {"a": true}, "required": ["a"], "anyOf": [{"properties": {"b": true}}]}, {"type": "object", "properties": {"b": true}, "required": ["b"]}]}`, ErrUnsupported, "#/oneOf"},
+		{`{"oneOf": [{"minLength": 1, "anyOf": [{"minimum": 1}]}, {"type": "integer"}]}`, ErrUnsupported, "#/oneOf"},
 		{strings.Repeat("[", 300) + strings.Repeat("]", 300), ErrTooLarge, "nests"},
 	} {
 		s.test(t, compileSchema)
