@@ -14,8 +14,16 @@ func straightforward(r *Rules, scores []float32, tokens []int, prompt, most int)
 	for token, bias := range r.LogitBias {
 		s[token] += float32(bias)
 	}
+	bias := func(word []int, by float32) {
+		for i := range word[:len(word)-1] {
+			if at := len(tokens) - len(word) + 1 + i; at < 0 || tokens[at] != word[i] {
+				return
+			}
+		}
+		s[word[len(word)-1]] += by
+	}
 	for _, b := range r.SequenceBias {
-		s.bias(b.Tokens, tokens, float32(b.Bias))
+		bias(b.Tokens, float32(b.Bias))
 	}
 	penalize := func(tokens []int, penalty float32) {
 		seen := map[int]bool{}
@@ -57,7 +65,7 @@ func straightforward(r *Rules, scores []float32, tokens []int, prompt, most int)
 	ban(r.EncoderNoRepeatNgram, r.Encoder)
 	for _, word := range r.BadWords {
 		if len(word) > 1 || !slices.Contains(r.EOS, word[0]) {
-			s.bias(word, tokens, negInf)
+			bias(word, negInf)
 		}
 	}
 	generated := len(tokens) - prompt

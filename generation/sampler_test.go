@@ -82,6 +82,28 @@ func TestSamplerPlaces(t *testing.T) {
 	}
 }
 
+// TestCertainDistributions: one token has all, where none is drawn and where one is infinitely likely.
+func TestCertainDistributions(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, c := range []struct {
+		temperature float64
+		logits      []float32
+		want        int
+	}{{0, []float32{1, 3, 2}, 1}, {0, []float32{2, 1, 2}, 0}, {1, []float32{1, 2, inf}, 2}, {1e-300, []float32{1, 2, 1.5}, 1}, {1e-40, []float32{3, 2, 0}, 0}} {
+		for _, settings := range []generation.SamplerConfig{{}, {TopP: 0.9}, {MinP: 0.1}, {TypicalP: 0.9}, {TopK: 2}} {
+			settings.Vocab, settings.Temperature = 3, c.temperature
+			s := sampler(t, settings)
+			got := tftest.Must(s.Distribution(nil, c.logits))(t)
+			if likely := slices.DeleteFunc(got, func(x generation.Probability) bool { return x.P == 0 }); !slices.Equal(likely, []generation.Probability{{Token: c.want, P: 1}}) {
+				t.Errorf("%+v, logits %v: %v, want token %d", settings, c.logits, got, c.want)
+			}
+			if token := choices(t, s, c.logits, 1)[0]; token != c.want {
+				t.Errorf("%+v, logits %v: token %d, want %d", settings, c.logits, token, c.want)
+			}
+		}
+	}
+}
+
 // TestLogProbs compares with logarithms of a softmax in float64. Temperature, rules and filters change
 // nothing of them.
 func TestLogProbs(t *testing.T) {
@@ -153,10 +175,13 @@ func (w *witness) Accept(token int) error {
 // A grammar is a constraint.
 var _ generation.Constraint = (*grammar.Matcher)(nil)
 
-// undoable is a witness that can be undone.
+// undoable is a witness that can be undone, but not to its start.
 type undoable struct{ *witness }
 
 func (u undoable) Undo(n int) error {
+	if n == len(u.accepted) {
+		return errRefused
+	}
 	u.accepted = u.accepted[:len(u.accepted)-n]
 	return nil
 }
@@ -218,6 +243,9 @@ func TestConstraintErrors(t *testing.T) {
 	if len(u.accepted) != 1 || s.Len() != 1 {
 		t.Errorf("after Undo the constraint has %v, the sampler %d tokens", u.accepted, s.Len())
 	}
+	if err := s.Undo(1); !errors.Is(err, errRefused) || s.Len() != 1 {
+		t.Errorf("a constraint that refuses Undo: %v, %d tokens", err, s.Len())
+	}
 }
 
 // TestSamplerErrors gives samplers what means nothing.
@@ -276,7 +304,7 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")
 	}
-	const vocab = 4000
+	const vocab = 1000
 	logits := tftest.Normal(4, vocab)
 	check := func(name string, c generation.SamplerConfig) {
 		t.Helper()
@@ -288,10 +316,10 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 300 {
+		for range 200 {
 			choose()
 		}
-		if n := testing.AllocsPerRun(300, choose); n > 0 && !race.Enabled {
+		if n := testing.AllocsPerRun(200, choose); n > 0 && !race.Enabled {
 			t.Errorf("%s: %v allocations a token", name, n)
 		}
 	}
@@ -304,6 +332,26 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 	}
 	check("hook and constraint", generation.SamplerConfig{Temperature: 1, Hook: func([]float32, []int) {}, Constraint: allowing{}})
 	check("log probabilities", generation.SamplerConfig{LogProbs: true})
+}
+
+// TestGenerateAllocatesNothing: nor does a token of a text with rules, from prompt to end.
+func TestGenerateAllocatesNothing(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector has pools forget")
+	}
+	d := fixed(tftest.Normal(6, 500))
+	generate := func(tokens int) func() {
+		return func() {
+			c := generation.SamplerConfig{Rules: &generation.Rules{RepetitionPenalty: 1.1, NoRepeatNgram: 3, SuppressTokens: []int{3}}, Temperature: 1, TopP: 0.9, Seed: 2}
+			for _, err := range generation.Generate(t.Context(), d, []int{1, 2}, c, generation.Limits{MaxTokens: tokens, Stop: []int{3}}) {
+				tftest.NoError(t, err)
+			}
+		}
+	}
+	few, many := testing.AllocsPerRun(5, generate(100)), testing.AllocsPerRun(5, generate(1100))
+	if many-few > 100 { // what grows does so ever more rarely
+		t.Errorf("%v allocations for 100 tokens, %v for 1,100", few, many)
+	}
 }
 
 // allowing is a constraint that is none.
