@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -27,7 +29,8 @@ func row(u mutant, reason string) string {
 	return fmt.Sprintf("| %s | `%s` | %s | %s |", place, quote(strings.ReplaceAll(u.text, "`", "'")), quote(cells[3]), reason)
 }
 
-// readReasons reads the rows of the list, each of which must fit one of the mutants.
+// readReasons reads the rows of the list, each of which must fit one of the mutants if its file
+// is in the folders.
 func (m *mutator) readReasons(every []mutant) error {
 	b, err := os.ReadFile(filepath.Join(m.root, filepath.FromSlash(reasonsFile)))
 	if err != nil {
@@ -44,12 +47,11 @@ func (m *mutator) readReasons(every []mutant) error {
 		if !ok || cut < 0 || !strings.Contains(body[:cut], ".go") {
 			continue
 		}
-		key, ok := keys[body[:cut]+" |  |"]
-		reason := body[cut+len(" | "):]
-		if !ok {
+		if key, ok := keys[body[:cut]+" |  |"]; ok {
+			m.reasons[key] = body[cut+len(" | "):]
+		} else if slices.ContainsFunc(m.folders, func(f string) bool { return strings.HasPrefix(line, "| "+path.Clean(f)+"/") }) {
 			err = errors.Join(err, fmt.Errorf("%s:%d: no such line of code", reasonsFile, i+1))
 		}
-		m.reasons[key] = reason
 	}
 	return err
 }
