@@ -39,6 +39,8 @@ func TestNeeded(t *testing.T) {
 		"modules":       {[]string{"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "2_Dense/pytorch_model.bin", "config.json", "modules.json", "pytorch_model.bin", "onnx/config.json"}, []string{"1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "config.json", "modules.json", "pytorch_model.bin"}},
 		"sentences":     {[]string{"README.md", "config.json", "config_sentence_transformers.json", "model.safetensors", "sentence_bert_config.json", "sentence_xlm-roberta_config.json"}, []string{"config.json", "config_sentence_transformers.json", "model.safetensors", "sentence_bert_config.json", "sentence_xlm-roberta_config.json"}},
 		"sentencepiece": {[]string{"config.json", "sentencepiece.bpe.model", "source.spm", "tokenizer.model"}, []string{"config.json", "sentencepiece.bpe.model", "source.spm", "tokenizer.model"}},
+		"adapter":       {[]string{"README.md", "adapter_config.json", "adapter_model.bin", "adapter_model.safetensors", "optimizer.pt"}, []string{"adapter_config.json", "adapter_model.safetensors"}},
+		"old adapter":   {[]string{"adapter_config.json", "adapter_model.bin"}, []string{"adapter_config.json", "adapter_model.bin"}},
 		"no model":      {[]string{"README.md", "x.gguf"}, nil},
 	} {
 		if got := hub.Needed(c.files); !slices.Equal(got, c.want) {

@@ -29,11 +29,11 @@ var weights = [][]string{
 var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
 
 // Needed is the files among those of a repository that opening it as a model takes: the
-// configuration, the tokenizer, and the weights in one form, safetensors if there are any. It is
-// empty if there is no config.json.
+// configuration, the tokenizer, and the weights in one form, safetensors if there are any. Without
+// config.json it is the configuration and the weights of an adapter, and empty if there is none.
 func Needed(files []string) []string {
 	if !slices.Contains(files, "config.json") {
-		return nil
+		return adapter(files)
 	}
 	needed := map[string]bool{}
 	for _, f := range files {
@@ -55,6 +55,18 @@ func Needed(files []string) []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !needed[f] })
+}
+
+// adapter is the files of a low-rank adapter, if the repository holds one.
+func adapter(files []string) []string {
+	if config := "adapter_config.json"; slices.Contains(files, config) {
+		for _, weights := range []string{"adapter_model.safetensors", "adapter_model.bin"} {
+			if slices.Contains(files, weights) {
+				return []string{config, weights}
+			}
+		}
+	}
+	return nil
 }
 
 // folders is those that may have weights: the repository itself, and modules.

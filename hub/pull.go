@@ -106,7 +106,7 @@ func (p *puller) choose(files []file) ([]file, error) {
 		if len(gguf) > 0 {
 			return nil, fmt.Errorf("%w: it is no folder of a model, but has GGUF files: %s/%s", ErrAbsent, p.name.Repository, strings.Join(gguf, ", "))
 		}
-		return nil, fmt.Errorf("%w: it has no config.json", ErrAbsent)
+		return nil, fmt.Errorf("%w: it has neither config.json nor an adapter's adapter_config.json with its weights", ErrAbsent)
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(chosen, f.Path) }), nil
 }

@@ -108,7 +108,7 @@ func openFolderWith(fsys fs.FS, opts []Option, withTokenizer bool, fields map[st
 	if withTokenizer {
 		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
 	}
-	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache, Warn: o.warn})
+	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache, Adapters: o.adapters, Warn: o.warn})
 	group.Wait()
 	if err != nil {
 		return nil, err

@@ -4,9 +4,11 @@ package text
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/vision"
 )
 
@@ -22,6 +24,7 @@ type options struct {
 	dim         int
 	weights     kernels.Format
 	cache       kernels.Format
+	adapters    []models.Adapter
 	maxPixels   int
 	warn        func(warning string)
 }
@@ -138,6 +141,19 @@ func Cache(f kernels.Format) Option {
 			return fmt.Errorf("%w: Cache(%v), want f32, bf16, f16 or int8", ErrOption, f)
 		}
 		o.cache = f
+		return nil
+	}
+}
+
+// Adapter adds a low-rank adapter to the model's weights while they are read: a folder as Python's peft
+// writes it, or for a GGUF file a GGUF file, as [models.Adapter] says. What it adds is multiplied with scale; 1 is
+// as it was trained. The option may be given several times: adapters add up.
+func Adapter(path string, scale float32) Option {
+	return func(o *options) error {
+		if s := float64(scale); scale == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
+			return fmt.Errorf("%w: Adapter(%q, %v), want a number other than 0", ErrOption, path, scale)
+		}
+		o.adapters = append(o.adapters, models.Adapter{Path: path, Scale: scale})
 		return nil
 	}
 }

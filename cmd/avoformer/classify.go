@@ -33,16 +33,22 @@ type scoringFlags struct {
 	weights *string
 	threads *int
 	check   *bool
+	*adapters
 }
 
 func (f *flags) scoring() scoringFlags {
-	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: all"), f.Bool("check", false, "print instead how far -weights leads from f32 on these texts")}
+	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: all"), f.Bool("check", false, "print instead how far -weights leads from f32 on these texts"), f.adapters()}
 }
 
-// options are those of the pipeline.
-func (s scoringFlags) options() ([]text.Option, error) {
+// options are those of the pipeline, and the same without -weights.
+func (s scoringFlags) options() (opts, without []text.Option, err error) {
 	format, err := weightsOption(*s.weights)
-	return append(threadOption(*s.threads), format), err
+	if err != nil {
+		return nil, nil, err
+	}
+	without, _, err = s.adapters.options()
+	without = append(without, threadOption(*s.threads)...)
+	return append(without[:len(without):len(without)], format), without, err
 }
 
 // imageFiles are the names' ends of files with images.
@@ -59,7 +65,7 @@ func classify(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	opts, without, err := common.options()
 	if err != nil {
 		return err
 	}
@@ -85,7 +91,7 @@ func classify(a *app, args []string) error {
 		if err != nil {
 			return err
 		}
-		exact, err := a.classifying(rest[0], threadOption(*common.threads))
+		exact, err := a.classifying(rest[0], without)
 		if err != nil {
 			return err
 		}
@@ -174,7 +180,7 @@ func rerank(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := common.options()
+	opts, without, err := common.options()
 	if err != nil {
 		return err
 	}
@@ -184,7 +190,7 @@ func rerank(a *app, args []string) error {
 	}
 	defer in.Close()
 	if *common.check {
-		return a.checkReranker(rest[0], rest[1], in, common, opts)
+		return a.checkReranker(rest[0], rest[1], in, *common.weights, opts, without)
 	}
 	r, err := openModel(a, text.OpenReranker, rest[0], opts)
 	if err != nil {
@@ -209,8 +215,8 @@ func rerank(a *app, args []string) error {
 	return nil
 }
 
-// checkReranker compares scores with those of the weights in float32.
-func (a *app) checkReranker(dir, query string, in *lines, flags scoringFlags, opts []text.Option) error {
+// checkReranker compares scores with those of the weights in float32, which the options without give.
+func (a *app) checkReranker(dir, query string, in *lines, weights string, opts, without []text.Option) error {
 	open := func(opts []text.Option) (scoring, error) {
 		r, err := openModel(a, text.OpenReranker, dir, opts)
 		return func(texts []string) ([][]text.Label, error) {
@@ -226,9 +232,9 @@ func (a *app) checkReranker(dir, query string, in *lines, flags scoringFlags, op
 	if err != nil {
 		return err
 	}
-	exact, err := open(threadOption(*flags.threads))
+	exact, err := open(without)
 	if err != nil {
 		return err
 	}
-	return a.checkScores(in, *flags.weights, score, exact)
+	return a.checkScores(in, weights, score, exact)
 }

@@ -22,6 +22,9 @@ type embedding struct {
 	refuse, overwrite, check    bool
 	k                           int
 	weights                     string
+	adapters                    *adapters
+	adapted                     []text.Option // by adapters,
+	paths                       []string      // which are here
 }
 
 func embed(a *app, args []string) error {
@@ -41,6 +44,7 @@ func embed(a *app, args []string) error {
 	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
 	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
 	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
+	e.adapters = f.adapters()
 	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -52,6 +56,9 @@ func embed(a *app, args []string) error {
 	}
 	weights, err := weightsOption(e.weights)
 	if err != nil {
+		return err
+	}
+	if e.adapted, e.paths, err = e.adapters.options(); err != nil {
 		return err
 	}
 	in, err := input.open(arg(rest, 1))
@@ -97,7 +104,7 @@ func (e *embedding) plan(f *flags) (format, error) {
 }
 
 func (e *embedding) options() []text.Option {
-	var o []text.Option
+	o := slices.Clone(e.adapted)
 	for _, x := range []struct {
 		n   int
 		set func(int) text.Option
@@ -156,11 +163,14 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if err != nil {
 		return err
 	}
-	job, read, err := a.job(in, dir)
+	job, read, err := a.job(in, dir, e.paths)
 	if err != nil {
 		return err
 	}
 	job.Work = fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, in.field, e.weights)
+	if len(e.paths) > 0 {
+		job.Work += fmt.Sprintf(" adapters=%q", e.adapters.names)
+	}
 	b, err := openBulk(e.out, job, read, e.overwrite)
 	if err != nil {
 		return err
@@ -191,7 +201,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 }
 
 // job describes a run by the model that it uses, and all files that it reads, by their names.
-func (a *app) job(in *lines, dir string) (job, map[string]os.FileInfo, error) {
+func (a *app) job(in *lines, dir string, adapters []string) (job, map[string]os.FileInfo, error) {
 	read := map[string]os.FileInfo{}
 	if in.file.info != nil {
 		read["the input"] = in.file.info
@@ -199,6 +209,16 @@ func (a *app) job(in *lines, dir string) (job, map[string]os.FileInfo, error) {
 	files, err := modelFiles(dir)
 	if err != nil {
 		return job{}, nil, err
+	}
+	for i, adapter := range adapters {
+		more, err := adapterFiles(adapter)
+		if err != nil {
+			return job{}, nil, err
+		}
+		for _, f := range more {
+			f.name = fmt.Sprintf("adapter %d's %s", i+1, f.name)
+			files = append(files, f)
+		}
 	}
 	for _, f := range files {
 		read["the model's "+f.name] = f.info

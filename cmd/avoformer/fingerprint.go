@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -57,6 +58,28 @@ func modelFiles(dir string) ([]modelFile, error) {
 		}
 	}
 	return files, nil
+}
+
+// adapterFiles lists the files that opening dir, a folder or a GGUF file, as an adapter reads.
+func adapterFiles(dir string) ([]modelFile, error) {
+	dir = cache.Folder(dir)
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []modelFile{{filepath.Base(dir), info, dir}}, nil
+	}
+	names, err := fs.Glob(os.DirFS(dir), "adapter_*")
+	var files []modelFile
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		info, statErr := os.Stat(path)
+		if err = cmp.Or(err, statErr); err == nil && info.Mode().IsRegular() {
+			files = append(files, modelFile{name, info, path})
+		}
+	}
+	return files, err
 }
 
 // fingerprint is the files' digests by name.

@@ -1,4 +1,4 @@
-// The flags -weights and -cache, and what -weights costs.
+// The flags -weights, -cache and -adapter, and what -weights costs.
 
 package main
 
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -23,10 +24,44 @@ func weightsOption(name string) (text.Option, error) {
 	return text.Weights(f), nil
 }
 
+// adapters are low-rank changes of the model.
+type adapters struct {
+	app   *app
+	names []string
+}
+
+func (f *flags) adapters() *adapters {
+	a := &adapters{app: f.app}
+	f.Func("adapter", "`DIR[=SCALE]` of a LoRA adapter as peft writes it, or its file for a GGUF file; may be given several times", func(s string) error {
+		a.names = append(a.names, s)
+		return nil
+	})
+	return a
+}
+
+// options are those of the pipeline, and paths the adapters' folders and files. Models of the hub are pulled.
+func (a *adapters) options() (opts []text.Option, paths []string, err error) {
+	for _, name := range a.names {
+		scale := 1.0
+		if at := strings.LastIndexByte(name, '='); at >= 0 {
+			if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
+				name, scale = name[:at], n
+			}
+		}
+		path, err := a.app.pulled(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		opts, paths = append(opts, text.Adapter(path, float32(scale))), append(paths, path)
+	}
+	return opts, paths, nil
+}
+
 // decoderFlags are those of what generates text.
 type decoderFlags struct {
 	weights, cache *string
 	threads        *int
+	adapters       *adapters
 }
 
 func (f *flags) decoder() decoderFlags {
@@ -34,6 +69,7 @@ func (f *flags) decoder() decoderFlags {
 		f.String("weights", "f32", weightsUsage),
 		f.String("cache", "f32", "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"),
 		f.Int("threads", 0, "most threads; default: all"),
+		f.adapters(),
 	}
 }
 
@@ -47,7 +83,8 @@ func (d decoderFlags) options() ([]text.Option, error) {
 	if err != nil || cache > kernels.FormatInt8 {
 		return nil, usagef("-cache: unknown format %q, want one of f32, bf16, f16, int8", *d.cache)
 	}
-	return append(threadOption(*d.threads), weights, text.Cache(cache)), nil
+	opts, _, err := d.adapters.options()
+	return append(append(opts, threadOption(*d.threads)...), weights, text.Cache(cache)), err
 }
 
 var errNoTexts = errors.New("no texts to compare")

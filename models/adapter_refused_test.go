@@ -1,0 +1,242 @@
+package models_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// edited is a copy of the project's adapter llama-linear, whose factors are of rank 3, after edits of its fields and
+// tensors.
+func edited(t *testing.T, edit func(fields map[string]any, tensors map[string]safetensors.Tensor)) string {
+	t.Helper()
+	from := filepath.Join(adapters, "llama-linear")
+	fields := map[string]any{}
+	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(from, "adapter_config.json")))(t), &fields))
+	file := tftest.Must(safetensors.Open(filepath.Join(from, "adapter_model.safetensors")))(t)
+	defer file.Close()
+	tensors := map[string]safetensors.Tensor{}
+	for _, name := range file.Names() {
+		info, _ := file.Info(name)
+		tensors[name] = safetensors.Tensor{Shape: info.Shape, Data: tftest.Must(file.Float32(name))(t)}
+	}
+	edit(fields, tensors)
+	var b bytes.Buffer
+	tftest.NoError(t, safetensors.Write(&b, tensors, nil))
+	return written(t, tftest.Must(json.Marshal(fields))(t), b.Bytes())
+}
+
+// written is a folder with an adapter's two files.
+func written(t *testing.T, config, weights []byte) string {
+	dir := t.TempDir()
+	tftest.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_config.json"), config, 0o600))
+	tftest.NoError(t, os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), weights, 0o600))
+	return dir
+}
+
+func withAdapter(dir, model string) (*models.Model, error) {
+	return models.Options{Adapters: []models.Adapter{{Path: dir}}}.Open(filepath.Join(own, model))
+}
+
+const queryOf1 = "base_model.model.model.layers.1.self_attn.q_proj.lora_"
+
+// TestAdapterFields sets fields of adapter_config.json to what changes nothing, and to what is refused with an error
+// that names the field.
+func TestAdapterFields(t *testing.T) {
+	for field, values := range map[string]struct{ idle, refused []string }{
+		"peft_type":               {nil, []string{`"LOHA"`, `"ADALORA"`, `null`, `3`}},
+		"task_type":               {[]string{`null`, `"SEQ_CLS"`, `"FEATURE_EXTRACTION"`}, []string{`"OTHER"`, `1`}},
+		"r":                       {nil, []string{`0`, `-3`, `"3"`, `3.5`, `99999999999`}},
+		"lora_alpha":              {nil, []string{`-1`, `"a"`, `1e999`}},
+		"use_rslora":              {nil, []string{`"yes"`}},
+		"bias":                    {nil, []string{`"all"`, `"lora_only"`}},
+		"use_dora":                {nil, []string{`true`}},
+		"lora_bias":               {nil, []string{`true`}},
+		"use_qalora":              {nil, []string{`true`}},
+		"modules_to_save":         {[]string{`[]`, `["score"]`}, []string{`"score"`, `["q_proj"]`, `["(?=x)"]`}},
+		"layer_replication":       {nil, []string{`[[0, 2], [1, 2]]`}},
+		"target_parameters":       {[]string{`[]`}, []string{`["experts.up"]`}},
+		"trainable_token_indices": {nil, []string{`[1, 2]`, `{"embed_tokens": [1]}`}},
+		"alora_invocation_tokens": {nil, []string{`[5]`}},
+		"megatron_config":         {nil, []string{`{"a": 1}`}},
+		"velora_config":           {nil, []string{`{"scale": 1}`}},
+		"monteclora_config":       {nil, []string{`{"a": 1}`}},
+		"use_bdlora":              {nil, []string{`{"nblocks": 2}`}},
+		"arrow_config":            {nil, []string{`{"top_k": 2}`}},
+		"kasa_config":             {nil, []string{`{"a": 2}`}},
+		"ensure_weight_tying":     {nil, []string{`true`}},
+		"init_lora_weights":       {[]string{`false`, `"gaussian"`, `"orthogonal"`, `"eva"`, `null`}, []string{`"pissa"`, `"pissa_niter_4"`, `"olora"`, `"corda"`, `"loftq"`, `"mica"`, `"lora_ga"`, `3`, `[1]`}},
+		"fan_in_fan_out":          {[]string{`true`}, nil},
+		"lora_dropout":            {[]string{`0.5`}, nil},
+		"inference_mode":          {[]string{`false`}, nil},
+		"revision":                {[]string{`"main"`}, nil},
+		"auto_mapping":            {[]string{`{"base_model_class": "x"}`}, nil},
+		"loftq_config":            {[]string{`{"loftq_bits": 4}`}, nil},
+		"eva_config":              {[]string{`{"rho": 2}`}, nil},
+		"merge_weights":           {[]string{`false`}, []string{`true`}},
+		"enable_lora":             {[]string{`null`}, []string{`[true]`}},
+		"of_tomorrow":             {[]string{`0`, `""`}, []string{`"value"`, `1`}},
+		"target_modules":          {[]string{`"all-linear"`, `"All-Linear"`, `".*_proj"`}, []string{`null`, `[]`, `["k_proj"]`, `".*[qk]_proj"`, `3`, `""`, `"("`, `"a{,3}_proj"`, `".*\\pL_proj"`}},
+		"exclude_modules":         {[]string{`[]`, `""`, `["_proj"]`, `"q_proj"`}, []string{`["self_attn.q_proj"]`, `".*q_proj"`, `["model.layers.0.mlp.up_proj"]`}},
+		"layers_to_transform":     {[]string{`[]`, `[1, 0]`}, []string{`0`, `[1]`, `"a"`}},
+		"layers_pattern":          {nil, []string{`"layers"`}},
+		"rank_pattern":            {[]string{`null`, `{"q_proj": 3}`, `{"proj": 7}`}, []string{`{"q_proj": 2}`, `{".*proj": 4}`, `{"(": 1}`, `{"q_proj": "3"}`, `{"q_proj": -1}`, `[1]`}},
+		"alpha_pattern":           {[]string{`null`, `{"q_proj": 5}`}, []string{`{"q_proj": -5}`, `{"(?i)q": 1}`, `{"[[:alpha:]]": 1}`}},
+	} {
+		for kind, list := range [][]string{values.idle, values.refused} {
+			for _, value := range list {
+				dir := edited(t, func(fields map[string]any, _ map[string]safetensors.Tensor) { fields[field] = json.RawMessage(value) })
+				m, err := withAdapter(dir, "llama")
+				switch {
+				case kind == 0 && err != nil:
+					t.Errorf("%s = %s: error %v", field, value, err)
+				case kind == 0 && len(m.Warnings) > 0:
+					t.Errorf("%s = %s: warnings %q", field, value, m.Warnings)
+				case kind == 1 && (err == nil || !strings.Contains(err.Error(), field) && !(field == "r" || field == "rank_pattern")):
+					t.Errorf("%s = %s: error %v, want one that names the field", field, value, err)
+				}
+			}
+		}
+	}
+}
+
+// TestAdapterTensors changes what the adapter's file has.
+func TestAdapterTensors(t *testing.T) {
+	type tensors = map[string]safetensors.Tensor
+	of := func(shape ...int) safetensors.Tensor {
+		n := 1
+		for _, s := range shape {
+			n *= s
+		}
+		return safetensors.Tensor{Shape: shape, Data: make([]float32, n)}
+	}
+	a, b := queryOf1+"A.weight", queryOf1+"B.weight"
+	for name, c := range map[string]struct {
+		edit  func(x tensors)
+		want  error
+		named string
+	}{
+		"no second":        {func(x tensors) { delete(x, b) }, tf.ErrMissing, b},
+		"no first":         {func(x tensors) { delete(x, a) }, tf.ErrMissing, a},
+		"other prefix":     {func(x tensors) { x["model.x.lora_A.weight"] = x[a] }, tf.ErrLeftOver, "model.x.lora_A.weight"},
+		"magnitude":        {func(x tensors) { x[queryOf1+"magnitude_vector"] = of(32) }, tf.ErrLeftOver, "magnitude_vector"},
+		"bias":             {func(x tensors) { x[queryOf1+"B.bias"] = of(32) }, tf.ErrLeftOver, "B.bias"},
+		"no such module":   {func(x tensors) { x[strings.Replace(a, "s.1", "s.2", 1)], x[strings.Replace(b, "s.1", "s.2", 1)] = x[a], x[b] }, tf.ErrLeftOver, "layers.2"},
+		"rank of one":      {func(x tensors) { x[a] = of(2, 32) }, tf.ErrMisshapen, "q_proj"},
+		"rank of both":     {func(x tensors) { x[a], x[b] = of(2, 32), of(32, 2) }, tf.ErrMisshapen, "q_proj"},
+		"input":            {func(x tensors) { x[a] = of(3, 31) }, tf.ErrMisshapen, "q_proj"},
+		"output":           {func(x tensors) { x[b] = of(16, 3) }, tf.ErrMisshapen, "q_proj"},
+		"vector":           {func(x tensors) { x[a] = of(96) }, tf.ErrMisshapen, "q_proj"},
+		"empty":            {func(x tensors) { x[a], x[b] = of(0, 32), of(32, 0) }, tf.ErrMisshapen, "q_proj"},
+		"convolution":      {func(x tensors) { x[a] = of(3, 32, 1, 1) }, tf.ErrMisshapen, "q_proj"},
+		"not an embedding": {func(x tensors) { x[queryOf1+"embedding_A"], x[queryOf1+"embedding_B"] = of(3, 32), of(32, 3) }, tf.ErrLeftOver, "embedding_A"},
+		"not asked for":    {func(x tensors) { x["base_model.model.score.weight"] = of(2, 32) }, tf.ErrLeftOver, "score.weight"},
+		"replaced shape":   {func(x tensors) { x["base_model.model.model.norm.weight"] = of(31) }, tf.ErrMisshapen, "norm.weight"},
+		"no module's name": {func(x tensors) { x[strings.Replace(a, "q_proj", "é.q_proj", 1)], x[strings.Replace(b, "q_proj", "é.q_proj", 1)] = x[a], x[b] }, tf.ErrLeftOver, "letters"},
+	} {
+		dir := edited(t, func(_ map[string]any, x tensors) { c.edit(x) })
+		if _, err := withAdapter(dir, "llama"); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.named) {
+			t.Errorf("%s: error %v, want %v of %s", name, err, c.want, c.named)
+		}
+	}
+	part := edited(t, func(_ map[string]any, x tensors) { delete(x, a); delete(x, b) })
+	if m, err := withAdapter(part, "llama"); err != nil || len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "model.layers.1.self_attn.q_proj.weight") {
+		t.Errorf("an adapter without a module: error %v, want a warning", err)
+	}
+	none := edited(t, func(_ map[string]any, x tensors) {})
+	if m, err := withAdapter(none, "llama-linear"); err != nil || len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "org/llama") {
+		t.Errorf("another model of the same shape: error %v, want a warning", err)
+	}
+	if _, err := withAdapter(none, "llama-tied-rope3"); err != nil {
+		t.Errorf("a tied head that the adapter leaves as it is: %v", err)
+	}
+	for model, want := range map[string]error{"gpt2": tf.ErrLeftOver, "llama-rope3-new": tf.ErrMisshapen} {
+		if _, err := withAdapter(none, model); !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", model, err, want)
+		}
+	}
+	if _, err := withAdapter(filepath.Join(adapters, "llama-vectors"), "llama-tied-rope3"); err == nil {
+		t.Error("vectors that a tied head shares are changed")
+	}
+}
+
+// TestAdapterScale adds adapters up, and refuses scales that make no sense.
+func TestAdapterScale(t *testing.T) {
+	dir := filepath.Join(adapters, "llama-linear")
+	logits := func(list ...models.Adapter) []float32 {
+		m := tftest.Must(models.Options{Adapters: list}.Open(filepath.Join(own, "llama")))(t)
+		y := make([]float32, 4*m.LM.Vocab())
+		tftest.NoError(t, m.Logits(new(models.Workspace), y, []int{1, 5, 9, 3}, tf.Uniform(1, 4), nil, nil))
+		return y
+	}
+	near := func(int, float64) float64 { return 1e-3 }
+	once, zero := logits(models.Adapter{Path: dir}), logits()
+	for name, c := range map[string]struct {
+		list []models.Adapter
+		want []float32
+	}{
+		"one":      {[]models.Adapter{{dir, 1}}, once},
+		"halves":   {[]models.Adapter{{dir, 0.5}, {dir, 0.5}}, once},
+		"opposite": {[]models.Adapter{{dir, 2}, {dir, -2}}, zero},
+	} {
+		if text := tftest.Mismatch(logits(c.list...), c.want, near); text != "" {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if tftest.Mismatch(logits(models.Adapter{dir, 0.5}), once, near) == "" {
+		t.Error("half of the adapter gives what the whole does")
+	}
+	for name, list := range map[string][]models.Adapter{
+		"infinite":       {{dir, float32(math.Inf(1))}},
+		"NaN":            {{dir, float32(math.NaN())}},
+		"replaced twice": {{filepath.Join(adapters, "llama-vectors"), 1}, {filepath.Join(adapters, "llama-vectors"), 1}},
+		"replaced half":  {{filepath.Join(adapters, "llama-vectors"), 0.5}},
+		"replaces other": {{filepath.Join(adapters, "llama-vectors"), 0}, {edited(t, func(_ map[string]any, x map[string]safetensors.Tensor) { maps.DeleteFunc(x, func(n string, _ safetensors.Tensor) bool { return true }) }), 1}, {edited(t, func(f map[string]any, x map[string]safetensors.Tensor) {
+			x["base_model.model.lm_head.lora_A.weight"], x["base_model.model.lm_head.lora_B.weight"] = safetensors.Tensor{Shape: []int{3, 32}, Data: make([]float32, 96)}, safetensors.Tensor{Shape: []int{101, 3}, Data: make([]float32, 303)}
+			f["target_modules"] = ".*"
+		}), 1}},
+	} {
+		if _, err := (models.Options{Adapters: list}).Open(filepath.Join(own, "llama")); !errors.Is(err, models.ErrOption) {
+			t.Errorf("%s: error %v, want ErrOption", name, err)
+		}
+	}
+}
+
+// TestHostileAdapter cuts and changes bytes of an adapter's files: there is an error, or a model.
+func TestHostileAdapter(t *testing.T) {
+	from := filepath.Join(adapters, "bert-classify-saved")
+	config := tftest.Must(os.ReadFile(filepath.Join(from, "adapter_config.json")))(t)
+	weights := tftest.Must(os.ReadFile(filepath.Join(from, "adapter_model.safetensors")))(t)
+	for i := 0; i < len(config); i += 29 {
+		changed := bytes.Clone(config)
+		changed[i] ^= 1 << (i % 7)
+		withAdapter(written(t, changed, weights), "bert-classify")
+		if _, err := withAdapter(written(t, config[:i], weights), "bert-classify"); err == nil {
+			t.Errorf("a configuration of %d bytes is read", i)
+		}
+	}
+	for i := 0; i < 1500; i += 37 {
+		changed := bytes.Clone(weights)
+		changed[i] ^= 1 << (i % 7)
+		withAdapter(written(t, config, changed), "bert-classify")
+		if _, err := withAdapter(written(t, config, weights[:i]), "bert-classify"); err == nil {
+			t.Errorf("%d bytes of tensors are read", i)
+		}
+	}
+	claims := []byte(`{"base_model.model.bert.pooler.dense.lora_A.weight":{"dtype":"F32","shape":[2,4000000000000],"data_offsets":[0,32000000000000]}}`)
+	header := append([]byte{byte(len(claims)), 0, 0, 0, 0, 0, 0, 0}, claims...)
+	if _, err := withAdapter(written(t, config, header), "bert-classify"); err == nil {
+		t.Error("a tensor of 32 TB is read")
+	}
+}
