@@ -127,12 +127,14 @@ func TestAdapterTensors(t *testing.T) {
 		want  error
 		named string
 	}{
-		"no second":        {func(x tensors) { delete(x, b) }, tf.ErrMissing, b},
-		"no first":         {func(x tensors) { delete(x, a) }, tf.ErrMissing, a},
-		"other prefix":     {func(x tensors) { x["model.x.lora_A.weight"] = x[a] }, tf.ErrLeftOver, "model.x.lora_A.weight"},
-		"magnitude":        {func(x tensors) { x[queryOf1+"magnitude_vector"] = of(32) }, tf.ErrLeftOver, "magnitude_vector"},
-		"bias":             {func(x tensors) { x[queryOf1+"B.bias"] = of(32) }, tf.ErrLeftOver, "B.bias"},
-		"no such module":   {func(x tensors) { x[strings.Replace(a, "s.1", "s.2", 1)], x[strings.Replace(b, "s.1", "s.2", 1)] = x[a], x[b] }, tf.ErrLeftOver, "layers.2"},
+		"no second":    {func(x tensors) { delete(x, b) }, tf.ErrMissing, b},
+		"no first":     {func(x tensors) { delete(x, a) }, tf.ErrMissing, a},
+		"other prefix": {func(x tensors) { x["model.x.lora_A.weight"] = x[a] }, tf.ErrLeftOver, "model.x.lora_A.weight"},
+		"magnitude":    {func(x tensors) { x[queryOf1+"magnitude_vector"] = of(32) }, tf.ErrLeftOver, "magnitude_vector"},
+		"bias":         {func(x tensors) { x[queryOf1+"B.bias"] = of(32) }, tf.ErrLeftOver, "B.bias"},
+		"no such module": {func(x tensors) {
+			x[strings.Replace(a, "s.1", "s.2", 1)], x[strings.Replace(b, "s.1", "s.2", 1)] = x[a], x[b]
+		}, tf.ErrLeftOver, "layers.2"},
 		"rank of one":      {func(x tensors) { x[a] = of(2, 32) }, tf.ErrMisshapen, "q_proj"},
 		"rank of both":     {func(x tensors) { x[a], x[b] = of(2, 32), of(32, 2) }, tf.ErrMisshapen, "q_proj"},
 		"input":            {func(x tensors) { x[a] = of(3, 31) }, tf.ErrMisshapen, "q_proj"},
@@ -143,7 +145,9 @@ func TestAdapterTensors(t *testing.T) {
 		"not an embedding": {func(x tensors) { x[queryOf1+"embedding_A"], x[queryOf1+"embedding_B"] = of(3, 32), of(32, 3) }, tf.ErrLeftOver, "embedding_A"},
 		"not asked for":    {func(x tensors) { x["base_model.model.score.weight"] = of(2, 32) }, tf.ErrLeftOver, "score.weight"},
 		"replaced shape":   {func(x tensors) { x["base_model.model.model.norm.weight"] = of(31) }, tf.ErrMisshapen, "norm.weight"},
-		"no module's name": {func(x tensors) { x[strings.Replace(a, "q_proj", "é.q_proj", 1)], x[strings.Replace(b, "q_proj", "é.q_proj", 1)] = x[a], x[b] }, tf.ErrLeftOver, "letters"},
+		"no module's name": {func(x tensors) {
+			x[strings.Replace(a, "q_proj", "é.q_proj", 1)], x[strings.Replace(b, "q_proj", "é.q_proj", 1)] = x[a], x[b]
+		}, tf.ErrLeftOver, "letters"},
 	} {
 		dir := edited(t, func(_ map[string]any, x tensors) { c.edit(x) })
 		if _, err := withAdapter(dir, "llama"); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.named) {
@@ -202,7 +206,9 @@ func TestAdapterScale(t *testing.T) {
 		"NaN":            {{dir, float32(math.NaN())}},
 		"replaced twice": {{filepath.Join(adapters, "llama-vectors"), 1}, {filepath.Join(adapters, "llama-vectors"), 1}},
 		"replaced half":  {{filepath.Join(adapters, "llama-vectors"), 0.5}},
-		"replaces other": {{filepath.Join(adapters, "llama-vectors"), 0}, {edited(t, func(_ map[string]any, x map[string]safetensors.Tensor) { maps.DeleteFunc(x, func(n string, _ safetensors.Tensor) bool { return true }) }), 1}, {edited(t, func(f map[string]any, x map[string]safetensors.Tensor) {
+		"replaces other": {{filepath.Join(adapters, "llama-vectors"), 0}, {edited(t, func(_ map[string]any, x map[string]safetensors.Tensor) {
+			maps.DeleteFunc(x, func(n string, _ safetensors.Tensor) bool { return true })
+		}), 1}, {edited(t, func(f map[string]any, x map[string]safetensors.Tensor) {
 			x["base_model.model.lm_head.lora_A.weight"], x["base_model.model.lm_head.lora_B.weight"] = safetensors.Tensor{Shape: []int{3, 32}, Data: make([]float32, 96)}, safetensors.Tensor{Shape: []int{101, 3}, Data: make([]float32, 303)}
 			f["target_modules"] = ".*"
 		}), 1}},
