@@ -224,8 +224,8 @@ func (g *Grammar) sortRules(p *program) error {
 func (p *program) cycle(path []int32) string {
 	var names []string
 	for _, rule := range path[slices.Index(path, path[len(path)-1]):] {
-		if p.names[rule] != "" {
-			names = append(names, p.names[rule])
+		if p.names[rule] != nil {
+			names = append(names, p.names[rule].String())
 		}
 	}
 	if len(names) > 8 {

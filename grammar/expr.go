@@ -1,5 +1,7 @@
 package grammar
 
+import "fmt"
+
 // This file has the expressions that every source becomes: bytes, sequences, alternatives,
 // repetitions and calls of rules.
 
@@ -118,11 +120,16 @@ func common[T string | []byte](a, b T) int {
 // what a whole text has to match.
 type program struct {
 	rules []*expr
-	names []string // for messages
+	names []fmt.Stringer // for messages; nil for what is part of another rule
 }
 
+// A ruleName is the name of a rule.
+type ruleName string
+
+func (n ruleName) String() string { return string(n) }
+
 // rule adds a rule, whose expression may be set later.
-func (p *program) rule(name string, e *expr) int {
+func (p *program) rule(name fmt.Stringer, e *expr) int {
 	p.rules, p.names = append(p.rules, e), append(p.names, name)
 	return len(p.rules) - 1
 }

@@ -53,7 +53,7 @@ type gbnf struct {
 func (g *gbnf) named(name string) int {
 	rule, ok := g.rules[name]
 	if !ok {
-		rule = g.rule(name, nil)
+		rule = g.rule(ruleName(name), nil)
 		g.rules[name] = rule
 	}
 	return rule

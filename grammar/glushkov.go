@@ -140,7 +140,7 @@ func (b *builder) fragment(e *expr) (fragment, error) {
 // own makes e a rule of its own, and is a call of it.
 func (b *builder) own(e *expr) *expr {
 	b.start = append(b.start, -1)
-	c := call(b.rule("", e))
+	c := call(b.rule(nil, e))
 	c.empty, c.some, c.size = e.empty, e.some, 1
 	return c
 }

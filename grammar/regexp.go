@@ -14,7 +14,7 @@ import (
 // as are look-around and back-references, which package regexp does not have either.
 func Regexp(pattern string) (*Grammar, error) {
 	p := &program{}
-	p.rule("root", nil)
+	p.rule(nil, nil)
 	e, err := regexpExpr(pattern, runes{}, false)
 	if err != nil {
 		return nil, err

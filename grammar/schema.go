@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -40,8 +41,8 @@ func JSONSchema(schema []byte) (*Grammar, error) {
 		return nil, err
 	}
 	c := &schemaCompiler{root: root, rules: map[string]int{}}
-	start := c.rule("the schema", nil)
-	e, err := c.call(schemas{{"#", root}})
+	start := c.rule(ruleName("the schema"), nil)
+	e, err := c.call(schemas{{nil, root}})
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +71,28 @@ var jsonObject = sync.OnceValue(func() *Grammar {
 	return g
 })
 
-// A schemaAt is a schema and where it is, as a JSON pointer from #.
+// A schemaAt is a schema and where it is.
 type schemaAt struct {
-	path string
+	path *location
 	*value
+}
+
+// A location is a member or an element of what is at another one; nil is the whole document. It
+// is written as a JSON pointer from #.
+type location struct {
+	in  *location
+	key string
+}
+
+func (l *location) String() string {
+	if l == nil {
+		return "#"
+	}
+	s := l.in.String() + "/" + escape.Replace(l.key)
+	if len(s) > 300 {
+		s = s[:150] + "..." + s[len(s)-100:]
+	}
+	return s
 }
 
 // schemas are schemas that all apply to a value. None is any JSON.
@@ -82,7 +101,7 @@ type schemas []schemaAt
 type schemaCompiler struct {
 	program
 	root  *value
-	rules map[string]int // of the paths of schemas
+	rules map[string]int // of the addresses of schemas
 	todo  []pending
 	work  int // schemas looked at
 	parts [parts]*expr
@@ -101,22 +120,19 @@ const maxSchemas = 1 << 16
 func (c *schemaCompiler) call(of schemas) (*expr, error) {
 	var key strings.Builder
 	kept := make(schemas, 0, len(of))
-	seen := map[string]bool{}
 	for _, s := range of {
 		s, err := c.target(s)
 		if err != nil {
 			return nil, err
 		}
-		if !seen[s.path] {
-			seen[s.path] = true
+		if !slices.ContainsFunc(kept, func(o schemaAt) bool { return o.value == s.value }) {
 			kept = append(kept, s)
-			key.WriteString(s.path)
-			key.WriteByte('\n')
+			fmt.Fprintf(&key, "%p ", s.value)
 		}
 	}
 	rule, ok := c.rules[key.String()]
 	if !ok {
-		name := "any JSON"
+		var name fmt.Stringer = ruleName("any JSON")
 		if len(kept) > 0 {
 			name = kept[0].path
 		}
@@ -146,6 +162,8 @@ func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 	return s, nil
 }
 
+const maxReference = 1 << 12 // bytes of a $ref
+
 // resolve is what the $ref of s refers to.
 func (c *schemaCompiler) resolve(s schemaAt) (schemaAt, error) {
 	ref := s.members["$ref"]
@@ -155,7 +173,10 @@ func (c *schemaCompiler) resolve(s schemaAt) (schemaAt, error) {
 	if ref.text != "#" && !strings.HasPrefix(ref.text, "#/") {
 		return s, errorf(ErrUnsupported, "%s/$ref: %.100q is not # or #/...", s.path, ref.text)
 	}
-	at := schemaAt{"#", c.root}
+	if len(ref.text) > maxReference {
+		return s, errorf(ErrTooLarge, "%s/$ref has more than %d bytes", s.path, maxReference)
+	}
+	at := schemaAt{nil, c.root}
 	if ref.text == "#" {
 		return at, nil
 	}
@@ -184,7 +205,7 @@ func (s schemaAt) child(key string) schemaAt {
 	if v == nil {
 		return schemaAt{}
 	}
-	return schemaAt{s.path + "/" + escape.Replace(key), v}
+	return schemaAt{&location{s.path, key}, v}
 }
 
 // value is the expression of the values that schemas allow.

@@ -25,7 +25,7 @@ func (c *schemaCompiler) array(f *facts) (*expr, error) {
 	}
 	rest := repeat(concat(comma, item), max(f.minItems-max(len(prefix), 1), 0), most)
 	for i := len(prefix) - 1; i > 0; i-- {
-		rest = call(c.rule("", concat(comma, prefix[i], rest)))
+		rest = call(c.rule(nil, concat(comma, prefix[i], rest)))
 		if i >= f.minItems {
 			rest = optional(rest)
 		}

@@ -21,7 +21,7 @@ var annotations = map[string]bool{
 
 // Facts is what the schemas that apply to a value say together.
 type facts struct {
-	path    string
+	path    *location
 	chosen  int  // branches of anyOf and oneOf that were absorbed
 	plain   bool // false once a schema said anything but anyOf or oneOf
 	types   kind // that are allowed
@@ -40,7 +40,7 @@ type facts struct {
 
 // A choice is an anyOf or a oneOf.
 type choice struct {
-	path string
+	path *location
 	one  bool
 	of   schemas
 }
@@ -95,11 +95,11 @@ func (f *facts) kinds() kind {
 }
 
 // absorb adds what s says. within are the schemas whose $ref and allOf led to it.
-func (c *schemaCompiler) absorb(f *facts, s schemaAt, within []string) error {
+func (c *schemaCompiler) absorb(f *facts, s schemaAt, within []*value) error {
 	if c.work++; c.work > maxSchemas {
 		return errorf(ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
 	}
-	if slices.Contains(within, s.path) || len(within) > maxNesting {
+	if slices.Contains(within, s.value) || len(within) > maxNesting {
 		return errorf(ErrUnsupported, "%s: $ref and allOf lead to itself, or over more than %d others", s.path, maxNesting)
 	}
 	switch s.kind {
@@ -113,7 +113,7 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, within []string) error {
 	default:
 		return errorf(ErrSyntax, "%s is no schema", s.path)
 	}
-	r := reader{c, f, s, append(slices.Clip(within), s.path)}
+	r := reader{c, f, s, append(slices.Clip(within), s.value)}
 	if err := r.object(); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ type reader struct {
 	c      *schemaCompiler
 	f      *facts
 	s      schemaAt
-	within []string
+	within []*value
 }
 
 // keyword adds one keyword, but for those of objects and arrays that belong together.

@@ -97,7 +97,7 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		pair := call(c.rule("", concat(name, literal(":"), optional(literal(" ")), e)))
+		pair := call(c.rule(nil, concat(name, literal(":"), optional(literal(" ")), e)))
 		rest = star(concat(comma, pair))
 		others = concat(pair, rest)
 	}
@@ -108,7 +108,7 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 		if !p.members[i].required {
 			e = optional(e)
 		}
-		tails[i] = call(c.rule("", concat(e, tails[i+1])))
+		tails[i] = call(c.rule(nil, concat(e, tails[i+1])))
 	}
 	// The first member is one of those up to the first that is required.
 	all := others
@@ -116,7 +116,7 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 		all = concat(pairs[firstRequired], tails[firstRequired+1])
 	}
 	for i := firstRequired - 1; i >= 0; i-- {
-		all = call(c.rule("", alt(concat(pairs[i], tails[i+1]), all)))
+		all = call(c.rule(nil, alt(concat(pairs[i], tails[i+1]), all)))
 	}
 	all = concat(all, c.part(space))
 	if firstRequired == len(pairs) {

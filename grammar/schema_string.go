@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"strings"
 	"unicode/utf8"
 )
 
@@ -30,7 +29,7 @@ var formats = map[string]string{
 }
 
 // isFormat reports whether s is the value of the keyword format.
-func (s schemaAt) isFormat() bool { return strings.HasSuffix(s.path, "/format") }
+func (s schemaAt) isFormat() bool { return s.path.key == "format" }
 
 // string is the strings that f allows.
 func (c *schemaCompiler) string(f *facts) (*expr, error) {
@@ -100,7 +99,7 @@ func (c *schemaCompiler) part(p part) *expr {
 	case restOfName:
 		e = concat(star(jsonRunes{}.class([]runeRange{{0, utf8.MaxRune}})), literal(`"`))
 	}
-	c.parts[p] = call(c.rule("", e))
+	c.parts[p] = call(c.rule(nil, e))
 	return c.parts[p]
 }
 

@@ -143,6 +143,22 @@ func TestJSONSchemaRefusals(t *testing.T) {
 	}
 }
 
+// Names are not written out for all that is below them.
+func TestJSONSchemaLongNames(t *testing.T) {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, `"%d": {},`, i)
+	}
+	schema := `{"properties": {"` + strings.Repeat("x", 200000) + `": {"properties": {` + b.String() + `"y": {"foo": 1}}}}}`
+	refusal{schema, ErrUnsupported, `xxx/properties/y: the keyword "foo"`}.test(t, func(s string) (*Grammar, error) {
+		g, err := compileSchema(s)
+		if n := len(fmt.Sprint(err)); n > 1000 {
+			t.Errorf("a message of %d bytes", n)
+		}
+		return g, err
+	})
+}
+
 // A schema whose branches multiply is too large, in no time.
 func TestJSONSchemaExplosion(t *testing.T) {
 	var b strings.Builder
@@ -161,7 +177,7 @@ func TestIntegersBetween(t *testing.T) {
 				continue
 			}
 			p := &program{}
-			p.rule("", integersBetween(big.NewInt(lo), big.NewInt(hi)))
+			p.rule(nil, integersBetween(big.NewInt(lo), big.NewInt(hi)))
 			g, err := compile(p)
 			if err != nil {
 				t.Fatal(lo, hi, err)

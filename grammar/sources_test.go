@@ -110,6 +110,15 @@ func TestRegexp(t *testing.T) {
 	}
 }
 
+// Places in a source after which the same may follow are one state.
+func TestStatesJoin(t *testing.T) {
+	for pattern, most := range map[string]int{`(?s).*`: 9, `(abc|xbc)*`: 4, `(\d{3}|\d{3}x?)`: 6} {
+		if n := len(mustRegexp(t, pattern).states); n > most {
+			t.Errorf("%s has %d states, want %d", pattern, n, most)
+		}
+	}
+}
+
 func TestGBNF(t *testing.T) {
 	for _, s := range []source{
 		{`root ::= "a" | "b" "c"`, []string{"a", "bc"}, []string{"ac", "b"}},
