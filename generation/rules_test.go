@@ -29,7 +29,9 @@ func TestRules(t *testing.T) {
 		"forced":   {generation.Rules{ForcedBOS: []int{1}, ForcedEOS: []int{3}}, []int{1, 0, 3}},
 		"begin":    {generation.Rules{ForcedBOS: []int{1}, BeginSuppressTokens: []int{0, 9}}, []int{1, 2, 0}},
 		"beyond":   {generation.Rules{SuppressTokens: []int{0, -1, 99}, Encoder: []int{99}, EncoderRepetitionPenalty: 2}, []int{2, 2, 2}},
-		"bias":     {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{1, 2}, Bias: 9}, {Tokens: []int{0}, Bias: -1.5}}}, []int{2, 2, 2}},
+		"bias":     {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{1, 3}, Bias: 9}, {Tokens: []int{0}, Bias: -1.5}}}, []int{3, 2, 2}},
+		"decay":    {generation.Rules{EOS: []int{1}, ExponentialDecay: 3}, []int{0, 0, 1}},
+		"no end":   {generation.Rules{EOS: []int{1}, ExponentialDecay: 3, MinNewTokens: 3}, []int{0, 0, 0}},
 	} {
 		c.rules.Renormalize = true // which changes no choice
 		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.SamplerConfig{Rules: &c.rules}, generation.Limits{MaxTokens: 3})))(t)
