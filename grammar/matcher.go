@@ -69,12 +69,12 @@ func (m *Matcher) Mask() ([]uint64, error) {
 }
 
 // Apply sets the logits of the tokens that may not follow to -Inf, and with them those beyond the
-// vocabulary, of which models may have some. With an error, which is one of Mask or ErrNoToken
-// where nothing may follow, logits are as they were.
+// vocabulary, of which models may have some. The error is one of Mask, ErrNoToken where nothing may
+// follow, or ErrVocabulary with fewer logits than tokens; then logits are as they were.
 func (m *Matcher) Apply(logits []float32) error {
 	n := len(m.table.v.tokens)
 	if len(logits) < n {
-		return errorf(ErrNoToken, "%d logits for a vocabulary of %d", len(logits), n)
+		return errorf(ErrVocabulary, "%d logits for %d tokens", len(logits), n)
 	}
 	k, err := m.mask()
 	if err != nil {

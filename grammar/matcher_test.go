@@ -155,15 +155,15 @@ func TestApply(t *testing.T) {
 		if err := m.Apply(logits); err != nil || !slices.Equal(logits, want) {
 			t.Errorf("%v: %v, %v", share, err, logits)
 		}
-		if err := m.Apply(logits[:n-1]); err == nil {
-			t.Error("no error with too few logits")
+		if err := m.Apply(logits[:n-1]); !errors.Is(err, ErrVocabulary) {
+			t.Errorf("with too few logits: %v", err)
 		}
 	}
 }
 
 func TestVocabulary(t *testing.T) {
 	for _, ends := range [][]int{{-1}, {2}} {
-		if _, err := NewVocabulary(make([][]byte, 2), ends); !errors.Is(err, ErrSyntax) {
+		if _, err := NewVocabulary(make([][]byte, 2), ends); !errors.Is(err, ErrVocabulary) {
 			t.Errorf("ends %v: %v", ends, err)
 		}
 	}

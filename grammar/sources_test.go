@@ -134,6 +134,20 @@ func TestGBNF(t *testing.T) {
 		{`root ::= "a" root | "a" root "b" | ""`, []string{"aaab", "aaabbb", ""}, []string{"abb"}},
 		{`root ::= "x" | dead` + "\n" + `dead ::= "y" dead`, []string{"x"}, []string{"y"}},
 		{`root ::= ""`, []string{""}, []string{"a"}},
+		{`
+root ::= list # of lists and texts
+list ::=
+  "[" blank (
+        item
+    ("," blank item)*
+  )? "]" blank
+item ::= list | ("yes" | "no") blank | text
+text ::= "\"" (
+    [^"\\\x7F\x00-\x1F] |
+    "\\" (["\\nt] | "u" [0-9a-fA-F]{4}) # escapes
+  )* "\"" blank
+blank ::= | " " | "\n" [ \t]{0,20}`,
+			[]string{`[]`, "[\n\t[yes ,\n  no] , \"a\\u00e9é\\\"\" ]\n"}, []string{`[`, `[yes,]`, `["\u00e"]`, "[\"\x7f\"]"}},
 	} {
 		s.test(t, GBNF)
 	}

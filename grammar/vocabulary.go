@@ -46,7 +46,7 @@ func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	v := &Vocabulary{tokens: tokens, isEnd: make([]bool, len(tokens)), same: make([]int32, len(tokens))}
 	for _, t := range ends {
 		if t < 0 || t >= len(tokens) {
-			return nil, errorf(ErrSyntax, "the end token %d is none of %d tokens", t, len(tokens))
+			return nil, errorf(ErrVocabulary, "the end token %d is none of %d tokens", t, len(tokens))
 		}
 		if !v.isEnd[t] {
 			v.isEnd[t] = true
