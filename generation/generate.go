@@ -49,6 +49,7 @@ type Next struct {
 	Choice       // at the end, the stop token if one came, else Token is -1
 	Finish   Finish
 	Err      error // why, for FinishCancelled and FinishFailed
+	Shared   int   // at the end, of a Scheduler: tokens of the prompt whose history another text had
 }
 
 // Finish says why a text ended.

@@ -48,7 +48,7 @@ func (j *job) cancelled() error {
 
 // end tells the caller that the text has ended.
 func (j *job) end(why Finish, c Choice, err error) {
-	j.stream.send(Next{Choice: c, Finish: why, Err: err})
+	j.stream.send(Next{Choice: c, Finish: why, Err: err, Shared: j.shared})
 }
 
 // choose chooses the next token after logits and tells the caller. more is false if the text has ended.

@@ -18,6 +18,7 @@ type loop struct {
 	stepper  Stepper
 	running  []*job // in the order of their arrival
 	prefixes *prefixes
+	memory   int64 // that prefixes may make full
 	pace     pace
 	abort    atomic.Bool
 
@@ -32,6 +33,9 @@ func (l *loop) begin(s *Scheduler) {
 	l.stepper = Stepper{Model: s.c.Model, Workspace: &transformer.Workspace{Threads: s.c.Threads}}
 	l.prefixes = newPrefixes(prefixStep)
 	l.pace.stall = s.c.Stall
+	if l.memory = s.c.Memory; l.memory == 0 {
+		l.memory = 1 << 30
+	}
 }
 
 // run works until there is nothing to do.
@@ -165,10 +169,11 @@ const prefixStep = 16
 const mostPrefixes = 1 << 12
 
 func (l *loop) keep(tokens []int, h *transformer.History) *prefix {
-	for l.prefixes.count >= mostPrefixes {
+	x := l.prefixes.add(tokens, h)
+	for l.prefixes.count > mostPrefixes || l.prefixes.count > 1 && l.s.pages.Used() > l.memory {
 		l.prefixes.dropOldest()
 	}
-	return l.prefixes.add(tokens, h)
+	return x
 }
 
 // plan forms the next step: a token of each text, with proposals, and as much of the prompts as the pace

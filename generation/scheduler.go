@@ -28,7 +28,8 @@ var (
 type SchedulerConfig struct {
 	Model   models.LanguageModel
 	Threads kernels.Threads // of a step; 0: 1
-	// Memory bounds the bytes of the pages with keys and values, those of prefixes that are kept included; 0: 1 GiB.
+	// Memory bounds the bytes of the pages with keys and values, those of prefixes that are kept included. 0: texts
+	// that are generated get what they need, and prefixes are kept within 1 GiB of all.
 	Memory int64
 	// Streams is the most texts that are generated at a time, 0: 64, and Queue the most requests that wait for
 	// that, 0: 1024.
@@ -97,9 +98,6 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	if c.Memory < 0 || !(c.Stall >= 0) || math.IsInf(c.Stall, 0) {
 		return nil, check.Errorf(transformer.ErrConfig, "scheduler: Memory = %d, Stall = %g, want at least 0", c.Memory, c.Stall)
 	}
-	if c.Memory == 0 {
-		c.Memory = 1 << 30
-	}
 	if c.Stall == 0 {
 		c.Stall = 2.5
 	}
@@ -126,18 +124,17 @@ func (s *Scheduler) Generate(ctx context.Context, r Request) iter.Seq2[Next, err
 			return
 		}
 		defer j.stream.leave()
-		for {
-			next, ok := j.stream.wait(ctx)
-			if !ok {
-				yield(Next{Choice: Choice{Token: -1}, Finish: FinishCancelled, Err: context.Cause(ctx)}, nil)
-				return
-			}
-			for _, n := range next {
+		for ctx.Err() == nil {
+			for _, n := range j.stream.wait(ctx) {
+				if ctx.Err() != nil {
+					break
+				}
 				if !yield(n, nil) || n.Finish != FinishNone {
 					return
 				}
 			}
 		}
+		yield(Next{Choice: Choice{Token: -1}, Finish: FinishCancelled, Err: context.Cause(ctx)}, nil)
 	}
 }
 
@@ -230,19 +227,19 @@ func (s *stream) send(n Next) {
 	}
 }
 
-// wait is what came since the last call, of which there is something; false if ctx is cancelled.
-func (s *stream) wait(ctx context.Context) ([]Next, bool) {
+// wait is what came since the last call, of which there is something unless ctx is cancelled.
+func (s *stream) wait(ctx context.Context) []Next {
 	for {
 		s.mu.Lock()
 		s.taken, s.ready = s.ready, s.taken[:0]
 		s.mu.Unlock()
 		if len(s.taken) > 0 {
-			return s.taken, true
+			return s.taken
 		}
 		select {
 		case <-s.notify:
 		case <-ctx.Done():
-			return nil, false
+			return nil
 		}
 	}
 }

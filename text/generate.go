@@ -3,6 +3,7 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -36,6 +37,18 @@ type GenerateOptions struct {
 	NoRepeatNgram     int
 	// Stop is strings that end the text, which is then what comes before them.
 	Stop []string
+	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
+	// TopLogProbs says; see [Generator.Pieces].
+	LogProbs    bool
+	TopLogProbs int
+	// Hook, unless nil, changes the logits before anything else does.
+	Hook generation.LogitHook
+}
+
+// sampler is how tokens are chosen.
+func (o *GenerateOptions) sampler(rules *generation.Rules) generation.SamplerConfig {
+	return generation.SamplerConfig{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed,
+		Rules: rules, Hook: o.Hook, LogProbs: o.LogProbs, TopLogProbs: o.TopLogProbs}
 }
 
 const defaultNewTokens = 256
@@ -55,6 +68,9 @@ func (o *GenerateOptions) check() error {
 			return fmt.Errorf("%w: %s = %g, want %g to %g", ErrOption, x.name, x.has, x.least, x.most)
 		}
 	}
+	if o.Beams > 1 && (o.LogProbs || o.Hook != nil) {
+		return fmt.Errorf("%w: Beams %d with LogProbs or a Hook: a search has neither", ErrOption, o.Beams)
+	}
 	if o.Beams > 1 && o.Temperature > 0 {
 		return fmt.Errorf("%w: Beams %d with Temperature %g: a search does not sample", ErrOption, o.Beams, o.Temperature)
 	}
@@ -66,10 +82,12 @@ func (o *GenerateOptions) check() error {
 	return nil
 }
 
-// Generator continues texts.
+// Generator continues texts. Calls from several goroutines share the model's passes, and texts that begin as one before
+// did, such as the next turn of a chat, compute what is new alone.
 type Generator struct {
 	*folder
-	chats *chats
+	chats     *chats
+	scheduler *generation.Scheduler
 }
 
 // OpenGenerator opens the decoder in a folder.
@@ -91,8 +109,20 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 		return nil, err
 	}
 	g := &Generator{folder: f, chats: newChats(f.tokenizer.Config())}
+	if g.scheduler, err = generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, Threads: f.threads, Memory: f.memory}); err != nil {
+		return nil, err
+	}
 	return g, f.noSplit("Generator")
 }
+
+// Stats tells what the generator has done and does.
+func (g *Generator) Stats() generation.Stats { return g.scheduler.Stats() }
+
+// Tokenizer is the folder's tokenizer.
+func (g *Generator) Tokenizer() *tokenizer.Tokenizer { return g.tokenizer }
+
+// ContextLength is the most tokens of a prompt and what follows it; 0: no limit.
+func (g *Generator) ContextLength() int { return g.limit }
 
 // Generate yields the text that follows the prompt, piece by piece as soon as
 // it is known. It ends at a token that ends texts, a stop string, MaxTokens, or
@@ -114,7 +144,11 @@ func (g *Generator) Tokens(ctx context.Context, prompt string, opts GenerateOpti
 
 func (g *Generator) generate(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		yieldText(g.tokens(ctx, prompt, special, opts), newStream(g.tokenizer, opts.Stop), yield)
+		for piece, err := range g.pieces(ctx, prompt, special, opts) {
+			if (err != nil || piece.Text != "") && !yield(piece.Text, err) {
+				return
+			}
+		}
 	}
 }
 
@@ -125,9 +159,12 @@ func (g *Generator) tokens(ctx context.Context, prompt string, special tokenizer
 			yield(0, err)
 			return
 		}
-		ws := g.workspace(g.threads)
-		defer g.pool.Put(ws)
-		g.decode(ctx, ws, nil, ids, g.settings.rules(&opts, g.model.Config.EOSTokens, nil), opts)(yield)
+		for next, err := range g.answer(ctx, ids, opts) {
+			err = cmp.Or(err, next.Err)
+			if err == nil && next.Finish != generation.FinishNone || !yield(next.Token, err) || err != nil {
+				return
+			}
+		}
 	}
 }
 
@@ -140,8 +177,7 @@ func (f *folder) decode(ctx context.Context, ws *models.Workspace, memory *model
 	eos := f.model.Config.EOSTokens
 	decoding := generation.StartLM(ws, f.model.LM, memory, max(o.Beams, 1))
 	if o.Beams <= 1 {
-		sampler := generation.SamplerConfig{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed, Rules: rules}
-		return generation.Generate(ctx, decoding, prompt, sampler, generation.Limits{MaxTokens: n, Stop: eos})
+		return generation.Generate(ctx, decoding, prompt, o.sampler(rules), generation.Limits{MaxTokens: n, Stop: eos})
 	}
 	return func(yield func(int, error) bool) {
 		found, err := generation.Beam(ctx, decoding, prompt, generation.BeamConfig{

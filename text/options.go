@@ -25,6 +25,7 @@ type options struct {
 	weights     kernels.Format
 	cache       kernels.Format
 	adapters    []models.Adapter
+	memory      int64 // of keys and values; 0: no limit
 	maxPixels   int
 	warn        func(warning string)
 }
@@ -154,6 +155,19 @@ func Adapter(path string, scale float32) Option {
 			return fmt.Errorf("%w: Adapter(%q, %v), want a number other than 0", ErrOption, path, scale)
 		}
 		o.adapters = append(o.adapters, models.Adapter{Path: path, Scale: scale})
+		return nil
+	}
+}
+
+// CacheMemory is the most bytes of keys and values, of all texts that a Generator generates at a time and of those that
+// it keeps for texts that begin alike. Texts for which it has no room wait. Without it, texts that are
+// generated get what they need, and others are kept within 1 GiB.
+func CacheMemory(n int64) Option {
+	return func(o *options) error {
+		if n < 1 {
+			return fmt.Errorf("%w: CacheMemory(%d), want at least 1", ErrOption, n)
+		}
+		o.memory = n
 		return nil
 	}
 }
