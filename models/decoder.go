@@ -151,6 +151,16 @@ var causal = transformer.Causal()
 // embedding itself to logits where the checkpoint ties the two; a classifier of each text
 // by its last token that is no padding, or of each token; or none.
 func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
+	m, err := c.decoderHead(d, tied)
+	_, said := c.JSON.fields["is_causal"] // settle reads it, since a language model must not have it
+	if err == nil && m.LM == nil && said && c.JSON.empty("is_causal") && !slices.ContainsFunc(d.windows, func(w int) bool { return w > 0 }) {
+		clear(d.masks) // of embedding models; with windows it is an error
+	}
+	return m, err
+}
+
+// decoderHead is the model by what its architecture's name says of the head.
+func (c *Checkpoint) decoderHead(d *decoder, tied bool) (*Model, error) {
 	lm := c.Loader.At("lm_head.")
 	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
 	labels := func() *transformer.Linear {
@@ -199,6 +209,11 @@ func (c *Checkpoint) poolBeforePadding() (pooling, error) {
 
 // causalEncoder is a decoder as an encoder, whose tokens see those in front of them.
 type causalEncoder struct{ *decoder }
+
+// bothWays tells that no token is hidden from those in front of it.
+func (e causalEncoder) bothWays() bool {
+	return !slices.ContainsFunc(e.masks, func(m *transformer.Mask) bool { return m != nil })
+}
 
 func (e causalEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if in.Types != nil {

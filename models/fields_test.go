@@ -219,3 +219,19 @@ func TestTables(t *testing.T) {
 		}
 	}
 }
+
+// TestBothWays has decoders without a language model whose tokens see those after them: the first token
+// of a text no longer sees itself alone.
+func TestBothWays(t *testing.T) {
+	for _, folder := range []string{"mistral-embed", "llama-classify", "gpt2-classify", "qwen2-tokens"} {
+		causal, both := changed(t, folder, fields{"is_causal": "true"}), changed(t, folder, fields{"is_causal": "false"})
+		if slices.Equal(causal[:8], both[:8]) {
+			t.Errorf("%s: the first token's hidden state is the same with is_causal = false", folder)
+		}
+		for _, none := range []string{"null", "0"} {
+			if !slices.Equal(both, changed(t, folder, fields{"is_causal": none})) {
+				t.Errorf("%s: is_causal = %s is not false", folder, none)
+			}
+		}
+	}
+}

@@ -276,7 +276,8 @@ func TestEmbedFiles(t *testing.T) {
 	if file, err = json.Marshal(tokens); err != nil {
 		t.Fatal(err)
 	}
-	bare := open("embed-prompt", map[string]string{"tokenizer.json": string(file)})
+	const config = `{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}` // which has no rules of its own
+	bare := open("embed-prompt", map[string]string{"tokenizer.json": string(file), "tokenizer_config.json": config})
 	for prompt, want := range map[string]int{"the cat": 3, "the cat [SEP]": 3, "[SEP] the": 2, "the cat [MASK]": 3} {
 		if n, err := bare.promptLength(prompt); n != want || err != nil {
 			t.Errorf("prompt %q: %d tokens, %v, want %d", prompt, n, err, want)
@@ -288,7 +289,7 @@ func TestEmbedFiles(t *testing.T) {
 	if v := vector(open("embed-prompt", short).EmbedQueries, "x"); len(v) != 4*32 {
 		t.Errorf("a vector of %d elements", len(v))
 	}
-	short["tokenizer.json"] = string(file)
+	short["tokenizer.json"], short["tokenizer_config.json"] = string(file), config
 	if _, err := open("embed-prompt", short).EmbedQueries(ctx, []string{"x"}); !errors.Is(err, ErrInput) {
 		t.Errorf("error %v of a prompt that leaves no token, want an ErrInput", err)
 	}

@@ -56,7 +56,10 @@ MORE = {
         "in_features": 32, "out_features": 24, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh", "module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding",
         "use_residual": False, "init_weight": None, "a_remark": "text",
     },
-    "tokenizer_config.json": {"model_max_length": 512},
+    "tokenizer_config.json": {
+        "model_max_length": 512, "truncation_side": "right", "padding_side": "right", "split_special_tokens": False, "do_lower_case": True, "strip_accents": None, "tokenize_chinese_chars": True, "clean_text": True,
+        "add_prefix_space": False, "clean_up_tokenization_spaces": False, "tokenizer_class": "BertTokenizer", "a_remark": "text",
+    },
 }
 LAYERS = {"num_hidden_layers": 1}
 KWARGS = [{}, {"model_max_length": 8}, {"model_max_length": 80}, {"model_max_length": 1}, {"padding_side": "left"}, {"truncation_side": "left"}, {"trust_remote_code": True}, {"revision": "main"}, {"do_lower_case": True},
@@ -79,6 +82,8 @@ SPECIAL = {
     "default_prompt_name": ["query", "document", "passage", "a", ""], "similarity_fn_name": ["dot", "maxsim"],
     "prompts": [{}, {"query": "the cat "}, {"document": "the cat "}, {"passage": "the cat "}, {"corpus": "the cat "}, {"query": None}, {"": "the cat "}, {"query": 5}, {"Query": "the cat "}, {"query": "A ", "document": "B ", "passage": "C ", "corpus": "D "}, []],
     "include_prompt": [False, 0, 1, None], "do_lower_case": [True, 1, None, "yes"], "module_input_name": ["token_embeddings", None, ""], "module_output_name": ["token_embeddings", "sentence_embedding", None, "other"],
+    "truncation_side": ["left", "right"], "padding_side": ["left", "right"], "split_special_tokens": [True, False], "strip_accents": [True, False],
+    "unk_token": ["[MASK]", "the"], "cls_token": ["[SEP]"], "sep_token": ["[CLS]"], "pad_token": ["the"], "mask_token": ["."], "tokenizer_class": ["BertTokenizerFast", "PreTrainedTokenizerFast", "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer"],
     "requirements": [{"transformers": ">=99"}, {"transformers": ">=4"}], "__version__": [{"sentence_transformers": "99.0"}],
 }
 
@@ -106,7 +111,7 @@ def changed(doc, path, value):
 def mutations(name, doc):
     """(field, the file's new contents, what changed) for one file."""
     if name == "tokenizer_config.json":
-        todo = [(("model_max_length",), doc.get("model_max_length"))]
+        todo = [((k,), doc.get(k, v)) for k, v in MORE[name].items()] + [((k,), doc[k]) for k in doc if k.endswith("_token")]
     else:
         todo = list(fields(doc))
         if isinstance(doc, dict):

@@ -46,10 +46,7 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	cls, sep = s.role("cls_token", cls), s.role("sep_token", sep)
 	s.role("pad_token", "[PAD]")
 	s.role("mask_token", "[MASK]")
-	b := &bertNormalizer{clean: s.fields.bool("clean_text", true), chinese: s.fields.bool("tokenize_chinese_chars", true),
-		lower: s.fields.bool("do_lower_case", true), table: properties, lowerCase: newLowerCase()}
-	b.strip = s.fields.bool("strip_accents", b.lower)
-	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
+	t := &Tokenizer{normalizer: s.bertNormalizer(), pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
 	pair := []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}}
 	if class == "MPNetTokenizer" {
 		pair = []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {sep, 0}, {textB, 0}, {sep, 0}}

@@ -48,7 +48,9 @@ func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error)
 	var t *Tokenizer
 	switch {
 	case err == nil:
-		t, err = Parse(data)
+		if t, err = Parse(data); err == nil {
+			err = s.agree(fsys, t)
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		t, err = openOlder(fsys, s)
 	}
