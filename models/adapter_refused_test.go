@@ -154,6 +154,15 @@ func TestAdapterTensors(t *testing.T) {
 			t.Errorf("%s: error %v, want %v of %s", name, err, c.want, c.named)
 		}
 	}
+	const projection = "vision_model.head.attention.out_proj"
+	unheard := edited(t, func(f map[string]any, x tensors) {
+		clear(x)
+		f["target_modules"] = []string{"out_proj"}
+		x["base_model.model."+projection+".lora_A.weight"], x["base_model.model."+projection+".lora_B.weight"] = of(3, 32), of(32, 3)
+	})
+	if _, err := withAdapter(unheard, "siglip"); !errors.Is(err, tf.ErrLeftOver) || !strings.Contains(err.Error(), projection) {
+		t.Errorf("a projection that peft leaves as it is: error %v", err)
+	}
 	part := edited(t, func(_ map[string]any, x tensors) { delete(x, a); delete(x, b) })
 	if m, err := withAdapter(part, "llama"); err != nil || len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "model.layers.1.self_attn.q_proj.weight") {
 		t.Errorf("an adapter without a module: error %v, want a warning", err)
@@ -172,6 +181,13 @@ func TestAdapterTensors(t *testing.T) {
 	}
 	if _, err := withAdapter(filepath.Join(adapters, "llama-vectors"), "llama-tied-rope3"); err == nil {
 		t.Error("vectors that a tied head shares are changed")
+	}
+}
+
+// TestAdapterIsNoModel opens an adapter as a model.
+func TestAdapterIsNoModel(t *testing.T) {
+	if _, err := models.Open(filepath.Join(adapters, "llama-linear")); !errors.Is(err, models.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
+		t.Errorf("error %v, want one that tells what it is", err)
 	}
 }
 

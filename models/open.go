@@ -77,6 +77,9 @@ func asPointer(path string) string {
 // OpenFS is the function OpenFS with options.
 func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	doc, err := readJSON(fsys, "config.json")
+	if errors.Is(err, fs.ErrNotExist) && exists(fsys, peftConfig) {
+		return nil, check.Errorf(ErrFolder, "there is %s and no config.json: an adapter, which Options.Adapters adds to its model", peftConfig)
+	}
 	if err != nil {
 		return nil, err
 	}
