@@ -10,8 +10,10 @@ import (
 	"iter"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -43,6 +45,9 @@ type GenerateOptions struct {
 	TopLogProbs int
 	// Hook, unless nil, changes the logits before anything else does.
 	Hook generation.LogitHook
+	// Grammar, unless nil, is what the text has to follow, up to MaxTokens or a stop string that cuts it: that of a
+	// JSON schema, a regular expression or GBNF.
+	Grammar *grammar.Grammar
 }
 
 // sampler is how tokens are chosen.
@@ -68,8 +73,8 @@ func (o *GenerateOptions) check() error {
 			return fmt.Errorf("%w: %s = %g, want %g to %g", ErrOption, x.name, x.has, x.least, x.most)
 		}
 	}
-	if o.Beams > 1 && (o.LogProbs || o.Hook != nil) {
-		return fmt.Errorf("%w: Beams %d with LogProbs or a Hook: a search has neither", ErrOption, o.Beams)
+	if o.Beams > 1 && (o.LogProbs || o.Hook != nil || o.Grammar != nil) {
+		return fmt.Errorf("%w: Beams %d with LogProbs, a Hook or a Grammar, which a search has not", ErrOption, o.Beams)
 	}
 	if o.Beams > 1 && o.Temperature > 0 {
 		return fmt.Errorf("%w: Beams %d with Temperature %g: a search does not sample", ErrOption, o.Beams, o.Temperature)
@@ -88,6 +93,8 @@ type Generator struct {
 	*folder
 	chats     *chats
 	scheduler *generation.Scheduler
+	// vocabulary is made for the first grammar.
+	vocabulary func() (*grammar.Vocabulary, error)
 }
 
 // OpenGenerator opens the decoder in a folder.
@@ -108,7 +115,7 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 	if err := f.readSettings(); err != nil {
 		return nil, err
 	}
-	g := &Generator{folder: f, chats: newChats(f.tokenizer.Config())}
+	g := &Generator{folder: f, chats: newChats(f.tokenizer.Config()), vocabulary: sync.OnceValues(f.newVocabulary)}
 	if g.scheduler, err = generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, Threads: f.threads, Memory: f.memory}); err != nil {
 		return nil, err
 	}

@@ -122,6 +122,9 @@ func (g *Generator) request(prompt []int, o GenerateOptions) (r generation.Reque
 	eos := g.model.Config.EOSTokens
 	c := o.sampler(g.settings.rules(&o, eos, nil))
 	c.Vocab, c.Prompt, c.MaxTokens = g.model.LM.Vocab(), prompt, n
+	if c.Constraint, err = g.constraint(&o); err != nil {
+		return r, err
+	}
 	r = generation.Request{Prompt: prompt, Limits: generation.Limits{MaxTokens: n, Stop: eos}}
 	r.Sampler, err = generation.NewSampler(c)
 	return r, err

@@ -1,0 +1,91 @@
+package tokenizer
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The bytes of tokens, for who has to know what a token adds to a text before it is there.
+
+// mostHoles bounds the ids without a token that are looked at.
+const mostHoles = 1 << 16
+
+// TokenBytes is the bytes that each token adds to a text, by its id: half a character of some, and none of special
+// tokens and of ids that no token has. Joined, those of a text's tokens are what Decode gives without special tokens,
+// but for a space at its beginning that Decode may take off, and for bytes that are no UTF-8. It is an error for
+// decoders that make more of a token than its bytes, such as WordPiece's: what a token adds then depends on its
+// neighbours.
+func (t *Tokenizer) TokenBytes() ([][]byte, error) {
+	spell, err := spelling(t.decoder)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]byte
+	for id, found := 0, 0; found < t.Size() && id < t.Size()+mostHoles; id++ {
+		s, ok := t.Token(id)
+		var bytes []byte
+		if ok {
+			found++
+			if _, added := t.added.byID[uint32(id)]; added && !t.IsSpecial(id) {
+				bytes = []byte(s)
+			} else if !t.IsSpecial(id) {
+				bytes = spell(s)
+			}
+		}
+		all = append(all, bytes)
+	}
+	return all, nil
+}
+
+// spelling is what a decoder makes of a token alone.
+func spelling(d decoder) (func(token string) []byte, error) {
+	list, ok := d.(decoders)
+	if !ok {
+		list = decoders{d}
+	}
+	var steps []func(token string) []byte
+	replace := func(from, to string) {
+		steps = append(steps, func(token string) []byte { return []byte(strings.ReplaceAll(token, from, to)) })
+	}
+	for i, d := range list {
+		switch d := d.(type) {
+		case byteLevelDecoder:
+			if i == len(list)-1 {
+				steps = append(steps, func(token string) []byte { return appendBytes(nil, token) })
+				continue
+			}
+		case metaspaceDecoder:
+			replace(string(d.replacement), " ")
+			continue
+		case replaceDecoder:
+			if p, ok := d.pattern.(literal); ok && p != "" {
+				replace(string(p), d.content)
+				continue
+			}
+		case byteFallbackDecoder:
+			steps = append(steps, func(token string) []byte {
+				if b, ok := byteToken(token); ok {
+					return []byte{b}
+				}
+				return []byte(token)
+			})
+			continue
+		case fuseDecoder:
+			continue
+		case stripDecoder:
+			if d.content == " " && d.stop == 0 && i > 0 { // at the beginning of the text, once all is joined
+				if _, joined := list[i-1].(fuseDecoder); joined {
+					continue
+				}
+			}
+		}
+		return nil, fmt.Errorf("%w: the decoder makes text of several tokens together", ErrUnsupported)
+	}
+	return func(token string) []byte {
+		bytes := []byte(token)
+		for _, step := range steps {
+			bytes = step(string(bytes))
+		}
+		return bytes
+	}, nil
+}
