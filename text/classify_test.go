@@ -177,6 +177,43 @@ func TestRerankFiles(t *testing.T) {
 	}
 }
 
+// TestRerankLowerCase has a tokenizer that leaves the case of texts as it is.
+func TestRerankLowerCase(t *testing.T) {
+	file, err := os.ReadFile("testdata/rerank/tokenizer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cased := strings.Replace(string(file), `"lowercase": true`, `"lowercase": false`, 1)
+	if cased == string(file) {
+		t.Fatal("tokenizer.json has no lowercase that is true")
+	}
+	score := func(lower, text string) float32 {
+		t.Helper()
+		r, err := OpenRerankerFS(overlay("rerank", map[string]string{
+			"tokenizer.json":                    cased,
+			"tokenizer_config.json":             `{"tokenizer_class": "PreTrainedTokenizerFast"}`,
+			"modules.json":                      `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]`,
+			"sentence_bert_config.json":         `{"transformer_task": "sequence-classification", "do_lower_case": ` + lower + `}`,
+			"config_sentence_transformers.json": `{"model_type": "CrossEncoder"}`,
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := r.Score(context.Background(), "question", []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scores[0]
+	}
+	want := score("0", "the student")
+	if have := score(`"yes"`, "THE Student"); have != want {
+		t.Errorf("with do_lower_case: %v, want %v", have, want)
+	}
+	if score("0", "THE Student") == want {
+		t.Error("without it, capitals count for nothing")
+	}
+}
+
 // TestRerankActivation has the activation in config.json, in its two places.
 func TestRerankActivation(t *testing.T) {
 	const identity = `"torch.nn.modules.linear.Identity"`
