@@ -9,9 +9,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -60,6 +64,8 @@ func generate(a *app, args []string) error {
 	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability; default: the folder's")
 	f.Float64Var(&o.MinP, "min-p", 0, "choose among tokens this many times as likely as the likeliest; default: the folder's")
 	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: another each time")
+	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, grammar.JSONSchema))
+	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -88,6 +94,18 @@ func generate(a *app, args []string) error {
 	return a.chat(g, *system, arg(rest, 1), o)
 }
 
+// grammarOf sets the grammar to that in a file.
+func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Grammar, error)) func(name string) error {
+	return func(name string) error {
+		source, err := regular.ReadFile(os.DirFS(filepath.Dir(name)), filepath.Base(name))
+		if err != nil {
+			return err
+		}
+		o.Grammar, err = compile(source)
+		return err
+	}
+}
+
 // fill takes from the folder what was not given. Who asks for a search or for greedy
 // choice does not sample.
 func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
@@ -95,7 +113,7 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 	if !f.given("max-tokens") {
 		o.MaxTokens = defaults.MaxTokens
 	}
-	if !f.given("beams") && o.Temperature == 0 {
+	if !f.given("beams") && o.Temperature == 0 && o.Grammar == nil {
 		o.Beams = defaults.Beams
 	}
 	if o.Beams > 1 || f.given("temperature") && o.Temperature == 0 {
