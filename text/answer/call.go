@@ -141,7 +141,7 @@ func (p *Parser) head() bool {
 	switch {
 	case r.short && !p.ended:
 		return false
-	case next == nil || r.short:
+	case next == nil:
 		return p.fail()
 	}
 	p.take(r.at)
@@ -161,7 +161,7 @@ func (p *Parser) mistralHead(r *reader) state {
 	}
 	r.literal("[ARGS]")
 	r.space()
-	if r.short || name == "" || r.peek() != '{' {
+	if name == "" || r.peek() != '{' {
 		return nil
 	}
 	p.call.ID = id
@@ -190,7 +190,7 @@ func (p *Parser) deepSeekHead(r *reader) state {
 		}
 		r.space()
 	}
-	if r.short || name == "" || r.peek() != '{' {
+	if name == "" || r.peek() != '{' {
 		return nil
 	}
 	if block {
@@ -222,10 +222,6 @@ func (p *Parser) afterCall() bool {
 	r.optional(p.family.tail)
 	end := r.at
 	another := r.optional(p.family.next)
-	if another {
-		r.space()
-		another = r.peek() == '{'
-	}
 	if r.short && !p.ended {
 		return false
 	}

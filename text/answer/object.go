@@ -10,11 +10,8 @@ func (p *Parser) objectHead(r *reader) state {
 	switch r.peek() {
 	case '[':
 		r.at++
-		r.space()
-		if r.peek() == '{' {
-			p.call.listed = true
-			return (*Parser).object
-		}
+		p.call.listed = true
+		return (*Parser).object
 	case '{':
 		return (*Parser).object
 	}
@@ -95,7 +92,7 @@ func (p *Parser) fieldByte(b byte, before expected, depth int) bool {
 	case f.reading && before == inString && next == commaOrEnd:
 		f.reading = false
 		return p.named(unquote(f.raw))
-	case f.copying && depth == 2 && inside == 1:
+	case f.copying && inside == 1:
 		f.copying, f.complete = false, true
 	}
 	return true
@@ -141,25 +138,15 @@ func (p *Parser) afterObject() bool {
 
 // afterItem reads what follows a call of a list, which is a comma or the end.
 func (p *Parser) afterItem() bool {
-	r := reader{in: p.in}
-	switch r.peek() {
-	case ',':
-		r.at++
-		r.space()
-		if r.short && !p.ended {
-			return false
-		}
-		p.take(r.at)
-		if r.short || p.in[0] != '{' {
-			return p.fail()
-		}
+	switch {
+	case p.in == "": // the text has ended
+		p.state = (*Parser).text
+	case p.in[0] == ',':
+		p.take(1)
 		p.nextCall()
-		return true
-	case ']':
+	default:
 		p.in = p.in[1:]
 		p.state = (*Parser).afterCall
-		return true
 	}
-	p.state = (*Parser).text // the text has ended
 	return true
 }

@@ -167,7 +167,7 @@ func (p *Parser) text() bool {
 		if done || wait {
 			return done
 		}
-		p.fresh, p.mused = false, true
+		p.fresh = false
 	}
 	var open []string
 	if p.tools != nil {
@@ -184,7 +184,7 @@ func (p *Parser) text() bool {
 	n := len(p.in)
 	if !p.ended {
 		n = certain(p.in, open, len(open) > 0)
-	} else if p.called && len(p.in) <= maxSpace && strings.Trim(p.in, spaces) == "" {
+	} else if p.called && strings.Trim(p.in, spaces) == "" {
 		p.in, n = "", 0
 	}
 	p.say(Text, p.in[:n])
@@ -218,7 +218,7 @@ func (p *Parser) begin() (done, wait bool) {
 		}
 	}
 	if bare && (rest[0] == '{' || rest[0] == '[') {
-		p.fresh, p.mused = false, true
+		p.fresh = false
 		p.beginCall(lead)
 		p.call.bare = true
 		return true, false

@@ -46,7 +46,7 @@ func (p *Parser) functionHead(r *reader) state {
 func (p *Parser) glmHead(r *reader) state {
 	r.space()
 	name := r.word("<{[")
-	if c := r.peek(); c == '{' || c == '[' || r.short {
+	if c := r.peek(); c == '{' || c == '[' {
 		return nil
 	}
 	return p.tagged(name, glmTags)
