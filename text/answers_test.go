@@ -18,7 +18,7 @@ func TestAnswerTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := answer.Format{Calls: answer.Hermes, Think: "<|im_start|>", Unthink: "<|endoftext|>"}
-	const generated = "<|im_start|>\nHm.<|endoftext|>\n\nSo. <|im_end|><tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Zürich\"}}</tool_call> STOP and more"
+	const generated = "<|im_start|>\nHm.<|endoftext|>\n\nSo. <|im_end|><tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": \"Zürich\"}}</tool_call> STOP and more <"
 	e, err := g.tokenizer.Encode(generated, plainTokens)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestAnswerTokens(t *testing.T) {
 		stop    []string
 		fails   bool
 		content string
-	}{{[]string{"STOP"}, true, "So."}, {nil, false, "So. STOP and more"}, {nil, true, "So. STOP and more"}} {
+	}{{[]string{"STOP"}, true, "So."}, {nil, false, "So. STOP and more <"}, {nil, true, "So. STOP and more"}} {
 		p, err := g.Parser("", PromptOptions{Format: &f, Tools: weather}, answer.Options{NewID: func() string { return "x" }})
 		if err != nil {
 			t.Fatal(err)
@@ -49,6 +49,9 @@ func TestAnswerTokens(t *testing.T) {
 		var a answer.Answer
 		var failed error
 		g.takeApart(tokens(x.fails), p, f, x.stop, func(e answer.Event, err error) bool {
+			if failed != nil {
+				t.Errorf("%+v after an error", e)
+			}
 			a.Add(e)
 			failed = err
 			return true
@@ -58,14 +61,16 @@ func TestAnswerTokens(t *testing.T) {
 			t.Errorf("%+v, %v, want %+v", got, failed, want)
 		}
 	}
-	p, err := g.Parser("", PromptOptions{Format: &f, Tools: weather}, answer.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	g.takeApart(tokens(true), p, f, nil, func(answer.Event, error) bool { n++; return n < 2 })
-	if n != 2 {
-		t.Errorf("%d events after the second one was the last", n)
+	for most := 1; most < 12; most++ {
+		p, err := g.Parser("", PromptOptions{Format: &f, Tools: weather}, answer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		g.takeApart(tokens(true), p, f, nil, func(answer.Event, error) bool { n++; return n < most })
+		if n != most {
+			t.Errorf("%d events after number %d was the last", n, most)
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func TestMessageJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"b": 1.0, "a": []}}}]}`), &m); err != nil || !reflect.DeepEqual(m, Message{Role: "assistant", ToolCalls: []ToolCall{{Name: "f", Arguments: `{"b":1.0,"a":[]}`}}, Fields: map[string]any{}}) {
 		t.Errorf("arguments that are an object: %+v, %v", m, err)
 	}
-	for _, calls := range []string{`[{"function": {"name": "f", "arguments": "{}"}, "index": 0}]`, `[{"function": {"name": "f"}}]`, `[{"name": "f", "arguments": {}}]`, `[{"type": "custom", "function": {"name": "f", "arguments": "{}"}}]`, `{}`} {
+	for _, calls := range []string{`[{"function": {"name": "f", "arguments": "{}"}, "index": 0}]`, `[{"function": {"name": "f"}}]`, `[{"name": "f", "arguments": {}}]`, `[{"type": "custom", "function": {"name": "f", "arguments": "{}"}}]`, `{}`, `null`} {
 		err := json.Unmarshal([]byte(`{"role": "assistant", "content": "x", "tool_calls": `+calls+`}`), &m)
 		if want := map[string]any{"tool_calls": json.RawMessage(calls)}; err != nil || m.ToolCalls != nil || !reflect.DeepEqual(m.Fields, want) {
 			t.Errorf("calls that are more, or less: %+v, %v, want %s in Fields", m, err, calls)

@@ -12,7 +12,7 @@ import (
 )
 
 var tools = json.RawMessage(`[{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
-	"n": {"type": "integer"}, "x": {"type": ["number", "null"]}, "s": {"type": "string"}, "b": {"anyOf": [{"type": "boolean"}, {"type": "array"}]}, "o": {"type": "object", "nullable": true}, "any": {}}}}},
+	"n": {"type": "integer"}, "x": {"type": ["number", "null"]}, "s": {"type": "string"}, "b": {"anyOf": [{"type": "boolean"}, {"type": "array"}]}, "o": {"type": "object", "nullable": true}, "either": {"oneOf": [{"type": "string"}, {"type": "integer"}]}, "any": {}}}}},
 	{"name": "g"}]`)
 
 const (
@@ -56,7 +56,7 @@ var cases = []struct {
 	{"marker in a string", Hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"</tool_call><tool_call>\"}}</tool_call>", `f({"a":"</tool_call><tool_call>"})`},
 	{"a call after what is none", Hermes, "", "<tool_call>{<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"<tool_call>{" f({})`},
 	{"much white space", Hermes, "", strings.Repeat(" ", 70) + "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>" + strings.Repeat("\n", 70), `"      " f({}) "` + strings.Repeat(`\n`, 70) + `"`},
-	{"white space in a marker", Hermes, "", "<tool_call>" + strings.Repeat(" ", 70) + "{}", `"<tool_call>` + strings.Repeat(" ", 70) + `{}"`},
+	{"white space in a marker", Hermes, "", "<tool_call>" + strings.Repeat(" ", 70) + "{\"name\":\"f\",\"arguments\":{}}", `"<tool_call>` + strings.Repeat(" ", 70) + `{\"name\":\"f\",\"arguments\":{}}"`},
 
 	{"reasoning", Hermes, "", "\n<think>\nHm. <tool_call>\n</think>\n\nSo. <think>", `~"Hm. <tool_call>" "So. <think>"`},
 	{"reasoning and a call", Hermes, "", "<think>Hm.</think>\n\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `~"Hm." f({})`},
@@ -71,6 +71,9 @@ var cases = []struct {
 	{"function", QwenCoder, "", "Yes.\n\n<tool_call>\n<function=f>\n<parameter=n>\n12\n</parameter>\n<parameter=s>\n\na \"1\"\\\t\x01</param\n\n</parameter>\n<parameter=x>\nnull\n</parameter>\n</function>\n</tool_call>", `"Yes." f({"n": 12, "s": "\na \"1\"\\\t\u0001</param\n", "x": null})`},
 	{"values", QwenCoder, "", "<tool_call><function=f><parameter=n>1.5</parameter><parameter=b>True</parameter><parameter=o>{\"a\": [1]}</parameter><parameter=s>1</parameter><parameter=any>1</parameter><parameter=other>[]</parameter></function></tool_call>", `f({"n": "1.5", "b": true, "o": {"a": [1]}, "s": "1", "any": "1", "other": "[]"})`},
 	{"more values", QwenCoder, "", "<tool_call><function=f><parameter=n>\n3.0\n</parameter><parameter=b> [1] </parameter><parameter=o>None</parameter><parameter=x>-1e3</parameter></function></tool_call>", `f({"n": 3.0, "b": [1], "o": null, "x": -1e3})`},
+	{"large values", QwenCoder, "", "<tool_call><function=f><parameter=n>123456789012345678901234567890</parameter><parameter=x>1e400</parameter><parameter=either>2</parameter></function></tool_call>", `f({"n": 123456789012345678901234567890, "x": "1e400", "either": 2})`},
+	{"parameter without name", QwenCoder, "", "<tool_call><function=f><parameter=>1</parameter></function></tool_call>", `f({!"<tool_call><function=f>" "<parameter=>1</parameter></function></tool_call>"`},
+	{"long name", QwenCoder, "", "<tool_call><function=" + strings.Repeat("f", 300) + "></function>", `"<tool_call><function=` + strings.Repeat("f", 300) + `></function>"`},
 	{"no parameters", QwenCoder, "", "<tool_call>\n<function=f>\n</function>\n</tool_call>\n<tool_call><function=g></function>", `f({}) g({})`},
 	{"parameter twice", QwenCoder, "", "<tool_call><function=f><parameter=s>1</parameter><parameter=s>2</parameter></function></tool_call>", `f({"s": "1"!"<tool_call><function=f><parameter=s>1</parameter>" "<parameter=s>2</parameter></function></tool_call>"`},
 	{"cut in a value", QwenCoder, "", "<tool_call><function=f><parameter=s>\na\n</parameter", `f({"s": "a!"<tool_call><function=f><parameter=s>\na" "\n</parameter"`},
@@ -272,6 +275,68 @@ func TestSoon(t *testing.T) {
 		if got != x.want {
 			t.Errorf("after %q: %s, want %s", x.add, got, x.want)
 		}
+	}
+}
+
+// TestScanner compares with encoding/json what is JSON, with bytes changed at random.
+func TestScanner(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const bytes = "{}[]:,\"\\ \n\x01-+.0123eEutrfalsn5x"
+	for _, s := range []string{`{}`, `{"a":1}`, `{"a": -0.5e+10, "b": [0, 10, 1E5, 2e-3, 0.0, []], "c": {"d": null}, "": "\u00Aeé\n\\\"\/"}`, `{"a":[true,false,[[{}]]] , "b":12}`, `{"a":-1}`, `{"a":0e1}`, `{"a":1.5}`} {
+		for range 20000 {
+			b := []byte(s)
+			for range random.IntN(3) {
+				at := random.IntN(len(b))
+				switch random.IntN(3) {
+				case 0:
+					b[at] = bytes[random.IntN(len(bytes))]
+				case 1:
+					b = append(b[:at], b[at+1:]...)
+				default:
+					b = append(b[:at], append([]byte{bytes[random.IntN(len(bytes))]}, b[at:]...)...)
+				}
+				if len(b) == 0 {
+					b = []byte{' '}
+				}
+			}
+			var scan scanner
+			n := 0
+			for ok := true; ok && n < len(b) && (n == 0 || len(scan.stack) > 0 || isSpace(b[n-1])); {
+				if ok = scan.step(b[n]); ok {
+					n++
+				}
+			}
+			ok := len(scan.stack) == 0 && n > 0 && b[n-1] == '}' && strings.Trim(string(b[n:]), spaces) == ""
+			if want := json.Valid(b) && strings.HasPrefix(strings.TrimLeft(string(b), spaces), "{"); ok != want {
+				t.Fatalf("%q: %v, want %v", b, ok, want)
+			}
+		}
+	}
+	for depth, want := range map[int]bool{maxDepth: true, maxDepth + 1: false} {
+		var scan scanner
+		ok := true
+		for range depth {
+			for _, c := range []byte(`{"":`) {
+				ok = ok && scan.step(c)
+			}
+		}
+		if ok != want {
+			t.Errorf("depth %d: %v", depth, ok)
+		}
+	}
+}
+
+// TestTypes reads schemas in schemas, to a depth.
+func TestTypes(t *testing.T) {
+	s := `{"type": ["integer", 1]}`
+	for range 7 {
+		s = `{"anyOf": [` + s + `]}`
+	}
+	if got := types(json.RawMessage(s), 8); !reflect.DeepEqual(got, []string{"integer"}) {
+		t.Errorf("types %q", got)
+	}
+	if got := types(json.RawMessage(`{"anyOf": [`+s+`]}`), 8); got != nil {
+		t.Errorf("types of a deeper one %q", got)
 	}
 }
 
