@@ -23,7 +23,7 @@ type Orders struct {
 	// A long kc writes C seldom: each pass over it costs as much as 2 to 4% of a large
 	// product. A tile's rows of A over kc (56 KiB) then come from the second-level cache as
 	// a few streams.
-	KC   int `unit:"steps of k" at:"products: A long kc writes C seldom" on:"zen4, sapphire rapids"`
+	KC   int `unit:"steps of k" at:"products: A long kc writes C seldom" on:"zen4"`
 	Long int `unit:"steps of k" at:"products: up to 2^16 steps of k in one call" on:"zen4"`
 	// A product with B^T in place is dot products up to DotRowsMin rows of A, and up to DotRowsMax where k
 	// is long and A of at most DotElements.
