@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/race"
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -310,5 +313,38 @@ func TestSchedulerRefuses(t *testing.T) {
 		if _, err := generation.NewScheduler(c); !errors.Is(err, tf.ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// TestSchedulerSoak: what a scheduler holds does not grow with the requests that it has served.
+func TestSchedulerSoak(t *testing.T) {
+	if testing.Short() || race.Enabled || testenv.Emulated() {
+		t.Skip("thousands of requests")
+	}
+	m := long(t, "")
+	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Memory: 64 * longPage})
+	r := rand.New(rand.NewPCG(11, 12))
+	serve := func(n int) uint64 {
+		var wg sync.WaitGroup
+		for range 8 {
+			for _, p := range prompts(r, n/8, 1, 40) {
+				wg.Go(func() {
+					if _, end, err := collect(t.Context(), s, generation.Request{Prompt: p, Limits: generation.Limits{MaxTokens: 6}}); err != nil || end.Finish != generation.FinishLength {
+						t.Errorf("%+v, %v", end, err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const pools = 1 << 19 // what pools of memory hold differs from time to time
+	serve(1000)
+	first := serve(2000)
+	if last := serve(8000); last > first+first/20+pools {
+		t.Errorf("%d bytes after 3,000 requests, %d after 11,000", first, last)
 	}
 }
