@@ -79,33 +79,24 @@ func (c *Classifier) Labels() []string { return slices.Clone(c.model.Config.Labe
 // Classify gives each text all labels with their scores, the best first. An
 // empty text gets what the model makes of its special tokens.
 func (c *Classifier) Classify(ctx context.Context, texts []string) ([][]Label, error) {
-	logits, err := c.logits(ctx, texts, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.labeled(logits), nil
+	return c.classify(ctx, len(texts), func(i int) source { return source{first: texts[i]} })
 }
 
 // ClassifyPairs is Classify for pairs of texts, such as premise and hypothesis.
 func (c *Classifier) ClassifyPairs(ctx context.Context, pairs [][2]string) ([][]Label, error) {
-	first, second := make([]string, len(pairs)), make([]string, len(pairs))
-	for i, p := range pairs {
-		first[i], second[i] = p[0], p[1]
-	}
-	logits, err := c.logits(ctx, first, second)
+	return c.classify(ctx, len(pairs), func(i int) source { return source{pairs[i][0], pairs[i][1], true} })
+}
+
+func (c *Classifier) classify(ctx context.Context, n int, texts func(i int) source) ([][]Label, error) {
+	out := make([][]Label, n)
+	err := c.logits(ctx, n, texts, func(i int, logits []float32) {
+		c.activation(logits)
+		out[i] = ranked(logits, c.model.Config.Labels)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return c.labeled(logits), nil
-}
-
-func (c *Classifier) labeled(logits [][]float32) [][]Label {
-	out := make([][]Label, len(logits))
-	for i, x := range logits {
-		c.activation(x)
-		out[i] = ranked(x, c.model.Config.Labels)
-	}
-	return out
+	return out, nil
 }
 
 // ranked is scores with their labels, the best first.
@@ -121,39 +112,39 @@ func ranked(scores []float32, labels []string) []Label {
 	return out
 }
 
-// logits is the classifier's output for each text or pair.
-func (f *folder) logits(ctx context.Context, texts, second []string) ([][]float32, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	all, err := f.windows(texts, second, tokenizer.Options{})
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range all {
-		if w.tokens() == 0 {
-			return nil, fmt.Errorf("%w: text %d has no tokens", ErrInput, w.text)
-		}
-	}
-	dim, n := f.model.Encoder.Dim(), f.model.Classifier.Out()
-	out := make([][]float32, len(texts))
-	err = f.run(ctx, all, func(ws *models.Workspace, batch []window) error {
-		defer ws.Release(ws.Mark())
-		in := tokensOf(batch)
-		x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
-		if err := f.model.Encoder.Encode(ws, x, in); err != nil {
-			return err
-		}
-		y := make([]float32, len(batch)*n) // [texts, labels]
-		if err := f.model.Classifier.Forward(ws, y, x, in); err != nil {
-			return err
-		}
-		for i, w := range batch {
-			out[w.text] = y[i*n : (i+1)*n : (i+1)*n]
-		}
-		return nil
+// logits hands the classifier's output for each of n texts or pairs to use, on several goroutines.
+func (f *folder) logits(ctx context.Context, n int, texts func(i int) source, use func(i int, logits []float32)) error {
+	return f.queue.serve(ctx, &call{
+		size:     n,
+		source:   texts,
+		splitter: f.splitter(f.limit, tokenizer.Options{}),
+		check: func(in *input) error {
+			if len(in.windows[0].IDs) == 0 {
+				return fmt.Errorf("%w: text %d has no tokens", ErrInput, in.number)
+			}
+			return nil
+		},
+		compute: f.classified,
+		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
 	})
-	return out, err
+}
+
+// classified is a computation of the logits of each window, [labels].
+func (f *folder) classified(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
+	defer ws.Release(ws.Mark())
+	n := f.model.Classifier.Out()
+	x := ws.Alloc(in.Batch.Rows() * f.model.Encoder.Dim()) // [rows, D]
+	if err := f.model.Encoder.Encode(ws, x, in); err != nil {
+		return err
+	}
+	y := ws.Alloc(in.Batch.Len() * n) // [texts, labels]
+	if err := f.model.Classifier.Forward(ws, y, x, in); err != nil {
+		return err
+	}
+	for i := range in.Batch.Len() {
+		result(i, y[i*n:(i+1)*n])
+	}
+	return nil
 }
 
 func sigmoid(x []float32) {
@@ -258,20 +249,15 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 
 // Score is the score of each text for the query: higher is better.
 func (r *Reranker) Score(ctx context.Context, query string, texts []string) ([]float32, error) {
-	first := make([]string, len(texts))
-	for i := range first {
-		first[i] = query
-	}
-	logits, err := r.logits(ctx, first, texts)
+	scores := make([]float32, len(texts))
+	err := r.logits(ctx, len(texts), func(i int) source { return source{query, texts[i], true} }, func(i int, logits []float32) {
+		if r.sigmoid {
+			sigmoid(logits)
+		}
+		scores[i] = logits[0]
+	})
 	if err != nil {
 		return nil, err
-	}
-	scores := make([]float32, len(texts))
-	for i, x := range logits {
-		if r.sigmoid {
-			sigmoid(x)
-		}
-		scores[i] = x[0]
 	}
 	return scores, nil
 }

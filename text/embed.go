@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -92,12 +93,21 @@ func (e *Embedder) Prompts() []string {
 
 // Tokens is the number of tokens of texts as Embed computes with.
 func (e *Embedder) Tokens(texts []string) (int, error) {
-	all, err := e.windows(texts, nil, tokenizer.Options{})
-	n := 0
-	for _, w := range all {
-		n += w.tokens()
+	var n atomic.Int64
+	err := e.queue.serve(context.Background(), &call{
+		size:     len(texts),
+		source:   func(i int) source { return source{first: texts[i]} },
+		splitter: e.splitter(e.limit, tokenizer.Options{}),
+		finish: func(in *input, _ [][]float32) {
+			for _, w := range in.windows {
+				n.Add(int64(len(w.IDs)))
+			}
+		},
+	})
+	if err != nil {
+		return 0, err
 	}
-	return n, err
+	return int(n.Load()), nil
 }
 
 // Embed is the vectors of texts, [len(texts)][Dim], with the prompt that the
@@ -134,31 +144,34 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string, lim
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	given := make([]string, len(texts))
-	for i, s := range texts {
-		given[i] = prompt + s
-	}
 	if limit = least(limit, e.maxLength); limit == 0 {
 		limit = e.limit
-	}
-	all, err := e.windowsWithin(limit, given, nil, tokenizer.Options{})
-	if err != nil {
-		return nil, err
 	}
 	skip, err := e.promptLength(prompt)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range all {
-		if skip > 0 && w.tokens() <= skip {
-			return nil, fmt.Errorf("%w: text %d has %d tokens, none behind the %d of the prompt, which do not count", ErrInput, w.text, w.tokens(), skip)
-		}
-	}
-	windows, err := e.pooled(ctx, all, skip)
+	out := make([][]float32, len(texts))
+	err = e.queue.serve(ctx, &call{
+		size:     len(texts),
+		source:   func(i int) source { return source{first: prompt + texts[i]} },
+		splitter: e.splitter(limit, tokenizer.Options{}),
+		check: func(in *input) error {
+			for _, w := range in.windows {
+				if n := len(w.IDs); skip > 0 && n <= skip {
+					return fmt.Errorf("%w: text %d has %d tokens, none behind the %d of the prompt, which do not count", ErrInput, in.number, n, skip)
+				}
+			}
+			return nil
+		},
+		kind:    skip,
+		compute: e.pooled(skip),
+		finish:  func(in *input, results [][]float32) { out[in.number] = e.joined(in.windows, results) },
+	})
 	if err != nil {
 		return nil, err
 	}
-	return e.joined(len(texts), all, windows), nil
+	return out, nil
 }
 
 // promptLength is how many tokens at the beginning are a prompt's and do not count, for
@@ -170,11 +183,12 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 	if e.long == splitLong {
 		return 0, fmt.Errorf("%w: SplitLong with a prompt that 1_Pooling/config.json does not include", ErrOption)
 	}
-	windows, err := e.windows([]string{prompt}, nil, tokenizer.Options{})
+	splitter := e.splitter(e.limit, tokenizer.Options{})
+	windows, err := splitter.split(0, source{first: prompt})
 	if err != nil {
 		return 0, err
 	}
-	alone := windows[0].encoding // cut as texts are
+	alone := windows[0] // cut as texts are
 	n := len(alone.IDs)
 	if n > 0 && (alone.Special[n-1] || e.tokenizer.IsSpecial(alone.IDs[n-1])) {
 		n--
@@ -182,66 +196,48 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 	return n, nil
 }
 
-// pooled is the vector of each window as the model makes it without its first tokens, nil
-// without tokens.
-func (e *Embedder) pooled(ctx context.Context, all []window, skip int) ([][]float32, error) {
-	dim := e.pool.Dim()
-	place := make(map[*tokenizer.Encoding]int, len(all))
-	for i, w := range all {
-		place[w.encoding] = i
-	}
-	out := make([][]float32, len(all))
-	err := e.run(ctx, all, func(ws *models.Workspace, batch []window) error {
-		dst := make([]float32, len(batch)*dim) // [windows, D]
-		if err := e.pool.EmbedBehind(ws, dst, tokensOf(batch), skip); err != nil {
+// pooled is a computation of the vector of each window as the model makes it without its first tokens.
+func (e *Embedder) pooled(skip int) computation {
+	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
+		defer ws.Release(ws.Mark())
+		dim, n := e.pool.Dim(), in.Batch.Len()
+		dst := ws.Alloc(n * dim) // [windows, D]
+		if err := e.pool.EmbedBehind(ws, dst, in, skip); err != nil {
 			return err
 		}
-		for i, w := range batch {
-			out[place[w.encoding]] = dst[i*dim : (i+1)*dim : (i+1)*dim]
+		for i := range n {
+			result(i, dst[i*dim:(i+1)*dim])
 		}
 		return nil
-	})
-	return out, err
+	}
 }
 
-// joined makes one vector for each text: the mean of its windows, each of which
-// counts as often as it has tokens, cut and scaled as the options say.
-func (e *Embedder) joined(n int, all []window, vectors [][]float32) [][]float32 {
-	out, weights := make([][]float32, n), make([]float32, n)
-	parts := make([]int, n)
-	for _, w := range all {
-		parts[w.text]++
-	}
-	for i, w := range all {
-		v, t := vectors[i], w.text
-		switch {
-		case v == nil:
-		case parts[t] == 1:
-			out[t] = v
-		default:
-			if out[t] == nil {
-				out[t] = make([]float32, len(v))
-			}
-			for j, x := range v {
-				out[t][j] += x * float32(w.tokens())
-			}
-			weights[t] += float32(w.tokens())
-		}
-	}
-	for t, v := range out {
-		if v == nil {
-			out[t] = make([]float32, e.dim)
+// joined makes one vector of a text's windows: their mean, in which each counts as often as it
+// has tokens, cut and scaled as the options say.
+func (e *Embedder) joined(windows []*tokenizer.Encoding, vectors [][]float32) []float32 {
+	out := make([]float32, e.dim)
+	weight := float32(0)
+	for i, v := range vectors {
+		if v == nil { // no tokens
 			continue
 		}
-		for j := range v {
-			if weights[t] > 0 {
-				v[j] /= weights[t]
-			}
+		if len(windows) == 1 {
+			copy(out, v)
+			break
 		}
-		out[t] = v[:e.dim:e.dim]
-		if e.normalized && (parts[t] > 1 || e.dim < len(v)) {
-			normalize(out[t])
+		n := float32(len(windows[i].IDs))
+		for j := range out {
+			out[j] += v[j] * n
 		}
+		weight += n
+	}
+	if weight > 0 {
+		for j := range out {
+			out[j] /= weight
+		}
+	}
+	if e.normalized && (len(windows) > 1 || e.dim < e.pool.Dim()) {
+		normalize(out)
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -164,11 +165,11 @@ func TestEmbedLong(t *testing.T) {
 	for at := 0; at < len(enc.IDs); at += 22 {
 		part := enc.IDs[at:min(at+22, len(enc.IDs))]
 		ids := append(append([]int{2}, part...), 3) // [CLS] and [SEP]
-		v, err := split.pooled(ctx, []window{{0, &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids))}}}, 0)
-		if err != nil {
+		v := make([]float32, split.Dim())
+		if err := split.pool.Embed(new(models.Workspace), v, tokensOf([]*tokenizer.Encoding{{IDs: ids}})); err != nil {
 			t.Fatal(err)
 		}
-		for j, x := range v[0] {
+		for j, x := range v {
 			mean[j] += x * float32(len(part)+2)
 		}
 	}

@@ -74,30 +74,41 @@ func (c *TokenClassifier) Entities(ctx context.Context, texts []string, how Aggr
 	if how < Simple || how > Max {
 		return nil, fmt.Errorf("%w: aggregation %d", ErrInput, how)
 	}
-	all, err := c.windows(texts, nil, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true})
+	n := c.model.TokenClassifier.Out()
+	out := make([][]Entity, len(texts))
+	err := c.queue.serve(ctx, &call{
+		size:     len(texts),
+		source:   func(i int) source { return source{first: texts[i]} },
+		splitter: c.splitter(c.limit, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true}),
+		compute:  c.scores,
+		finish: func(in *input, results [][]float32) {
+			if logits := results[0]; logits != nil { // [tokens, labels]
+				out[in.number] = c.entities(in.first, in.windows[0], logits, n, how)
+			}
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	dim, n := c.model.Encoder.Dim(), c.model.TokenClassifier.Out()
-	out := make([][]Entity, len(texts))
-	err = c.run(ctx, all, func(ws *models.Workspace, batch []window) error {
-		defer ws.Release(ws.Mark())
-		in := tokensOf(batch)
-		x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
-		if err := c.model.Encoder.Encode(ws, x, in); err != nil {
-			return err
-		}
-		y := ws.Alloc(in.Batch.Rows() * n) // [rows, labels]
-		if err := c.model.TokenClassifier.Forward(ws, y, x, in); err != nil {
-			return err
-		}
-		for i, w := range batch {
-			rows := y[in.Batch.Start(i)*n : in.Batch.Start(i+1)*n]
-			out[w.text] = c.entities(texts[w.text], w.encoding, rows, n, how)
-		}
-		return nil
-	})
-	return out, err
+	return out, nil
+}
+
+// scores is a computation of the logits of each window, [tokens, labels].
+func (c *TokenClassifier) scores(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
+	defer ws.Release(ws.Mark())
+	n := c.model.TokenClassifier.Out()
+	x := ws.Alloc(in.Batch.Rows() * c.model.Encoder.Dim()) // [rows, D]
+	if err := c.model.Encoder.Encode(ws, x, in); err != nil {
+		return err
+	}
+	y := ws.Alloc(in.Batch.Rows() * n) // [rows, labels]
+	if err := c.model.TokenClassifier.Forward(ws, y, x, in); err != nil {
+		return err
+	}
+	for i := range in.Batch.Len() {
+		result(i, y[in.Batch.Start(i)*n:in.Batch.Start(i+1)*n])
+	}
+	return nil
 }
 
 func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []float32, n int, how Aggregation) []Entity {

@@ -19,7 +19,7 @@ import (
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// folder is what every pipeline has. It does not change once open.
+// folder is what every pipeline has. But for the queue and the pool, it does not change once open.
 type folder struct {
 	options
 	fsys      fs.FS
@@ -27,6 +27,7 @@ type folder struct {
 	tokenizer *tokenizer.Tokenizer // without truncation and padding of its own
 	limit     int                  // most tokens of a text; 0: no limit
 	pool      sync.Pool            // of *models.Workspace
+	queue     queue                // of all calls that want texts computed
 	settings  *settings            // of pipelines that generate
 }
 
@@ -102,6 +103,7 @@ func openFolderWith(fsys fs.FS, opts []Option, withTokenizer bool, fields map[st
 	}
 	f := &folder{options: o, fsys: fsys}
 	f.pool.New = func() any { return new(models.Workspace) }
+	f.queue.threads, f.queue.batchTokens, f.queue.spaces = int(o.threads), o.batchTokens, &f.pool
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup
@@ -173,72 +175,46 @@ func (f *folder) readJSON(name string, into any) error {
 	return nil
 }
 
-// window is a text, or a part of one that is too long, as the model gets it.
-type window struct {
-	text     int // its number among the texts
-	encoding *tokenizer.Encoding
+// splitter makes windows of texts, as the model gets them.
+type splitter struct {
+	tokenizer *tokenizer.Tokenizer
+	options   tokenizer.Options
+	limit     int // most tokens of a window; 0: no limit
+	refuse    bool
 }
 
-func (w window) tokens() int { return len(w.encoding.IDs) }
-
-// windows encodes texts, or pairs of them where second is not nil, and cuts
-// those that are too long as the options say.
-func (f *folder) windows(texts []string, second []string, opts tokenizer.Options) ([]window, error) {
-	return f.windowsWithin(f.limit, texts, second, opts)
-}
-
-// windowsWithin is windows for a limit of its own.
-func (f *folder) windowsWithin(limit int, texts []string, second []string, opts tokenizer.Options) ([]window, error) {
-	t := f.tokenizer
-	if limit > 0 && f.long != refuseLong {
+// splitter cuts texts of more tokens than limit, of which 0 is none, as the options say.
+func (f *folder) splitter(limit int, opts tokenizer.Options) splitter {
+	s := splitter{f.tokenizer, opts, limit, limit > 0 && f.long == refuseLong}
+	if limit > 0 && !s.refuse {
 		stride := 0
 		if f.long == splitLong {
 			stride = f.stride
-			opts.Overflow = true
+			s.options.Overflow = true
 		}
-		left := f.long != splitLong && t.Config().TruncateLeft
-		t = t.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Left: left})
+		left := f.long != splitLong && s.tokenizer.Config().TruncateLeft
+		s.tokenizer = s.tokenizer.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Left: left})
 	}
-	encodings, err := f.encode(t, texts, second, opts)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]window, 0, len(encodings))
-	for i, e := range encodings {
-		if f.long == refuseLong && limit > 0 && len(e.IDs) > limit {
-			return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrLong, i, len(e.IDs), limit)
-		}
-		all = append(all, window{i, e})
-		for _, o := range e.Overflowing {
-			all = append(all, window{i, o})
-		}
-	}
-	return all, nil
+	return s
 }
 
-// encode encodes on as many threads as the pipeline has: several, or one.
-func (f *folder) encode(t *tokenizer.Tokenizer, texts, second []string, opts tokenizer.Options) ([]*tokenizer.Encoding, error) {
-	if f.threads > 1 && len(texts) > 1 {
-		if second == nil {
-			return t.EncodeBatch(texts, opts)
-		}
-		pairs := make([][2]string, len(texts))
-		for i := range pairs {
-			pairs[i] = [2]string{texts[i], second[i]}
-		}
-		return t.EncodePairs(pairs, opts)
+// cuts reports whether texts that are too long are cut off.
+func (s *splitter) cuts() bool { return s.limit > 0 && !s.refuse && !s.options.Overflow }
+
+// split gives the windows of a text of a number, or of a pair.
+func (s *splitter) split(number int, text source) ([]*tokenizer.Encoding, error) {
+	var e *tokenizer.Encoding
+	var err error
+	if text.pair {
+		e, err = s.tokenizer.EncodePair(text.first, text.second, s.options)
+	} else {
+		e, err = s.tokenizer.Encode(text.first, s.options)
 	}
-	out := make([]*tokenizer.Encoding, len(texts))
-	for i, s := range texts {
-		var err error
-		if second == nil {
-			out[i], err = t.Encode(s, opts)
-		} else {
-			out[i], err = t.EncodePair(s, second[i], opts)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
-		}
+	if err != nil {
+		return nil, fmt.Errorf("text %d: %w", number, err)
 	}
-	return out, nil
+	if s.refuse && len(e.IDs) > s.limit {
+		return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrLong, number, len(e.IDs), s.limit)
+	}
+	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
 }

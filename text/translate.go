@@ -95,11 +95,12 @@ func (t *Translator) translate(ctx context.Context, ws *models.Workspace, text s
 	if err != nil {
 		return err
 	}
-	all, err := t.windowsWithin(least(t.limit-len(before), 0), []string{opts.Prefix + text}, nil, tokenizer.Options{})
+	splitter := t.splitter(least(t.limit-len(before), 0), tokenizer.Options{})
+	windows, err := splitter.split(0, source{first: opts.Prefix + text})
 	if err != nil {
 		return err
 	}
-	in := tokensOf(all[:1])
+	in := tokensOf(windows[:1])
 	if len(before) > 0 {
 		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}
 	}
