@@ -12,7 +12,7 @@ import (
 
 // miniLM is an Embedder of MiniLM's shape with random weights and the mean of
 // the hidden states.
-func miniLM(b *testing.B, threads, batchTokens int) *Embedder {
+func miniLM(b testing.TB, threads, batchTokens int) *Embedder {
 	b.Helper()
 	e, err := OpenEmbedder("testdata/embed", Threads(threads), BatchTokens(batchTokens))
 	if err != nil {
@@ -80,5 +80,45 @@ func BenchmarkBatchTokens(b *testing.B) {
 				benchEmbed(b, miniLM(b, threads, tokens), texts)
 			})
 		}
+	}
+}
+
+// BenchmarkCallers has 8 texts embedded by calls of one text each, one after the other and at once.
+func BenchmarkCallers(b *testing.B) {
+	const calls = 8
+	for _, words := range []int{14, 126} {
+		texts := repeat(calls, func(int) int { return words })
+		e := miniLM(b, 2, defaultBatchTokens)
+		b.Run(fmt.Sprintf("words=%d/in turn", words), func(b *testing.B) {
+			for b.Loop() {
+				for i := range calls {
+					if _, err := e.Embed(context.Background(), texts[i:i+1]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(calls*b.N)/b.Elapsed().Seconds(), "calls/s")
+		})
+		b.Run(fmt.Sprintf("words=%d/at once", words), func(b *testing.B) {
+			for b.Loop() {
+				together(b, e, calls, texts[:1])
+			}
+			b.ReportMetric(float64(calls*b.N)/b.Elapsed().Seconds(), "calls/s")
+		})
+	}
+}
+
+// BenchmarkCallsMemory has calls of 4096 tokens at once, and reports the most memory beyond the model's.
+func BenchmarkCallsMemory(b *testing.B) {
+	texts := repeat(32, func(int) int { return 126 })
+	for _, calls := range []int{2, 50} {
+		b.Run(fmt.Sprintf("calls=%d", calls), func(b *testing.B) {
+			e := miniLM(b, 2, defaultBatchTokens)
+			most := 0
+			for b.Loop() {
+				most = max(most, peak(func() { together(b, e, calls, texts) }))
+			}
+			b.ReportMetric(float64(most)/1e6, "peak-MB")
+		})
 	}
 }

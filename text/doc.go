@@ -8,8 +8,7 @@
 // sentence-transformers do: [Embedder], [Reranker], [Classifier],
 // [TokenClassifier], [Generator], [Translator], [Transcriber],
 // [ImageClassifier] and [ImageEmbedder]. Each is open for concurrent use: what
-// a call needs beside the model comes from a pool. A context that is cancelled
-// ends a call between batches, or between two generated tokens.
+// a call needs beside the model comes from a pool.
 //
 // A chat's [Message]s become a prompt with [Generator.Prompt], by the folder's own template,
 // with tools if there are any; [Generator.Answer] yields the answer to them as events of package
@@ -17,9 +16,19 @@
 // the chat.
 //
 // Texts of all lengths go through the model side by side, sorted by length and
-// without padding. A result does not depend on the number of threads, to the
-// bit; on what else was in the batch only as far as rounding goes (within 1e-5
-// for vectors of length 1).
+// without padding. The calls of an Embedder, Reranker, Classifier or TokenClassifier
+// that run at the same time share its threads and its batches, of which each gets as
+// many tokens as another: the memory that many calls need beside their texts and
+// results is that of one, and a short call does not wait for the end of a long one.
+// Texts become tokens while others are computed, no more than keep the threads busy.
+// A call whose context is cancelled returns at once, even while a batch with texts of
+// it is computed; one that generates returns between two tokens. A text that fails
+// fails its own call only.
+//
+// A result does not depend on the number of threads, to the bit; on what else was in
+// the batch, which calls at the same time decide too, only as far as rounding goes
+// (within 1e-5 for vectors of length 1). A call that runs alone gives the same bits
+// every time.
 package text
 
 import "errors"

@@ -64,7 +64,8 @@ func positive(name string, n int, set func(o *options)) Option {
 	}
 }
 
-// Threads makes each call use up to n threads; without it, as many as
+// Threads makes the calls of a pipeline that computes whole texts use up to n threads together,
+// and one that generates up to n for each; without it, as many as
 // GOMAXPROCS was when the pipeline was opened. Results do not depend on it.
 func Threads(n int) Option {
 	return positive("Threads", n, func(o *options) { o.threads = kernels.Threads(n) })

@@ -51,8 +51,8 @@ type call struct {
 	served   int        // tokens computed, from what the clock was when the call began
 	closed   int        // the turn in which it gives no more windows
 	err      error
-	at       int         // the text that err is about
-	over     atomic.Bool // nobody waits for results any more
+	at       int          // the text that err is about
+	stop     atomic.Int64 // the first text that nobody wants tokens of; below size once nobody waits for results
 	ended    bool
 	done     chan struct{} // closed when it ends
 }
@@ -101,7 +101,8 @@ func (q *queue) serve(ctx context.Context, c *call) error {
 	if err := ctx.Err(); err != nil || c.size == 0 {
 		return err
 	}
-	c.left, c.at, c.done = c.size, math.MaxInt, make(chan struct{})
+	c.left, c.done = c.size, make(chan struct{})
+	c.stop.Store(int64(c.size))
 	q.mu.Lock()
 	c.served = q.clock
 	q.calls = append(q.calls, c)
@@ -127,14 +128,18 @@ func (q *queue) withdraw(c *call) bool {
 	if c.ended {
 		return false
 	}
-	q.drop(c)
+	q.drop(c, 0)
 	q.end(c)
 	return true
 }
 
-// drop takes a call's texts and windows out of the queue.
-func (q *queue) drop(c *call) {
-	c.over.Store(true)
+// over reports whether nobody waits for results any more.
+func (c *call) over() bool { return c.stop.Load() < int64(c.size) }
+
+// drop takes a call's texts and windows out of the queue. Texts before stop that are being
+// tokenised may still be refused.
+func (q *queue) drop(c *call, stop int) {
+	c.stop.Store(int64(stop))
 	q.ready -= c.ready
 	c.next, c.ready, c.pages = c.size, 0, nil
 }
@@ -147,15 +152,15 @@ func (q *queue) end(c *call) {
 	}
 }
 
-// fail ends a call with the error of a text, of several that of the first, for which it waits.
+// fail ends a call with an error of the text at, of several errors that of the first text.
 func (q *queue) fail(c *call, at int, err error) {
 	if c.ended {
 		return
 	}
 	if c.err == nil || at < c.at {
 		c.err, c.at = err, at
+		q.drop(c, at)
 	}
-	q.drop(c)
 	if c.encoding == 0 {
 		q.end(c)
 	}
@@ -170,17 +175,24 @@ func (q *queue) dispatch() {
 
 // work does a job, and then others until there are none.
 func (q *queue) work(j *job) {
+	var ws *models.Workspace
 	for j != nil {
 		var settle func()
 		if j.batch == nil {
 			settle = q.tokenise(j)
 		} else {
-			settle = q.compute(j)
+			if ws == nil {
+				ws = q.spaces.Get().(*models.Workspace)
+			}
+			ws.Threads = kernels.Threads(j.threads)
+			settle = q.compute(ws, j.batch)
 		}
 		q.mu.Lock()
 		q.used -= j.threads
 		settle()
-		j = q.take()
+		if j = q.take(); j == nil && ws != nil {
+			q.spaces.Put(ws) // before another goroutine wants one
+		}
 		q.dispatch()
 		q.mu.Unlock()
 	}
@@ -219,49 +231,54 @@ func (q *queue) take() *job {
 	return j
 }
 
-// wanting is the call to tokenise texts of, or nil: one that has no windows, to give it its share
-// of the next batch, or else any if too few tokens wait. However many wait, the call whose
-// turn it is gets its windows.
+// wanting is the call to tokenise texts of, or nil: the one that has been served least, as long as the
+// next batch has room for more of it, or if too few tokens wait.
 func (q *queue) wanting() *call {
-	var without, with *call // of the least served, with texts left
-	least := math.MaxInt    // of the calls with windows
+	var idle, any *call // of the least served with texts left: of which none are being tokenised, of all
 	for _, c := range q.calls {
-		if len(c.pages) > 0 {
-			least = min(least, c.served)
-		}
 		if c.next == c.size {
 			continue
 		}
-		if len(c.pages) == 0 && c.encoding == 0 {
-			if without == nil || c.served < without.served {
-				without = c
-			}
-		} else if with == nil || c.served < with.served {
-			with = c
+		if c.encoding == 0 && (idle == nil || c.served < idle.served) {
+			idle = c
+		}
+		if any == nil || c.served < any.served {
+			any = c
 		}
 	}
-	switch {
-	case without != nil && (q.ready < 2*q.enough() || without.served < least):
-		return without
-	case q.ready < q.enough():
-		return with
+	if idle != nil {
+		before := 0
+		for _, c := range q.calls {
+			if c.served <= idle.served {
+				before += c.ready
+			}
+		}
+		if before < q.batchTokens {
+			return idle
+		}
+	}
+	if q.ready < q.enough() {
+		return any
 	}
 	return nil
 }
 
-// page is the job to tokenise a call's next texts. How many does not depend on threads and other
-// calls, nor therefore what a call that is alone has in a batch.
+// page is the job to tokenise a call's next texts: few where tokens enough wait, others' then,
+// so that many calls do not have many tokens wait. What a call that is alone has in a batch depends
+// on its texts only.
 func (q *queue) page(c *call) *job {
-	const smallest, text = 1 << 16, 16 // bytes, and what counts as the least of a text
-	most := math.MaxInt
+	most, longest := max(1<<16, 32*q.batchTokens), math.MaxInt // bytes of a page, and of a text as far as they count
+	if q.ready >= q.enough() {
+		most = q.batchTokens
+	}
 	if c.splitter.cuts() {
-		most = 8 * c.splitter.limit
+		longest = 8 * c.splitter.limit
 	}
 	j := &job{threads: 1, call: c, first: c.next}
-	for cost := 0; c.next < c.size && cost < max(smallest, 32*q.batchTokens); c.next++ {
+	for cost := 0; c.next < c.size && cost < most; c.next++ {
 		s := c.source(c.next)
 		n := len(s.first) + len(s.second)
-		cost += text + min(n, most)
+		cost += 16 + min(n, longest)
 		j.bytes += n
 		j.texts = append(j.texts, s)
 	}
@@ -272,7 +289,8 @@ func (q *queue) page(c *call) *job {
 }
 
 // batch takes the windows of a batch: of the call that has been served least, and then of whichever
-// of its kind has been, the older of two. A call gives windows of one page only, the longest first.
+// of its kind has been, the older of two. A page gives its longest windows first; a call that is
+// alone does not mix pages, which may come in any order.
 func (q *queue) batch() []window {
 	q.turn++
 	var batch []window
@@ -300,7 +318,10 @@ func (q *queue) batch() []window {
 		tokens += n
 		c.served, c.ready, q.ready = c.served+n, c.ready-n, q.ready-n
 		if c.pages[0] = c.pages[0][1:]; len(c.pages[0]) == 0 {
-			c.pages, c.closed = c.pages[1:], q.turn
+			c.pages = c.pages[1:]
+			if len(q.calls) == 1 {
+				c.closed = q.turn
+			}
 		}
 	}
 }
@@ -312,7 +333,7 @@ func (q *queue) tokenise(j *job) (settle func()) {
 	finished, tokens, at := 0, 0, 0
 	err := caught(func() error {
 		for i, s := range j.texts {
-			if at = j.first + i; c.over.Load() {
+			if at = j.first + i; at >= int(c.stop.Load()) {
 				return nil
 			}
 			in, err := c.input(at, s)
@@ -342,7 +363,7 @@ func (q *queue) tokenise(j *job) (settle func()) {
 			q.fail(c, at, err)
 		case c.err != nil && c.encoding == 0:
 			q.end(c)
-		case c.over.Load():
+		case c.over():
 		default:
 			if len(page) > 0 {
 				c.pages = append(c.pages, page)
@@ -388,8 +409,8 @@ func (q *queue) finished(c *call, texts int) {
 
 // compute does the job of a batch, and gives what remains to be done under the lock. Where a
 // batch of several calls fails, each of them is computed alone, to fail alone.
-func (q *queue) compute(j *job) (settle func()) {
-	done, err := q.run(j.batch, j.threads)
+func (q *queue) compute(ws *models.Workspace, batch []window) (settle func()) {
+	done, err := run(ws, batch)
 	if err == nil {
 		return func() {
 			for _, c := range done {
@@ -397,19 +418,19 @@ func (q *queue) compute(j *job) (settle func()) {
 			}
 		}
 	}
-	first := j.batch[0].call
-	others := slices.DeleteFunc(slices.Clone(j.batch), func(w window) bool { return w.call == first })
+	first := batch[0].call
+	others := slices.DeleteFunc(slices.Clone(batch), func(w window) bool { return w.call == first })
 	if len(others) == 0 {
-		return func() { q.fail(first, math.MaxInt, err) }
+		return func() { q.fail(first, 0, err) }
 	}
-	own := slices.DeleteFunc(j.batch, func(w window) bool { return w.call != first })
-	a, b := q.compute(&job{batch: own, threads: j.threads}), q.compute(&job{batch: others, threads: j.threads})
+	own := slices.DeleteFunc(batch, func(w window) bool { return w.call != first })
+	a, b := q.compute(ws, own), q.compute(ws, others)
 	return func() { a(); b() }
 }
 
 // run computes a batch. It gives the call of each text that has its results now.
-func (q *queue) run(batch []window, threads int) (done []*call, err error) {
-	batch = slices.DeleteFunc(batch, func(w window) bool { return w.call.over.Load() })
+func run(ws *models.Workspace, batch []window) (done []*call, err error) {
+	batch = slices.DeleteFunc(slices.Clone(batch), func(w window) bool { return w.call.over() })
 	if len(batch) == 0 {
 		return nil, nil
 	}
@@ -418,15 +439,12 @@ func (q *queue) run(batch []window, threads int) (done []*call, err error) {
 		encodings[i] = w.encoding()
 	}
 	err = caught(func() error {
-		ws := q.spaces.Get().(*models.Workspace)
-		ws.Threads = kernels.Threads(threads)
-		err := batch[0].call.compute(ws, tokensOf(encodings), func(i int, x []float32) {
+		defer ws.Release(ws.Mark())
+		return batch[0].call.compute(ws, tokensOf(encodings), func(i int, x []float32) {
 			if w := batch[i]; w.in.result(w.call, w.part, x) {
 				done = append(done, w.call)
 			}
 		})
-		q.spaces.Put(ws) // not after a panic
-		return err
 	})
 	return done, err
 }

@@ -1,0 +1,291 @@
+package text
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/internal/race"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// alone computes texts in batches of the longest first, each by itself.
+func (e *Embedder) alone(t *testing.T, texts []string) [][]float32 {
+	t.Helper()
+	type one struct {
+		text     int
+		encoding *tokenizer.Encoding
+	}
+	splitter := e.splitter(e.limit, tokenizer.Options{})
+	var all []one
+	for i, s := range texts {
+		windows, err := splitter.split(i, source{first: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one{i, windows[0]})
+	}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(len(b.encoding.IDs), len(a.encoding.IDs)) })
+	out, ws := make([][]float32, len(texts)), new(models.Workspace)
+	for len(all) > 0 {
+		var batch []*tokenizer.Encoding
+		for tokens := 0; len(batch) < len(all); {
+			next := all[len(batch)].encoding
+			if tokens += len(next.IDs); len(batch) > 0 && tokens > e.batchTokens {
+				break
+			}
+			batch = append(batch, next)
+		}
+		y := make([]float32, len(batch)*e.dim)
+		if err := e.pool.Embed(ws, y, tokensOf(batch)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range batch {
+			out[all[i].text] = y[i*e.dim : (i+1)*e.dim]
+		}
+		all = all[len(batch):]
+	}
+	return out
+}
+
+func sameBits(t *testing.T, what string, got, want [][]float32) {
+	t.Helper()
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Fatalf("%s: other bits of text %d", what, i)
+		}
+	}
+}
+
+// TestQueueBits wants the vectors of a call that is alone in batches of its own, page by page, on any
+// number of threads, and those of calls that come together close to them.
+func TestQueueBits(t *testing.T) {
+	ctx := context.Background()
+	texts := make([]string, 1500) // two pages
+	for i := range texts {
+		texts[i] = wordText(1 + i*i%23)
+	}
+	for _, folder := range []string{"embed", "embed-prompt"} { // one has a dense layer
+		for threads := 1; threads <= 3; threads++ {
+			e, err := OpenEmbedder("testdata/"+folder, Threads(threads), BatchTokens(256))
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, cost := 0, 0
+			for ; cost < 1<<16; page++ {
+				cost += 16 + len(texts[page])
+			}
+			want := slices.Concat(e.alone(t, texts[:page]), e.alone(t, texts[page:]))
+			got, err := e.Embed(ctx, texts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameBits(t, fmt.Sprint(folder, " on ", threads, " threads"), got, want)
+			var group sync.WaitGroup
+			for call := range 6 {
+				group.Go(func() {
+					got, err := e.Embed(ctx, texts[call*100:])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for i, v := range got {
+						if d := slices.Max(difference(v, want[call*100+i])); d > 1e-5 {
+							t.Errorf("text %d together with others: %g beside alone", call*100+i, d)
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
+			e.idle(t)
+		}
+	}
+}
+
+func difference(a, b []float32) []float32 {
+	d := make([]float32, len(a))
+	for i := range a {
+		d[i] = max(a[i]-b[i], b[i]-a[i])
+	}
+	return d
+}
+
+// TestQueuePipelines shares pipelines that share nothing with each other, under the race detector too.
+func TestQueuePipelines(t *testing.T) {
+	ctx := context.Background()
+	c, err := OpenClassifier("testdata/classify", Threads(2), BatchTokens(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenReranker("testdata/rerank", Threads(2), BatchTokens(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := OpenTokenClassifier("testdata/tokens", Threads(2), BatchTokens(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"the cat reads the letter", "the dog", "the committee forgets the long question again", "a"}
+	var pairs [][2]string
+	for _, s := range texts {
+		pairs = append(pairs, [2]string{s, texts[0]})
+	}
+	near := func(a, b float32) bool { return max(a-b, b-a) <= 1e-5 }
+	for name, f := range map[string]func(ctx context.Context) ([]string, []float32, error){
+		"Classify": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := c.Classify(ctx, texts)
+			for _, l := range slices.Concat(all...) {
+				names, scores = append(names, l.Label), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+		"ClassifyPairs": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := c.ClassifyPairs(ctx, pairs)
+			for _, l := range slices.Concat(all...) {
+				names, scores = append(names, l.Label), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+		"Rank": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := r.Rank(ctx, "the cat", texts)
+			for _, l := range all {
+				names, scores = append(names, fmt.Sprint(l.Index)), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+		"Entities": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := e.Entities(ctx, texts, Simple)
+			for _, l := range slices.Concat(all...) {
+				names, scores = append(names, fmt.Sprint(l.Label, l.Start, l.End)), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names, scores, err := f(ctx)
+			if err != nil || len(names) == 0 {
+				t.Fatal(names, err)
+			}
+			var group sync.WaitGroup
+			for i := range 12 {
+				group.Go(func() {
+					if i%4 == 3 {
+						ctx, cancel := context.WithTimeout(ctx, time.Duration(i)*10*time.Microsecond)
+						defer cancel()
+						if _, _, err := f(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+							t.Error(err)
+						}
+						return
+					}
+					n, s, err := f(ctx)
+					if err != nil || !slices.Equal(n, names) || !slices.EqualFunc(s, scores, near) {
+						t.Errorf("together with others %v %v, %v, want %v %v", n, s, err, names, scores)
+					}
+				})
+			}
+			group.Wait()
+		})
+	}
+}
+
+// TestCancelMany cancels calls of 200,000 texts after 50 ms. They return within 100 ms, and leave
+// nothing in the queue nor, once the batch that is being computed ends, a goroutine.
+func TestCancelMany(t *testing.T) {
+	texts := make([]string, 200_000)
+	for i := range texts {
+		texts[i] = wordText(20)
+	}
+	e := miniLM(t, 2, defaultBatchTokens)
+	e.pool.Prompts = map[string]string{"query": "the the "}
+	if _, err := e.Embed(context.Background(), texts[:1]); err != nil {
+		t.Fatal(err)
+	}
+	for _, embed := range []func(context.Context, []string) ([][]float32, error){e.Embed, e.EmbedQueries} {
+		var took time.Duration
+		for range 3 { // a machine that is busy with something else may need several
+			before := runtime.NumGoroutine()
+			ctx, cancel := context.WithCancel(context.Background())
+			var cancelled time.Time
+			time.AfterFunc(50*time.Millisecond, func() { cancelled = time.Now(); cancel() })
+			_, err := embed(ctx, texts)
+			took = time.Since(cancelled)
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("error %v, want context.Canceled", err)
+			}
+			e.idle(t)
+			if after := runtime.NumGoroutine(); after > before+1 { // that of AfterFunc
+				t.Errorf("%d goroutines before a call, %d after it", before, after)
+			}
+			if took <= 100*time.Millisecond {
+				break
+			}
+		}
+		if took > 100*time.Millisecond {
+			t.Errorf("a cancelled call returned after %v", took)
+		}
+	}
+}
+
+// peak is the most bytes of the heap that are in use while f runs, beyond those before.
+func peak(f func()) int {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	read := func() int {
+		runtime.GC()
+		metrics.Read(sample)
+		return int(sample[0].Value.Uint64())
+	}
+	before, most := read(), 0
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				most = max(most, read())
+			}
+		}
+	}()
+	f()
+	close(stop)
+	<-stopped
+	return most - before
+}
+
+// together calls Embed for texts so many times at once.
+func together(t testing.TB, e *Embedder, calls int, texts []string) {
+	var group sync.WaitGroup
+	for range calls {
+		group.Go(func() {
+			if _, err := e.Embed(context.Background(), texts); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestQueueMemory wants no more memory of many calls than of two, but for what they return.
+func TestQueueMemory(t *testing.T) {
+	if testing.Short() || race.Enabled {
+		t.Skip("takes seconds")
+	}
+	e := miniLM(t, 2, 32)
+	texts := repeat(4, func(int) int { return 30 })
+	two := peak(func() { together(t, e, 2, texts) })
+	many := peak(func() { together(t, e, 50, texts) })
+	t.Logf("two calls %.1f MB, 50 calls %.1f MB", float64(two)/1e6, float64(many)/1e6)
+	if float64(many) > 1.3*float64(two) {
+		t.Errorf("50 calls take %d bytes, two %d", many, two)
+	}
+}
