@@ -144,9 +144,11 @@ config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go 
 	gofmt models/classes.go.new > models/classes.go && rm models/classes.go.new
 
 .PHONY: test-race
-test-race: ## short tests under the race detector
+test-race: ## short tests under the race detector; of text and the command those of what runs at the same time
 	@scripts/install.sh race
 	CGO_ENABLED=1 $(GO) test -race -short ./...
+	cd text && CGO_ENABLED=1 $(GO) test -race -short -run 'Queue|Concurrent|Cancel' .
+	cd cmd/avoformer && CGO_ENABLED=1 $(GO) test -race -short -run 'ManyAtOnce|TwoProcesses|Commands' .
 
 .PHONY: test-purego
 test-purego: ## short tests without any assembly
