@@ -222,7 +222,7 @@ func (c *schemaCompiler) factsOf(of schemas) (*facts, error) {
 	f := newFacts()
 	for _, s := range of {
 		f.path = s.path
-		if err := c.absorb(f, s, nil); err != nil {
+		if err := c.absorb(f, s, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -290,7 +290,7 @@ func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 		if branch.chosen++; branch.chosen > maxNesting {
 			return nil, errorf(ErrTooLarge, "%s: more than %d of anyOf and oneOf apply together", first.path, maxNesting)
 		}
-		if err := c.absorb(branch, s, nil); err != nil {
+		if err := c.absorb(branch, s, 0); err != nil {
 			return nil, err
 		}
 		branches = append(branches, branch)

@@ -94,12 +94,12 @@ func (f *facts) kinds() kind {
 	return f.valid()
 }
 
-// absorb adds what s says. within are the schemas whose $ref and allOf led to it.
-func (c *schemaCompiler) absorb(f *facts, s schemaAt, within []*value) error {
+// absorb adds what s says, to which depth schemas led by $ref and allOf.
+func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int) error {
 	if c.work++; c.work > maxSchemas {
 		return errorf(ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
 	}
-	if slices.Contains(within, s.value) || len(within) > maxNesting {
+	if depth > maxNesting {
 		return errorf(ErrUnsupported, "%s: $ref and allOf lead to itself, or over more than %d others", s.path, maxNesting)
 	}
 	switch s.kind {
@@ -113,7 +113,7 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, within []*value) error {
 	default:
 		return errorf(ErrSyntax, "%s is no schema", s.path)
 	}
-	r := reader{c, f, s, append(slices.Clip(within), s.value)}
+	r := reader{c, f, s, depth}
 	if err := r.object(); err != nil {
 		return err
 	}
@@ -130,10 +130,10 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, within []*value) error {
 
 // A reader adds the keywords of s to f.
 type reader struct {
-	c      *schemaCompiler
-	f      *facts
-	s      schemaAt
-	within []*value
+	c     *schemaCompiler
+	f     *facts
+	s     schemaAt
+	depth int
 }
 
 // keyword adds one keyword, but for those of objects and arrays that belong together.
@@ -148,11 +148,11 @@ func (r reader) keyword(key string, at schemaAt) error {
 		if err != nil {
 			return err
 		}
-		return r.c.absorb(f, to, r.within)
+		return r.c.absorb(f, to, r.depth+1)
 	case "allOf":
 		list, err := at.schemas()
 		for i := 0; i < len(list) && err == nil; i++ {
-			err = r.c.absorb(f, list[i], r.within)
+			err = r.c.absorb(f, list[i], r.depth+1)
 		}
 		return err
 	case "anyOf", "oneOf":
