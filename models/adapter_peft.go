@@ -41,20 +41,20 @@ var peftIdle = []string{
 
 // peftFields is what is read.
 type peftFields struct {
-	Type       string        `json:"peft_type"`
-	Task       string        `json:"task_type"`
-	Base       string        `json:"base_model_name_or_path"`
-	Rank       int           `json:"r"`
-	Alpha      float64       `json:"lora_alpha" min:"0"`
-	Stabilized bool          `json:"use_rslora"` // Kalajdzievski, 2023, "A Rank Stabilization Scaling Factor"
-	Target     moduleNames   `json:"target_modules"`
-	Exclude    moduleNames   `json:"exclude_modules"`
-	Layers     oneOr[int]    `json:"layers_to_transform"`
-	Pattern    oneOr[string] `json:"layers_pattern"`
-	Saved      []string      `json:"modules_to_save"` // whose tensors are whole: they are replaced
-	Ranks      patterns      `json:"rank_pattern"`
-	Alphas     patterns      `json:"alpha_pattern"`
-	Init       any           `json:"init_lora_weights"`
+	Type       string               `json:"peft_type"`
+	Task       string               `json:"task_type"`
+	Base       string               `json:"base_model_name_or_path"`
+	Rank       int                  `json:"r"`
+	Alpha      float64              `json:"lora_alpha" min:"0"`
+	Stabilized bool                 `json:"use_rslora"` // Kalajdzievski, 2023, "A Rank Stabilization Scaling Factor"
+	Target     moduleNames          `json:"target_modules"`
+	Exclude    moduleNames          `json:"exclude_modules"`
+	Layers     pyjson.OneOr[int]    `json:"layers_to_transform"`
+	Pattern    pyjson.OneOr[string] `json:"layers_pattern"`
+	Saved      []string             `json:"modules_to_save"` // whose tensors are whole: they are replaced
+	Ranks      patterns             `json:"rank_pattern"`
+	Alphas     patterns             `json:"alpha_pattern"`
+	Init       any                  `json:"init_lora_weights"`
 }
 
 func openPEFT(fsys fs.FS, b base) (*adapter, error) {

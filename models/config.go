@@ -198,17 +198,6 @@ func (d Document) Activation(field, name string) (kernels.Activation, error) {
 	return 0, check.Errorf(ErrConfig, "%s: %s = %q: unknown activation", d.Name, field, name)
 }
 
-// oneOr is a value, or a list of such.
-type oneOr[T any] []T
-
-func (o *oneOr[T]) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '[' {
-		return pyjson.Unmarshal(text, (*[]T)(o))
-	}
-	*o = make([]T, 1)
-	return pyjson.Unmarshal(text, &(*o)[0])
-}
-
 // mostLabels is the most labels of a classifier.
 const mostLabels = 1 << 20
 
@@ -245,10 +234,10 @@ func (l *labels) UnmarshalJSON(text []byte) error {
 
 // tokenFields are the tokens with a meaning of their own.
 type tokenFields struct {
-	Pad   int        `json:"pad_token_id" min:"-1"`
-	BOS   int        `json:"bos_token_id" min:"-1"`
-	Start int        `json:"decoder_start_token_id" min:"-1"`
-	EOS   oneOr[int] `json:"eos_token_id"`
+	Pad   int               `json:"pad_token_id" min:"-1"`
+	BOS   int               `json:"bos_token_id" min:"-1"`
+	Start int               `json:"decoder_start_token_id" min:"-1"`
+	EOS   pyjson.OneOr[int] `json:"eos_token_id"`
 }
 
 // common reads what all configurations have. generation, which may be empty, goes

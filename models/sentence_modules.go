@@ -79,7 +79,7 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 }
 
 // poolingModes are the names of the modes, at least one.
-func (d Document) poolingModes() (modes names, err error) {
+func (d Document) poolingModes() (modes pyjson.OneOr[string], err error) {
 	if _, ok := d.fields["pooling_mode"]; ok {
 		if err := d.Field("pooling_mode", &modes); err != nil {
 			return nil, err
@@ -95,20 +95,9 @@ func (d Document) poolingModes() (modes names, err error) {
 		}
 	}
 	if len(modes) == 0 {
-		modes = names{"mean"}
+		modes = pyjson.OneOr[string]{"mean"}
 	}
 	return modes, nil
-}
-
-// names is a name, or several.
-type names []string
-
-func (n *names) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '[' {
-		return pyjson.Unmarshal(text, (*[]string)(n))
-	}
-	*n = []string{""}
-	return pyjson.Unmarshal(text, &(*n)[0])
 }
 
 // What modules take and give has names: the vector, the hidden states, and what else the tokenizer

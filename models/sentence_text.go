@@ -162,8 +162,8 @@ func (t task) check(doc Document) error {
 		return err
 	}
 	raw := struct {
-		Method string `json:"method"`
-		Output names  `json:"method_output_name"`
+		Method string               `json:"method"`
+		Output pyjson.OneOr[string] `json:"method_output_name"`
 	}{}
 	if err := text.Decode(&raw); err != nil {
 		return err

@@ -21,54 +21,40 @@ import (
 type settings struct {
 	file string // that it was read from
 
-	MaxLength  *int              `json:"max_length"`
-	MaxNew     *int              `json:"max_new_tokens"`
-	MinLength  int               `json:"min_length"`
-	MinNew     int               `json:"min_new_tokens"`
-	Stop       oneOrMore[string] `json:"stop_strings"`
-	Beams      int               `json:"num_beams"`
-	Penalty    *float64          `json:"length_penalty"`
-	Early      json.RawMessage   `json:"early_stopping"`
+	MaxLength  *int                 `json:"max_length"`
+	MaxNew     *int                 `json:"max_new_tokens"`
+	MinLength  int                  `json:"min_length"`
+	MinNew     int                  `json:"min_new_tokens"`
+	Stop       pyjson.OneOr[string] `json:"stop_strings"`
+	Beams      int                  `json:"num_beams"`
+	Penalty    *float64             `json:"length_penalty"`
+	Early      json.RawMessage      `json:"early_stopping"`
 	early      generation.EarlyStopping
-	Sample     bool           `json:"do_sample"`
-	Temp       *float64       `json:"temperature"`
-	TopK       *int           `json:"top_k"`
-	TopP       *float64       `json:"top_p"`
-	MinP       *float64       `json:"min_p"`
-	TypicalP   *float64       `json:"typical_p"`
-	Repetition *float64       `json:"repetition_penalty"`
-	EncoderRep *float64       `json:"encoder_repetition_penalty"`
-	Ngram      int            `json:"no_repeat_ngram_size"`
-	EncNgram   int            `json:"encoder_no_repeat_ngram_size"`
-	Bad        [][]int        `json:"bad_words_ids"`
-	Bias       []bias         `json:"sequence_bias"`
-	ForcedBOS  *int           `json:"forced_bos_token_id"`
-	ForcedEOS  oneOrMore[int] `json:"forced_eos_token_id"`
-	Invalid    bool           `json:"remove_invalid_values"`
-	Decay      []float64      `json:"exponential_decay_length_penalty"`
-	Suppress   []int          `json:"suppress_tokens"`
-	Begin      []int          `json:"begin_suppress_tokens"`
-	Normalize  bool           `json:"renormalize_logits"`
+	Sample     bool              `json:"do_sample"`
+	Temp       *float64          `json:"temperature"`
+	TopK       *int              `json:"top_k"`
+	TopP       *float64          `json:"top_p"`
+	MinP       *float64          `json:"min_p"`
+	TypicalP   *float64          `json:"typical_p"`
+	Repetition *float64          `json:"repetition_penalty"`
+	EncoderRep *float64          `json:"encoder_repetition_penalty"`
+	Ngram      int               `json:"no_repeat_ngram_size"`
+	EncNgram   int               `json:"encoder_no_repeat_ngram_size"`
+	Bad        [][]int           `json:"bad_words_ids"`
+	Bias       []bias            `json:"sequence_bias"`
+	ForcedBOS  *int              `json:"forced_bos_token_id"`
+	ForcedEOS  pyjson.OneOr[int] `json:"forced_eos_token_id"`
+	Invalid    bool              `json:"remove_invalid_values"`
+	Decay      []float64         `json:"exponential_decay_length_penalty"`
+	Suppress   []int             `json:"suppress_tokens"`
+	Begin      []int             `json:"begin_suppress_tokens"`
+	Normalize  bool              `json:"renormalize_logits"`
 
 	// Of speech.
 	Language string    `json:"language"`
 	Task     string    `json:"task"`
 	Forced   [][2]*int `json:"forced_decoder_ids"`
 	sampling error     // why sampling as the folder says is not possible
-}
-
-// oneOrMore is a value or a list of them.
-type oneOrMore[T any] []T
-
-func (o *oneOrMore[T]) UnmarshalJSON(data []byte) error {
-	if data[0] == '[' {
-		return pyjson.Unmarshal(data, (*[]T)(o))
-	}
-	if string(data) == "null" {
-		return nil
-	}
-	*o = make([]T, 1)
-	return pyjson.Unmarshal(data, &(*o)[0])
 }
 
 // bias is [[tokens...], number].
