@@ -28,10 +28,10 @@
 //
 // # Cost
 //
-// For 152,000 tokens and states that have been met before, Mask and Accept take 40 ns together, and Apply
-// some 40 µs, most of it for writing -Inf. A state that is new takes up to some milliseconds; a
-// schema of six properties took 55 ms for all of its states, that of any JSON object 11 ms
-// (BenchmarkStep, BenchmarkFirstUse; AMD EPYC, Zen 4).
+// For 152,000 tokens and states that have been met before, Mask and Accept take some 50 ns together,
+// and Apply 40 to 60 µs, nearly all of it for writing -Inf. A state that is new takes up to some
+// milliseconds; a schema of six properties took 55 to 75 ms for all its states, any JSON object 11
+// to 15 ms (BenchmarkStep, BenchmarkFirstUse; AMD EPYC, Zen 4).
 //
 // # Limits
 //
