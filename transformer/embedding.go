@@ -88,7 +88,7 @@ func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool)
 // Sinusoidal is the table of positions of the original transformer, [length,
 // dim]: row p has sin(p/10000^(2i/dim)) in column 2i and the cosine in column
 // 2i+1. It is computed in float64 and rounded once. A dim that is odd ends with
-// a sine.
+// a sine. Of this module only models/classic uses it.
 func Sinusoidal(length, dim int) []float32 {
 	table := make([]float32, max(length, 0)*max(dim, 0))
 	for i := 0; i < dim; i += 2 {

@@ -109,7 +109,7 @@ type LayerInput struct {
 	X        []float32 // [rows of Batch, Dim]
 	Batch    Batch
 	Mask     *Mask     // for self-attention
-	HeadMask []float32 // [heads], for all attentions; nil: 1
+	HeadMask []float32 // [heads], for all attentions; nil: 1, as everywhere but in models/classic
 
 	// Memory is what cross-attention attends to: the output of an encoder,
 	// [rows of MemoryBatch, KeyWidth], with as many sequences as Batch, or one that
@@ -117,7 +117,7 @@ type LayerInput struct {
 	Memory      []float32
 	MemoryBatch Batch
 	MemoryMask  *Mask
-	// SkipCross leaves cross-attention out: BLIP's layers in text mode.
+	// SkipCross leaves cross-attention out: BLIP's layers in text mode, as with models/classic.
 	SkipCross bool
 }
 

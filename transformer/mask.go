@@ -65,13 +65,14 @@ func window(before, after int) *Mask {
 }
 
 // KeepMask hides the keys where keep, of shape [batch, heads, queries, keys],
-// is false: Hugging Face's attention_mask, or masked_fill(mask == 0, -inf).
+// is false: Hugging Face's attention_mask, or masked_fill(mask == 0, -inf). Of this module only
+// models/classic uses it: batches elsewhere have no padding.
 func KeepMask(keep []bool, batch, heads, queries, keys int) *Mask {
 	return &Mask{terms: []maskTerm{{keep: keep, shape: [4]int{batch, heads, queries, keys}}}}
 }
 
 // BlockMask hides the keys where blocked, of shape [batch, heads, queries,
-// keys], is true: torch.nn's key_padding_mask and attn_mask.
+// keys], is true: torch.nn's key_padding_mask and attn_mask. It is for models/classic, as KeepMask is.
 func BlockMask(blocked []bool, batch, heads, queries, keys int) *Mask {
 	keep := make([]bool, len(blocked))
 	for i, b := range blocked {
@@ -87,7 +88,8 @@ func AdditiveMask(bias []float32, batch, heads, queries, keys int) *Mask {
 	return &Mask{terms: []maskTerm{{bias: bias, shape: [4]int{batch, heads, queries, keys}}}}
 }
 
-// ValidLengths hides from sequence i the keys at index lengths[i] and behind.
+// ValidLengths hides from sequence i the keys at index lengths[i] and behind. It is for
+// models/classic, as KeepMask is.
 func ValidLengths(lengths ...int) *Mask {
 	if lengths == nil { // of a batch without sequences
 		lengths = []int{}
@@ -97,13 +99,13 @@ func ValidLengths(lengths ...int) *Mask {
 
 // ValidLengthsPerQuery hides from query q of sequence i the keys at index
 // lengths[i*queries+q] and behind. lengths is [batch, queries], where queries
-// is the length of the longest sequence.
+// is the length of the longest sequence. It is for models/classic, as KeepMask is.
 func ValidLengthsPerQuery(lengths []int, queries int) *Mask {
 	return &Mask{terms: []maskTerm{{lengths: lengths, queries: max(queries, 1)}}}
 }
 
 // ALiBi adds to the scores of head h minus slopes[h] times the distance between
-// query and key (Press et al., 2022). It hides nothing: see Causal.
+// query and key (Press et al., 2022). It hides nothing: see Causal. No model here uses it.
 func ALiBi(slopes ...float32) *Mask { return &Mask{terms: []maskTerm{{slopes: slopes}}} }
 
 // ALiBiSlopes is the slopes of the paper, 2^(-8h/heads) for h from 1 to heads,
@@ -130,7 +132,7 @@ func (m *Mask) And(other *Mask) *Mask {
 }
 
 // WithEmpty is m with another treatment of queries that see no key. The default
-// is EmptyZero.
+// is EmptyZero; only models/classic has others.
 func (m *Mask) WithEmpty(e EmptyRow) *Mask {
 	if m == nil {
 		m = &Mask{}

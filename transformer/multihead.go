@@ -4,13 +4,13 @@ import "github.com/avoformer/avoformer/internal/check"
 
 // AttentionConfig describes a multi-head attention.
 type AttentionConfig struct {
-	Dim        int // width of the queries' rows
-	KeyWidth   int // width of the keys' rows; 0: Dim
-	ValueWidth int // width of the values' rows; 0: KeyWidth
-	OutDim     int // width of the result; 0: Dim
-	Heads      int
-	KVHeads    int // number of key and value heads, which divides Heads; 0: Heads
-	HeadDim    int // 0: Dim/Heads
+	Dim int // width of the queries' rows
+	// Widths of the keys' rows, 0: Dim; of the values', 0: KeyWidth; and of the result, 0: Dim. Of
+	// this module only models/classic has others than Dim.
+	KeyWidth, ValueWidth, OutDim int
+	Heads                        int
+	KVHeads                      int // number of key and value heads, which divides Heads; 0: Heads
+	HeadDim                      int // 0: Dim/Heads
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
 	// SoftCap bounds the scaled scores; see [Attention]. 0: no bound.
