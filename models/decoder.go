@@ -237,16 +237,13 @@ const (
 // windows is the window of each layer, 0 where it has none. slides tells which have one
 // where layer_types does not; without a size of the window none has.
 func (c *Checkpoint) windows(f windowFields, layers int, slides func(layer int) bool) (func(layer int) int, error) {
-	if f.LayerTypes != nil && len(f.LayerTypes) != layers {
-		return nil, c.JSON.Errorf("layer_types", "want %d values, as many as layers", layers)
-	}
-	for _, kind := range f.LayerTypes {
-		switch {
-		case kind != fullAttention && kind != slidingAttention:
-			return nil, c.JSON.Errorf("layer_types", "want %q and %q", fullAttention, slidingAttention)
-		case kind == slidingAttention && f.Window == 0:
-			return nil, c.JSON.Errorf("layer_types", "%s without the size of a window", kind)
+	if f.LayerTypes != nil {
+		if err := c.JSON.layerTypes(f.LayerTypes, layers); err != nil {
+			return nil, err
 		}
+	}
+	if f.Window == 0 && slices.Contains(f.LayerTypes, slidingAttention) {
+		return nil, c.JSON.Errorf("layer_types", "%s without the size of a window", slidingAttention)
 	}
 	return func(i int) int {
 		if f.LayerTypes != nil && f.LayerTypes[i] == slidingAttention || f.LayerTypes == nil && slides(i) {
@@ -254,6 +251,19 @@ func (c *Checkpoint) windows(f windowFields, layers int, slides func(layer int) 
 		}
 		return 0
 	}, nil
+}
+
+// layerTypes returns an error unless layer_types has a known kind for each layer.
+func (d Document) layerTypes(kinds []string, layers int) error {
+	if len(kinds) != layers {
+		return d.Errorf("layer_types", "want %d values, as many as layers", layers)
+	}
+	for _, kind := range kinds {
+		if kind != fullAttention && kind != slidingAttention {
+			return d.Errorf("layer_types", "want %q and %q", fullAttention, slidingAttention)
+		}
+	}
+	return nil
 }
 
 // noLM is the error of asking a model without one for what a language model does.

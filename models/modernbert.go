@@ -2,7 +2,6 @@ package models
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -56,26 +55,22 @@ func (config *modernbertConfig) read(d Document) error {
 	if d.Has("sliding_window") {
 		config.Window = 2 * config.Sliding
 	}
-	switch n := len(config.LayerTypes); {
-	case n != 0 && n != config.Layers:
-		return d.Errorf("layer_types", "%d layers, num_hidden_layers = %d", n, config.Layers)
+	switch {
 	case config.Dim%config.Heads != 0:
 		return d.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
-	case !slices.Contains([]string{"cls", "mean"}, config.Pooling):
+	case config.Pooling != "cls" && config.Pooling != "mean":
 		return d.Errorf("classifier_pooling", "want cls or mean")
 	}
-	for _, kind := range config.LayerTypes {
-		if kind != "full_attention" && kind != "sliding_attention" {
-			return d.Errorf("layer_types", "%q, want full_attention or sliding_attention", kind)
-		}
+	if len(config.LayerTypes) == 0 {
+		return nil
 	}
-	return nil
+	return d.layerTypes(config.LayerTypes, config.Layers)
 }
 
 // global reports whether a layer sees all tokens.
 func (config *modernbertConfig) global(layer int) bool {
 	if len(config.LayerTypes) > 0 {
-		return config.LayerTypes[layer] == "full_attention"
+		return config.LayerTypes[layer] == fullAttention
 	}
 	return layer%config.GlobalEvery == 0
 }
@@ -173,7 +168,7 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 		return m, nil
 	case "ForSequenceClassification":
 		m.Classifier = h
-		h.pool = map[string]pooling{"cls": poolFirst, "mean": poolMean}[config.Pooling]
+		h.pool = poolings[config.Pooling]
 	case "ForTokenClassification":
 		m.TokenClassifier = h
 	case "ForQuestionAnswering":
