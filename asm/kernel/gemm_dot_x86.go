@@ -18,58 +18,58 @@ func gemmDotX86(x *x86.Machine) {
 	for i := range slot {
 		slot[i] = slots.Offset(8 * i)
 	}
-	g := &gemmDotX86Gen{Machine: x, n: slot[0], b: slot[1], c: slot[2], m: slot[3], a: slot[4], row: slot[5]}
-	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
-	rest := g.Load64("k")
-	g.ANDQ(x86.Imm(g.Width()-1), rest)
-	g.tail = g.LaneMaskSource(rest)
+	g := &gemmDotX86Gen{x: x, n: slot[0], b: slot[1], c: slot[2], m: slot[3], a: slot[4], row: slot[5]}
+	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
+	rest := g.x.Load64("k")
+	g.x.ANDQ(x86.Imm(g.x.Width()-1), rest)
+	g.tail = g.x.LaneMaskSource(rest)
 	for _, s := range []struct {
 		param string
 		to    operand.Mem
 	}{{"n", g.n}, {"b_base", g.b}, {"c_base", g.c}} {
-		g.MOVQ(g.Load64(s.param), s.to)
+		g.x.MOVQ(g.x.Load64(s.param), s.to)
 	}
 	// Fewer than three columns wait for A's loads, so 5 are 3 and 2.
 	for _, cols := range []int{4, 3, 2, 1} {
 		again, done := fmt.Sprintf("columns%d", cols), fmt.Sprintf("columns%d_done", cols)
-		g.Label(again)
+		g.x.Label(again)
 		start := fmt.Sprintf("start%d", cols)
-		g.CMPQ(g.n, x86.Imm(cols))
+		g.x.CMPQ(g.n, x86.Imm(cols))
 		if cols == 4 {
-			g.JEQ(operand.LabelRef(start))
-			g.CMPQ(g.n, x86.Imm(7))
+			g.x.JEQ(operand.LabelRef(start))
+			g.x.CMPQ(g.n, x86.Imm(7))
 		}
-		g.JLT(operand.LabelRef(done))
-		g.Label(start)
-		g.MOVQ(g.Load64("m"), g.m)
-		g.MOVQ(g.Load64("a_base"), g.a)
-		row := g.GP64()
-		g.MOVQ(g.c, row)
-		g.MOVQ(row, g.row)
+		g.x.JLT(operand.LabelRef(done))
+		g.x.Label(start)
+		g.x.MOVQ(g.x.Load64("m"), g.m)
+		g.x.MOVQ(g.x.Load64("a_base"), g.a)
+		row := g.x.GP64()
+		g.x.MOVQ(g.c, row)
+		g.x.MOVQ(row, g.row)
 		for rows := maxRows; rows >= 1; rows-- {
 			id := fmt.Sprintf("%dx%d", rows, cols)
-			g.Label("rows" + id)
-			g.CMPQ(g.m, x86.Imm(rows))
-			g.JLT(operand.LabelRef("done" + id))
+			g.x.Label("rows" + id)
+			g.x.CMPQ(g.m, x86.Imm(rows))
+			g.x.JLT(operand.LabelRef("done" + id))
 			g.tile(rows, cols, id)
 			g.advance(g.lda, rows, g.a)
-			g.advance(g.Stride("ldc"), rows, g.row)
-			g.SUBQ(x86.Imm(rows), g.m)
+			g.advance(g.x.Stride("ldc"), rows, g.row)
+			g.x.SUBQ(x86.Imm(rows), g.m)
 			if rows == maxRows {
-				g.JMP(operand.LabelRef("rows" + id))
+				g.x.JMP(operand.LabelRef("rows" + id))
 			}
-			g.Label("done" + id)
+			g.x.Label("done" + id)
 		}
 		g.advance(g.ldb, cols, g.b)
-		g.ADDQ(x86.Imm(4*cols), g.c)
-		g.SUBQ(x86.Imm(cols), g.n)
-		g.JMP(operand.LabelRef(again))
-		g.Label(done)
+		g.x.ADDQ(x86.Imm(4*cols), g.c)
+		g.x.SUBQ(x86.Imm(cols), g.n)
+		g.x.JMP(operand.LabelRef(again))
+		g.x.Label(done)
 	}
 }
 
 type gemmDotX86Gen struct {
-	*x86.Machine
+	x         *x86.Machine
 	n, b, c   operand.Mem // columns left; their rows of B; their place in the first row of C
 	m, a, row operand.Mem // rows left; their rows of A; their place in C
 	lda, ldb  reg.GPVirtual
@@ -78,9 +78,9 @@ type gemmDotX86Gen struct {
 
 // advance adds n rows to an address in the frame.
 func (g *gemmDotX86Gen) advance(ld reg.Register, n int, slot operand.Mem) {
-	r := g.GP64()
-	g.IMUL3Q(operand.I32(int32(n)), ld, r)
-	g.ADDQ(r, slot)
+	r := g.x.GP64()
+	g.x.IMUL3Q(operand.I32(int32(n)), ld, r)
+	g.x.ADDQ(r, slot)
 }
 
 // rowAddresses are the addresses of n rows from p, with a register for every
@@ -88,12 +88,12 @@ func (g *gemmDotX86Gen) advance(ld reg.Register, n int, slot operand.Mem) {
 func (g *gemmDotX86Gen) rowAddresses(p operand.Mem, ld reg.Register, n int) (rows []operand.Mem, bases []reg.Register) {
 	for i := range n {
 		if i%3 == 0 {
-			r := g.GP64()
+			r := g.x.GP64()
 			if i == 0 {
-				g.MOVQ(p, r)
+				g.x.MOVQ(p, r)
 			} else {
-				g.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld, Scale: 2}, r)
-				g.ADDQ(ld, r)
+				g.x.LEAQ(operand.Mem{Base: bases[len(bases)-1], Index: ld, Scale: 2}, r)
+				g.x.ADDQ(ld, r)
 			}
 			bases = append(bases, r)
 		}
@@ -124,8 +124,8 @@ func (g *gemmDotX86Gen) tile(h, w int, id string) {
 	t.bases = append(t.bases, more...)
 	for i := range t.acc {
 		for range w {
-			v := g.NewV()
-			g.VXORPS(v, v, v)
+			v := g.x.NewV()
+			g.x.VXORPS(v, v, v)
 			t.acc[i] = append(t.acc[i], v)
 		}
 	}
@@ -135,49 +135,49 @@ func (g *gemmDotX86Gen) tile(h, w int, id string) {
 
 // sums runs over k.
 func (t *dotTile) sums() {
-	bytes := 4 * t.Width()
+	bytes := 4 * t.x.Width()
 	unroll := 4
 	if t.h > 2 {
 		unroll = 2
 	}
-	k := t.Load64("k")
+	k := t.x.Load64("k")
 	for _, steps := range []int{unroll, 1} {
 		top, end := fmt.Sprintf("k%d_%s", steps, t.id), fmt.Sprintf("kend%d_%s", steps, t.id)
-		t.SUBQ(x86.Imm(steps*t.Width()), k)
-		t.JLT(operand.LabelRef(end))
-		t.Label(top)
+		t.x.SUBQ(x86.Imm(steps*t.x.Width()), k)
+		t.x.JLT(operand.LabelRef(end))
+		t.x.Label(top)
 		for s := range steps {
 			t.step(s * bytes)
 		}
 		for _, r := range t.bases {
-			t.ADDQ(x86.Imm(steps*bytes), r)
+			t.x.ADDQ(x86.Imm(steps*bytes), r)
 		}
-		t.SUBQ(x86.Imm(steps*t.Width()), k)
-		t.JGE(operand.LabelRef(top))
-		t.Label(end)
-		t.ADDQ(x86.Imm(steps*t.Width()), k)
+		t.x.SUBQ(x86.Imm(steps*t.x.Width()), k)
+		t.x.JGE(operand.LabelRef(top))
+		t.x.Label(end)
+		t.x.ADDQ(x86.Imm(steps*t.x.Width()), k)
 	}
-	t.JZ(operand.LabelRef("whole_" + t.id))
+	t.x.JZ(operand.LabelRef("whole_" + t.id))
 	t.lastStep()
-	t.Label("whole_" + t.id)
+	t.x.Label("whole_" + t.id)
 }
 
 // step multiplies a vector of each row, disp bytes after the next.
 func (t *dotTile) step(disp int) {
 	av := make([]reg.VecVirtual, t.h)
 	for i := range av {
-		av[i] = t.NewV()
+		av[i] = t.x.NewV()
 		m := t.a[i]
 		m.Disp = disp
-		t.VMOVUPS(m, av[i])
+		t.x.VMOVUPS(m, av[i])
 	}
 	for j := range t.w {
-		bv := t.NewV()
+		bv := t.x.NewV()
 		m := t.b[j]
 		m.Disp = disp
-		t.VMOVUPS(m, bv)
+		t.x.VMOVUPS(m, bv)
 		for i := range av {
-			t.VFMADD231PS(bv, av[i], t.acc[i][j])
+			t.x.VFMADD231PS(bv, av[i], t.acc[i][j])
 		}
 	}
 }
@@ -185,39 +185,39 @@ func (t *dotTile) step(disp int) {
 // lastStep multiplies the tails. AVX2 has no register left for all of A's vectors and the mask.
 func (t *dotTile) lastStep() {
 	for j := range t.w {
-		bv := t.NewV()
-		t.LoadMasked(t.b[j], t.tail, bv)
+		bv := t.x.NewV()
+		t.x.LoadMasked(t.b[j], t.tail, bv)
 		for i := range t.h {
-			av := t.NewV()
-			t.LoadMasked(t.a[i], t.tail, av)
-			t.VFMADD231PS(bv, av, t.acc[i][j])
+			av := t.x.NewV()
+			t.x.LoadMasked(t.a[i], t.tail, av)
+			t.x.VFMADD231PS(bv, av, t.acc[i][j])
 		}
 	}
 }
 
 // scaleAndStore adds the lanes up.
 func (t *dotTile) scaleAndStore() {
-	alpha := t.XMM()
-	t.VBROADCASTSS(t.ParamAddr("alpha"), alpha)
-	out := t.GP64()
-	t.MOVQ(t.row, out)
-	ldc := t.Stride("ldc")
+	alpha := t.x.XMM()
+	t.x.VBROADCASTSS(t.x.ParamAddr("alpha"), alpha)
+	out := t.x.GP64()
+	t.x.MOVQ(t.row, out)
+	ldc := t.x.Stride("ldc")
 	for i := range t.acc {
 		sum := t.sum(t.acc[i])
-		t.VMULPS(alpha, sum, sum)
+		t.x.VMULPS(alpha, sum, sum)
 		switch to := (operand.Mem{Base: out}); t.w {
 		case 1:
-			t.VMOVSS(sum, to)
+			t.x.VMOVSS(sum, to)
 		case 4:
-			t.VMOVUPS(sum, to)
+			t.x.VMOVUPS(sum, to)
 		default:
-			t.VMOVLPS(sum, to)
+			t.x.VMOVLPS(sum, to)
 			if t.w == 3 {
-				t.VEXTRACTPS(operand.U8(2), sum, to.Offset(8))
+				t.x.VEXTRACTPS(operand.U8(2), sum, to.Offset(8))
 			}
 		}
 		if i+1 < t.h {
-			t.ADDQ(ldc, out)
+			t.x.ADDQ(ldc, out)
 		}
 	}
 }
@@ -226,17 +226,17 @@ func (t *dotTile) scaleAndStore() {
 func (t *dotTile) sum(vs []reg.VecVirtual) reg.VecVirtual {
 	ys := make([]reg.Register, len(vs))
 	for i, v := range vs {
-		ys[i] = t.Halved(v)
+		ys[i] = t.x.Halved(v)
 	}
 	for len(ys) < 4 {
 		ys = append(ys, ys[0])
 	}
-	ab, cd, all := t.YMM(), t.YMM(), t.YMM()
-	t.VHADDPS(ys[1], ys[0], ab)
-	t.VHADDPS(ys[3], ys[2], cd)
-	t.VHADDPS(cd, ab, all)
-	high, sum := t.XMM(), t.XMM()
-	t.VEXTRACTF128(operand.U8(1), all, high)
-	t.VADDPS(high, all.AsX(), sum)
+	ab, cd, all := t.x.YMM(), t.x.YMM(), t.x.YMM()
+	t.x.VHADDPS(ys[1], ys[0], ab)
+	t.x.VHADDPS(ys[3], ys[2], cd)
+	t.x.VHADDPS(cd, ab, all)
+	high, sum := t.x.XMM(), t.x.XMM()
+	t.x.VEXTRACTF128(operand.U8(1), all, high)
+	t.x.VADDPS(high, all.AsX(), sum)
 	return sum
 }

@@ -22,16 +22,16 @@ import (
 // to tiles of nearly equal height: 8 rows at MR = 6 are 4 + 4, not 6 + 2.
 func gemmX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{Machine: x, lanes: x.Width()}
+	g := &gemmX86Gen{x: x, lanes: x.Width()}
 	frame := x.AllocLocal(32)
 	g.m, g.a, g.c, g.ahead = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24)
 	g.toSlot("m", g.m)
 	g.toSlot("a_base", g.a)
 	g.toSlot("c_base", g.c)
-	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
-	ahead := g.Stride("next")
-	g.ADDQ(g.Load64("b_base"), ahead)
-	g.MOVQ(ahead, g.ahead)
+	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
+	ahead := g.x.Stride("next")
+	g.x.ADDQ(g.x.Load64("b_base"), ahead)
+	g.x.MOVQ(ahead, g.ahead)
 	n := x.Load64("n")
 	masks := g.columnMasks(n)
 	x.CMPQ(n, x86.Imm(g.lanes))
@@ -40,24 +40,24 @@ func gemmX86(x *x86.Machine) {
 	x.JLT(operand.LabelRef("tiles_masked"))
 	x.JGT(operand.LabelRef("tiles_wide"))
 	g.rows("", mr, x86Columns{vectors: 2})
-	g.End()
+	g.x.End()
 	g.rows("_wide", mr/2, x86Columns{vectors: 4})
-	g.End()
+	g.x.End()
 	g.rows("_masked", mr, x86Columns{vectors: 2, masks: masks})
-	g.End()
+	g.x.End()
 	g.rows("_narrow", max(mr, 12), x86Columns{vectors: 1, masks: masks}) // 12 sums at least, or they wait for one another
 }
 
 // gemmPackX86 emits GemmPack.
 func gemmPackX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{Machine: x, lanes: x.Width()}
+	g := &gemmX86Gen{x: x, lanes: x.Width()}
 	frame := x.AllocLocal(16)
 	g.a, g.c = frame, frame.Offset(8)
 	g.toSlot("a_base", g.a)
 	g.toSlot("c_base", g.c)
-	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
-	packed := g.Load64("dst_base")
+	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
+	packed := g.x.Load64("dst_base")
 	g.tile(mr, func(what string) string { return what + "pack" }, x86Columns{vectors: 2, packed: packed})
 }
 
@@ -68,28 +68,28 @@ type halves func(x *x86.Machine, m operand.Mem, v reg.VecVirtual)
 // vectors wide. Nothing is fetched: half as much comes from memory, in one stream.
 func gemmHalvesX86(x *x86.Machine, load halves) {
 	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{Machine: x, lanes: x.Width(), halves: load}
+	g := &gemmX86Gen{x: x, lanes: x.Width(), halves: load}
 	frame := x.AllocLocal(24)
 	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
 	g.toSlot("m", g.m)
 	g.toSlot("a_base", g.a)
 	g.toSlot("c_base", g.c)
-	g.lda, g.ldb = g.Stride("lda"), g.GP64()
-	g.MOVQ(operand.U32(uint32(2*2*g.lanes)), g.ldb)
+	g.lda, g.ldb = g.x.Stride("lda"), g.x.GP64()
+	g.x.MOVQ(operand.U32(uint32(2*2*g.lanes)), g.ldb)
 	g.rows("", mr, x86Columns{vectors: 2})
 }
 
 // attnPanelsX86 emits AttnPanels: the tiles of gemmX86 that are two vectors wide, panel by panel.
 func attnPanelsX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{Machine: x, lanes: x.Width(), near: true}
+	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true}
 	frame := x.AllocLocal(40)
 	g.m, g.a, g.c, g.ahead, g.left = frame, frame.Offset(8), frame.Offset(16), frame.Offset(24), frame.Offset(32)
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
-	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
-	ahead := g.Stride("next")
-	g.ADDQ(b, ahead)
-	g.MOVQ(ahead, g.ahead)
+	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
+	ahead := g.x.Stride("next")
+	g.x.ADDQ(b, ahead)
+	g.x.MOVQ(ahead, g.ahead)
 	g.toSlot("count", g.left)
 	x.Label("panels")
 	g.toSlot("m", g.m)
@@ -97,7 +97,7 @@ func attnPanelsX86(x *x86.Machine) {
 	g.toSlot("c_base", g.c)
 	g.rows("", mr, x86Columns{vectors: 2})
 	x.Comment("the next panel: the parameters are the callee's")
-	x.ADDQ(g.Stride("panel"), b)
+	x.ADDQ(g.x.Stride("panel"), b)
 	x.ADDQ(x86.Imm(2*4*g.lanes), c)
 	x.SUBQ(x86.Imm(2*g.lanes), n)
 	x.JG(operand.LabelRef("panels"))
@@ -109,11 +109,11 @@ func attnPanelsX86(x *x86.Machine) {
 // by instructions half as wide, of which Zen 4 starts twice as many.
 func gemmNearX86(x *x86.Machine) {
 	mr := x.Tier().Gemm.MR
-	g := &gemmX86Gen{Machine: x, lanes: x.Width(), near: true, beside: true}
+	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true, beside: true}
 	frame := x.AllocLocal(24)
 	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
 	b, n, c := x.ParamAddr("b_base"), x.ParamAddr("n"), x.ParamAddr("c_base")
-	g.lda, g.ldb = g.Stride("lda"), g.Stride("ldb")
+	g.lda, g.ldb = g.x.Stride("lda"), g.x.Stride("ldb")
 	tallest := [...]int{1: max(mr, 12), 2: mr, 3: mr * 2 / 3, 4: mr / 2} // as gemmPanel's of 1, 2 and 4
 	shift := operand.U8(bits.TrailingZeros(uint(g.lanes)))
 	number := func(v int) reg.GPVirtual {
@@ -148,7 +148,7 @@ func gemmNearX86(x *x86.Machine) {
 	x.SUBQ(before, left)
 	x.CMPQ(left, full)
 	x.CMOVQGT(full, left)
-	last := g.LaneMaskSource(left)
+	last := g.x.LaneMaskSource(left)
 	name := func(v int, kind string) string { return fmt.Sprintf("_%d%s", v, kind) }
 	tiles := func(kind string, last reg.Register, half bool) {
 		for v := 1; v < len(tallest)-1; v++ {
@@ -165,7 +165,7 @@ func gemmNearX86(x *x86.Machine) {
 			x.ADDQ(x86.Imm(v*4*g.lanes), c)
 			x.SUBQ(x86.Imm(v*g.lanes), n)
 			x.JG(operand.LabelRef("columns"))
-			g.End()
+			g.x.End()
 		}
 	}
 	if _, free := x.Masking(); free {
@@ -199,7 +199,7 @@ const prefetchRows = 8
 // gemmX86Gen carries what all tiles share. What the inner loop does not need
 // lives in the frame: 14 rows take five address registers.
 type gemmX86Gen struct {
-	*x86.Machine
+	x        *x86.Machine
 	lanes    int
 	m, a, c  operand.Mem // rows left; the next tile's rows of A and C
 	ahead    operand.Mem // what it fetches of the next panel
@@ -219,7 +219,7 @@ type x86Columns struct {
 }
 
 func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
-	g.MOVQ(g.Load64(param), slot)
+	g.x.MOVQ(g.x.Load64(param), slot)
 }
 
 // columnMasks prepares the masks of columns [0, lanes) and [lanes, 2*lanes).
@@ -227,32 +227,32 @@ func (g *gemmX86Gen) toSlot(param string, slot operand.Mem) {
 // loaded from the table when needed, so only the addresses are kept.
 func (g *gemmX86Gen) columnMasks(n reg.Register) []reg.Register {
 	masks := make([]reg.Register, 2)
-	zero, width := g.GP64(), g.GP64()
-	g.XORQ(zero, zero)
-	g.MOVQ(operand.I32(int32(g.lanes)), width)
+	zero, width := g.x.GP64(), g.x.GP64()
+	g.x.XORQ(zero, zero)
+	g.x.MOVQ(operand.I32(int32(g.lanes)), width)
 	for i := range masks {
-		count := g.GP64()
-		g.MOVQ(n, count)
-		g.SUBQ(x86.Imm(i*g.lanes), count)
-		g.CMOVQLT(zero, count) // below 0: no lane
-		g.CMPQ(count, width)
-		g.CMOVQGT(width, count)
-		masks[i] = g.LaneMaskSource(count)
+		count := g.x.GP64()
+		g.x.MOVQ(n, count)
+		g.x.SUBQ(x86.Imm(i*g.lanes), count)
+		g.x.CMOVQLT(zero, count) // below 0: no lane
+		g.x.CMPQ(count, width)
+		g.x.CMOVQGT(width, count)
+		masks[i] = g.x.LaneMaskSource(count)
 	}
 	return masks
 }
 
 // rows emits the tiles of some columns, and the loop over them.
 func (g *gemmX86Gen) rows(suffix string, mr int, columns x86Columns) {
-	deal(g, mr, suffix, func() vec.Int { return g.IntAt(g.m) }, func(h int, label func(string) string) {
+	deal(g.x, mr, suffix, func() vec.Int { return g.x.IntAt(g.m) }, func(h int, label func(string) string) {
 		g.tile(h, label, columns)
-		g.Context.Commentf("the next rows are %d further", h)
-		next := g.GP64()
-		g.IMUL3Q(operand.I32(int32(h)), g.lda, next)
-		g.ADDQ(next, g.a)
-		ldc := g.Stride("ldc")
-		g.IMUL3Q(operand.I32(int32(h)), ldc, ldc)
-		g.ADDQ(ldc, g.c)
-		g.SUBQ(x86.Imm(h), g.m)
+		g.x.Context.Commentf("the next rows are %d further", h)
+		next := g.x.GP64()
+		g.x.IMUL3Q(operand.I32(int32(h)), g.lda, next)
+		g.x.ADDQ(next, g.a)
+		ldc := g.x.Stride("ldc")
+		g.x.IMUL3Q(operand.I32(int32(h)), ldc, ldc)
+		g.x.ADDQ(ldc, g.c)
+		g.x.SUBQ(x86.Imm(h), g.m)
 	})
 }

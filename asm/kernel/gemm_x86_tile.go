@@ -33,8 +33,8 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 	for i := range t.acc {
 		t.acc[i] = make([]reg.VecVirtual, t.vectors)
 		for j := range t.acc[i] {
-			t.acc[i][j] = t.NewV()
-			t.VXORPS(t.acc[i][j], t.acc[i][j], t.acc[i][j])
+			t.acc[i][j] = t.x.NewV()
+			t.x.VXORPS(t.acc[i][j], t.acc[i][j], t.acc[i][j])
 		}
 	}
 	if !t.near {
@@ -44,9 +44,9 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 	case t.fetches():
 		t.startFetch()
 	case t.fetchesPieces():
-		t.fetch, t.left, t.pace = t.GP64(), t.GP64(), t.Load64("pace")
-		t.MOVQ(t.ahead, t.fetch)
-		t.MOVQ(t.gemmX86Gen.left, t.left)
+		t.fetch, t.left, t.pace = t.x.GP64(), t.x.GP64(), t.x.Load64("pace")
+		t.x.MOVQ(t.ahead, t.fetch)
+		t.x.MOVQ(t.gemmX86Gen.left, t.left)
 	}
 	t.sum()
 	t.scaleAndStore()
@@ -54,23 +54,23 @@ func (g *gemmX86Gen) tile(h int, label func(what string) string, columns x86Colu
 
 // fetchC fetches what the tile ends with.
 func (t *x86Tile) fetchC() {
-	t.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
-	next, ldc := t.GP64(), t.Stride("ldc")
-	t.MOVQ(t.c, next)
+	t.x.Context.Comment("C is needed when k is through; in the first level its rows could push out A's")
+	next, ldc := t.x.GP64(), t.x.Stride("ldc")
+	t.x.MOVQ(t.c, next)
 	for range t.h {
 		for line := 0; line < 4*t.lanes*t.vectors; line += cacheLine {
-			t.PREFETCHT1(operand.Mem{Base: next, Disp: line + cacheLine - 1}) // as prefetch does
+			t.x.PREFETCHT1(operand.Mem{Base: next, Disp: line + cacheLine - 1}) // as prefetch does
 		}
-		t.ADDQ(ldc, next)
+		t.x.ADDQ(ldc, next)
 	}
 }
 
 // sum runs over k: A's pointers advance by the unrolled steps, B by ldb each step.
 func (t *x86Tile) sum() {
-	base := t.GP64()
-	t.b, t.k = t.Load64("b_base"), t.Load64("k")
-	t.MOVQ(t.gemmX86Gen.a, base)
-	t.a, t.bases = t.IndexedRows(t.h, base, t.lda)
+	base := t.x.GP64()
+	t.b, t.k = t.x.Load64("b_base"), t.x.Load64("k")
+	t.x.MOVQ(t.gemmX86Gen.a, base)
+	t.a, t.bases = t.x.IndexedRows(t.h, base, t.lda)
 	step := t.step
 	if t.vectors > 3 {
 		step = t.wideStep
@@ -84,34 +84,34 @@ func (t *x86Tile) sum() {
 	}
 	loopU, rest, loop1, end := t.label("kloop_"), t.label("krest_"), t.label("k1_"), t.label("kend_")
 	if unroll > 1 {
-		t.SUBQ(x86.Imm(unroll), t.k)
-		t.JLT(operand.LabelRef(rest))
-		t.Label(loopU)
+		t.x.SUBQ(x86.Imm(unroll), t.k)
+		t.x.JLT(operand.LabelRef(rest))
+		t.x.Label(loopU)
 		for kk := range unroll {
 			step(kk)
 		}
 		t.advance(unroll)
 		t.turn(unroll)
 		t.fetchPiece()
-		t.SUBQ(x86.Imm(unroll), t.k)
-		t.JGE(operand.LabelRef(loopU))
-		t.Label(rest)
-		t.ADDQ(x86.Imm(unroll), t.k)
+		t.x.SUBQ(x86.Imm(unroll), t.k)
+		t.x.JGE(operand.LabelRef(loopU))
+		t.x.Label(rest)
+		t.x.ADDQ(x86.Imm(unroll), t.k)
 	} else {
-		t.TESTQ(t.k, t.k)
+		t.x.TESTQ(t.k, t.k)
 	}
-	t.JZ(operand.LabelRef(end))
-	t.Label(loop1)
+	t.x.JZ(operand.LabelRef(end))
+	t.x.Label(loop1)
 	step(0)
 	t.advance(1)
-	t.DECQ(t.k)
-	t.JNZ(operand.LabelRef(loop1))
-	t.Label(end)
+	t.x.DECQ(t.k)
+	t.x.JNZ(operand.LabelRef(loop1))
+	t.x.Label(end)
 	if t.fetches() && t.packed == nil || t.fetchesPieces() {
-		t.MOVQ(t.fetch, t.ahead)
+		t.x.MOVQ(t.fetch, t.ahead)
 	}
 	if t.fetchesPieces() {
-		t.MOVQ(t.left, t.gemmX86Gen.left)
+		t.x.MOVQ(t.left, t.gemmX86Gen.left)
 	}
 }
 
@@ -124,13 +124,13 @@ func (t *x86Tile) fetchPiece() {
 		return
 	}
 	none := operand.LabelRef(t.label("kfetched_"))
-	t.SUBQ(x86.Imm(1), t.left)
-	t.JLT(none)
+	t.x.SUBQ(x86.Imm(1), t.left)
+	t.x.JLT(none)
 	for line := 0; line < FetchedPiece; line += cacheLine {
-		t.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: line + cacheLine - 1}) // as prefetch does
+		t.x.PREFETCHT1(operand.Mem{Base: t.fetch, Disp: line + cacheLine - 1}) // as prefetch does
 	}
-	t.ADDQ(t.pace, t.fetch)
-	t.Label(string(none))
+	t.x.ADDQ(t.pace, t.fetch)
+	t.x.Label(string(none))
 }
 
 // FetchedPiece is how many bytes attnPanels fetches at a time, in two steps of k. Package simd gets it
@@ -143,43 +143,43 @@ func (t *x86Tile) turn(unroll int) {
 	if t.vectors != 2 || t.packed != nil || t.halves != nil || t.near {
 		return
 	}
-	skip, left := operand.LabelRef(t.label("kturn_")), t.GP64()
-	t.MOVQ(t.Load64("steps"), left)
-	t.SUBQ(x86.Imm(unroll), left) // the bits of a number of steps less than that
-	t.TESTQ(t.k, left)
-	t.JNE(skip)
-	t.ADDQ(t.ParamAddr("turn"), t.fetch)
-	t.Label(string(skip))
+	skip, left := operand.LabelRef(t.label("kturn_")), t.x.GP64()
+	t.x.MOVQ(t.x.Load64("steps"), left)
+	t.x.SUBQ(x86.Imm(unroll), left) // the bits of a number of steps less than that
+	t.x.TESTQ(t.k, left)
+	t.x.JNE(skip)
+	t.x.ADDQ(t.x.ParamAddr("turn"), t.fetch)
+	t.x.Label(string(skip))
 }
 
 // advance passes some steps of A, and what was packed in them.
 func (t *x86Tile) advance(steps int) {
 	for _, r := range t.bases {
-		t.ADDQ(x86.Imm(4*steps), r)
+		t.x.ADDQ(x86.Imm(4*steps), r)
 	}
 	if t.packed != nil {
-		t.ADDQ(x86.Imm(steps*t.vectors*t.lanes*4), t.packed)
+		t.x.ADDQ(x86.Imm(steps*t.vectors*t.lanes*4), t.packed)
 	}
 }
 
 // wideStep is step kk of a wide tile, which holds A's elements and takes B's vectors one
 // by one.
 func (t *x86Tile) wideStep(kk int) {
-	free := len(t.Tier().Vectors) - 1 - t.h*t.vectors // registers but for the sums and one of B
+	free := len(t.x.Tier().Vectors) - 1 - t.h*t.vectors // registers but for the sums and one of B
 	av := make([]reg.VecVirtual, min(t.h, free))
 	for i := range av {
-		av[i] = t.NewV()
-		t.VBROADCASTSS(t.a(i, 4*kk), av[i])
+		av[i] = t.x.NewV()
+		t.x.VBROADCASTSS(t.a(i, 4*kk), av[i])
 	}
 	for j := range t.vectors {
-		bv := t.NewV()
+		bv := t.x.NewV()
 		t.loadColumns(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, j, bv)
 		t.prefetch(j)
 		for i := range t.acc {
 			if i < len(av) {
-				t.VFMADD231PS(t.used(j, bv), t.used(j, av[i]), t.used(j, t.acc[i][j]))
+				t.x.VFMADD231PS(t.used(j, bv), t.used(j, av[i]), t.used(j, t.acc[i][j]))
 			} else {
-				t.VFMADD231PS_BCST(t.a(i, 4*kk), t.used(j, bv), t.used(j, t.acc[i][j]))
+				t.x.VFMADD231PS_BCST(t.a(i, 4*kk), t.used(j, bv), t.used(j, t.acc[i][j]))
 			}
 		}
 	}
@@ -198,8 +198,8 @@ func (t *x86Tile) step(kk int) {
 			row++
 		}
 		if row < t.h {
-			av[row] = t.NewV()
-			t.VBROADCASTSS(t.a(row, 4*kk), av[row])
+			av[row] = t.x.NewV()
+			t.x.VBROADCASTSS(t.a(row, 4*kk), av[row])
 			row++
 		}
 	}
@@ -209,12 +209,12 @@ func (t *x86Tile) step(kk int) {
 	for i := range t.h {
 		if embedded(i) {
 			for j := range bv {
-				t.VFMADD231PS_BCST(t.a(i, 4*kk), t.used(j, bv[j]), t.used(j, t.acc[i][j]))
+				t.x.VFMADD231PS_BCST(t.a(i, 4*kk), t.used(j, bv[j]), t.used(j, t.acc[i][j]))
 			}
 			continue
 		}
 		for j := range bv {
-			t.VFMADD231PS(t.used(j, bv[j]), t.used(j, av[i]), t.used(j, t.acc[i][j]))
+			t.x.VFMADD231PS(t.used(j, bv[j]), t.used(j, av[i]), t.used(j, t.acc[i][j]))
 		}
 		broadcast()
 	}
@@ -224,11 +224,11 @@ func (t *x86Tile) step(kk int) {
 func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 	bv := make([]reg.VecVirtual, t.vectors)
 	for j := range bv {
-		bv[j] = t.NewV()
+		bv[j] = t.x.NewV()
 		if t.halves != nil {
-			t.halves(t.Machine, operand.Mem{Base: t.b, Disp: j * t.lanes * 2}, bv[j])
+			t.halves(t.x, operand.Mem{Base: t.b, Disp: j * t.lanes * 2}, bv[j])
 			if j == 0 && (t.lanes == 16 || kk%2 == 0) {
-				t.PREFETCHT0(operand.Mem{Base: t.b, Disp: halvesAhead})
+				t.x.PREFETCHT0(operand.Mem{Base: t.b, Disp: halvesAhead})
 			}
 			continue
 		}
@@ -236,7 +236,7 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 	}
 	if t.packed != nil {
 		for j := range bv {
-			t.VMOVUPS(bv[j], operand.Mem{Base: t.packed, Disp: (kk*t.vectors + j) * t.lanes * 4})
+			t.x.VMOVUPS(bv[j], operand.Mem{Base: t.packed, Disp: (kk*t.vectors + j) * t.lanes * 4})
 		}
 	}
 	for j := range bv {
@@ -248,41 +248,41 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 
 // scaleAndStore ends the tile.
 func (t *x86Tile) scaleAndStore() {
-	base := t.GP64()
-	t.MOVQ(t.c, base)
-	c, _ := t.IndexedRows(t.h, base, t.Stride("ldc"))
+	base := t.x.GP64()
+	t.x.MOVQ(t.c, base)
+	c, _ := t.x.IndexedRows(t.h, base, t.x.Stride("ldc"))
 	acc := make([][]vec.V, t.h)
 	for i := range acc {
 		for _, r := range t.acc[i] {
-			acc[i] = append(acc[i], t.Value(r))
+			acc[i] = append(acc[i], t.x.Value(r))
 		}
 	}
 	tileEnd{acc: acc,
 		unlessAlpha1: func(body func()) {
-			t.CMPL(t.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
-			t.JEQ(operand.LabelRef(t.label("scaled_")))
+			t.x.CMPL(t.x.ParamAddr("alpha"), operand.U32(0x3f800000)) // 1
+			t.x.JEQ(operand.LabelRef(t.label("scaled_")))
 			body()
-			t.Label(t.label("scaled_"))
+			t.x.Label(t.label("scaled_"))
 		},
 		unlessBeta0: func(body func()) {
-			bits := t.GP32()
-			t.MOVL(t.ParamAddr("beta"), bits)
-			t.ADDL(bits, bits) // drops the sign: -0 is 0 too
-			t.JZ(operand.LabelRef(t.label("plain_")))
+			bits := t.x.GP32()
+			t.x.MOVL(t.x.ParamAddr("beta"), bits)
+			t.x.ADDL(bits, bits) // drops the sign: -0 is 0 too
+			t.x.JZ(operand.LabelRef(t.label("plain_")))
 			body()
-			t.Label(t.label("plain_"))
+			t.x.Label(t.label("plain_"))
 		},
 		load: func(i, j int) []vec.V {
-			old := t.NewV()
+			old := t.x.NewV()
 			t.loadColumns(c(i, j*t.lanes*4), j, old)
-			return []vec.V{t.Value(old)}
+			return []vec.V{t.x.Value(old)}
 		},
 		store: func(i int) {
 			for j, v := range t.acc[i] {
 				t.storeColumns(v, j, c(i, j*t.lanes*4))
 			}
 		},
-	}.emit(t)
+	}.emit(t.x)
 }
 
 // halvesAhead is how far ahead panels of 16 bits are fetched, in bytes.
@@ -295,30 +295,30 @@ func (t *x86Tile) fetches() bool { return t.masks == nil && !t.near && t.halves 
 // packs fetches the panel beside its own, of which nobody else would fetch the rows before they
 // are packed.
 func (t *x86Tile) startFetch() {
-	b := t.Load64("b_base")
-	t.fetch, t.pace = t.GP64(), t.GP64()
-	t.MOVQ(t.ldb, t.pace)
+	b := t.x.Load64("b_base")
+	t.fetch, t.pace = t.x.GP64(), t.x.GP64()
+	t.x.MOVQ(t.ldb, t.pace)
 	if t.packed != nil {
-		t.LEAQ(operand.Mem{Base: b, Disp: t.vectors * t.lanes * 4}, t.fetch)
+		t.x.LEAQ(operand.Mem{Base: b, Disp: t.vectors * t.lanes * 4}, t.fetch)
 		return
 	}
 	inPlace, ready := operand.LabelRef(t.label("in_place_")), operand.LabelRef(t.label("ready_"))
-	t.LEAQ(operand.Mem{Base: b, Index: t.ldb, Scale: prefetchRows}, t.fetch)
-	next := t.Stride("next")
-	t.CMPQ(next, x86.Imm(0))
-	t.JEQ(ready)
-	t.MOVQ(t.Load64("pace"), t.pace)
-	turn := t.Load64("turn")
-	t.ORQ(t.pace, turn)
-	t.JEQ(inPlace)
-	t.MOVQ(t.ahead, t.fetch)
-	t.JMP(ready)
-	t.Label(string(inPlace))
-	t.MOVQ(t.ldb, t.pace)
-	t.CMPQ(t.m, x86.Imm(t.h))
-	t.JNE(ready)
-	t.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, t.fetch)
-	t.Label(string(ready))
+	t.x.LEAQ(operand.Mem{Base: b, Index: t.ldb, Scale: prefetchRows}, t.fetch)
+	next := t.x.Stride("next")
+	t.x.CMPQ(next, x86.Imm(0))
+	t.x.JEQ(ready)
+	t.x.MOVQ(t.x.Load64("pace"), t.pace)
+	turn := t.x.Load64("turn")
+	t.x.ORQ(t.pace, turn)
+	t.x.JEQ(inPlace)
+	t.x.MOVQ(t.ahead, t.fetch)
+	t.x.JMP(ready)
+	t.x.Label(string(inPlace))
+	t.x.MOVQ(t.ldb, t.pace)
+	t.x.CMPQ(t.m, x86.Imm(t.h))
+	t.x.JNE(ready)
+	t.x.LEAQ(operand.Mem{Base: b, Index: next, Scale: 1}, t.fetch)
+	t.x.Label(string(ready))
 }
 
 // prefetch fetches vector j of a row of B: the line of its last byte, since rows may begin anywhere,
@@ -334,15 +334,15 @@ func (t *x86Tile) prefetch(j int) {
 		return
 	}
 	if m.Disp = v * t.lanes * 4; m.Disp%cacheLine == 0 {
-		t.PREFETCHT1(m.Offset(cacheLine - 1))
+		t.x.PREFETCHT1(m.Offset(cacheLine - 1))
 	}
 }
 
 // nextRowOfB goes on to the next row, and to what is fetched with it.
 func (t *x86Tile) nextRowOfB() {
-	t.ADDQ(t.ldb, t.b)
+	t.x.ADDQ(t.ldb, t.b)
 	if t.fetches() {
-		t.ADDQ(t.pace, t.fetch)
+		t.x.ADDQ(t.pace, t.fetch)
 	}
 }
 
@@ -355,7 +355,7 @@ func (t *x86Tile) nextRowOfB() {
 // of Skylake-X (make static-estimates); Zen 4 runs all of these alike. One vector
 // is 16% slower on Zen 4 with broadcasts by themselves.
 func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
-	if !t.Tier().Embedded {
+	if !t.x.Tier().Embedded {
 		return 1, func(int) bool { return false }
 	}
 	if t.vectors == 1 { // each element is used once
@@ -383,17 +383,17 @@ func (t *x86Tile) maskOf(j int) reg.Register {
 // loadColumns loads vector j of a row of the panel, only the columns present.
 func (t *x86Tile) loadColumns(m operand.Mem, j int, v reg.VecVirtual) {
 	if mask := t.maskOf(j); mask != nil {
-		t.LoadMasked(m, mask, v)
+		t.x.LoadMasked(m, mask, v)
 		return
 	}
-	t.VMOVUPS(m, v)
+	t.x.VMOVUPS(m, v)
 }
 
 // storeColumns stores vector j of a row of the panel, only the columns present.
 func (t *x86Tile) storeColumns(v reg.VecVirtual, j int, m operand.Mem) {
 	if mask := t.maskOf(j); mask != nil {
-		t.StoreMasked(v, mask, m)
+		t.x.StoreMasked(v, mask, m)
 		return
 	}
-	t.VMOVUPS(v, m)
+	t.x.VMOVUPS(v, m)
 }
