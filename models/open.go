@@ -2,7 +2,6 @@ package models
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -138,7 +138,7 @@ func checkpoint(doc, generation Document) (*Checkpoint, Builder, error) {
 // be left over.
 func (c *Checkpoint) build(build Builder, b base, o Options, ignored ...string) (*Model, error) {
 	if c.JSON.Has("_name_or_path") {
-		json.Unmarshal(c.JSON.fields["_name_or_path"], &b.name) // for a remark only
+		_ = pyjson.Unmarshal(c.JSON.fields["_name_or_path"], &b.name) // for a remark only
 	}
 	adapters, err := o.openAdapters(b)
 	if err != nil {

@@ -44,10 +44,10 @@ type GenerateOptions struct {
 	LogProbs    bool
 	TopLogProbs int
 	// Hook, unless nil, changes the logits before anything else does.
-	Hook generation.LogitHook
+	Hook generation.LogitHook `json:"-"`
 	// Grammar, unless nil, is what the text has to follow, up to MaxTokens or a stop string that cuts it: that of a
 	// JSON schema, a regular expression or GBNF.
-	Grammar *grammar.Grammar
+	Grammar *grammar.Grammar `json:"-"`
 }
 
 // sampler is how tokens are chosen.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // Kind says what an event is.
@@ -77,7 +79,7 @@ var errNoCall = errors.New("answer: want a call of a function")
 // UnmarshalJSON reads what MarshalJSON writes, and arguments that are an object.
 func (c *Call) UnmarshalJSON(data []byte) error {
 	var w wire
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := pyjson.Unmarshal(data, &w); err != nil {
 		return err
 	}
 	if w.Type != "" && w.Type != "function" || w.Function.Name == "" {
@@ -86,7 +88,7 @@ func (c *Call) UnmarshalJSON(data []byte) error {
 	*c = Call{ID: w.ID, Name: w.Function.Name}
 	switch arguments := w.Function.Arguments; {
 	case len(arguments) > 0 && arguments[0] == '"':
-		return json.Unmarshal(arguments, &c.Arguments)
+		return pyjson.Unmarshal(arguments, &c.Arguments)
 	case len(arguments) > 0 && arguments[0] == '{':
 		c.Arguments = string(arguments)
 		return nil

@@ -2,7 +2,7 @@
 
 package answer
 
-import "encoding/json"
+import "github.com/avoformer/avoformer/internal/pyjson"
 
 // objectHead is before an object, or a list of them.
 func (p *Parser) objectHead(r *reader) state {
@@ -99,7 +99,7 @@ func (p *Parser) fieldByte(b byte, before expected, depth int) bool {
 }
 
 func unquote(raw []byte) (s string) {
-	json.Unmarshal(raw, &s) // a string of JSON, as the scanner has seen
+	_ = pyjson.Unmarshal(raw, &s) // a string of JSON, as the scanner has seen
 	return s
 }
 

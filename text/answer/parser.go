@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // Options says what there is to find.
@@ -96,20 +98,21 @@ func readTools(tools any) (map[string]schema, error) {
 		return nil, fmt.Errorf("%w: %w", ErrTools, err)
 	}
 	type function struct {
-		Name       string
-		Parameters json.RawMessage
+		Name       string          `json:"name"`
+		Parameters json.RawMessage `json:"parameters"`
 	}
 	var list []struct {
-		function
-		Function *function
+		Name       string          `json:"name"`
+		Parameters json.RawMessage `json:"parameters"`
+		Function   *function       `json:"function"`
 	}
-	if err := json.Unmarshal(data, &list); err != nil {
+	if err := pyjson.Unmarshal(data, &list); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTools, err)
 	}
 	var found map[string]schema
 	for _, t := range list {
 		if t.Function != nil {
-			t.function = *t.Function
+			t.Name, t.Parameters = t.Function.Name, t.Function.Parameters
 		}
 		if found == nil {
 			found = map[string]schema{}

@@ -4,16 +4,21 @@ package answer
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // schema is the types of a tool's parameters, as far as they are said.
 type schema map[string][]string
 
 func readSchema(parameters json.RawMessage) schema {
-	var o struct{ Properties map[string]json.RawMessage }
-	if json.Unmarshal(parameters, &o) != nil {
+	var o struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if pyjson.Unmarshal(parameters, &o) != nil {
 		return nil
 	}
 	s := schema{}
@@ -26,11 +31,12 @@ func readSchema(parameters json.RawMessage) schema {
 // types are those that a schema allows; of schemas in schemas, to a depth.
 func types(raw json.RawMessage, depth int) []string {
 	var o struct {
-		Type         any
-		AnyOf, OneOf []json.RawMessage
-		Nullable     bool
+		Type     any               `json:"type"`
+		AnyOf    []json.RawMessage `json:"anyOf"`
+		OneOf    []json.RawMessage `json:"oneOf"`
+		Nullable bool              `json:"nullable"`
 	}
-	if depth == 0 || json.Unmarshal(raw, &o) != nil {
+	if depth == 0 || pyjson.Unmarshal(raw, &o) != nil {
 		return nil
 	}
 	var list []string
@@ -62,7 +68,7 @@ func isText(types []string) bool {
 func cast(raw string, types []string) []byte {
 	trimmed := strings.TrimSpace(raw)
 	var v any
-	valid := json.Unmarshal([]byte(trimmed), &v) == nil
+	valid := json.Valid([]byte(trimmed)) && pyjson.Unmarshal([]byte(trimmed), &v) == nil
 	for _, t := range types {
 		ok := false
 		switch t {
@@ -72,7 +78,9 @@ func cast(raw string, types []string) []byte {
 				ok = f == float64(int64(f)) || !strings.ContainsAny(trimmed, ".eE")
 			}
 		case "number":
-			_, ok = v.(float64)
+			var f float64
+			f, ok = v.(float64)
+			ok = ok && !math.IsInf(f, 0)
 		case "object":
 			_, ok = v.(map[string]any)
 		case "array":
