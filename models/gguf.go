@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -38,17 +37,6 @@ func (o Options) openGGUF(path string) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
-}
-
-func isGGUF(path string) bool {
-	f, err := regular.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	magic := make([]byte, 4)
-	_, err = f.Read(magic)
-	return err == nil && string(magic) == "GGUF"
 }
 
 func (o Options) readGGUF(file *gguf.File) (*Model, error) {

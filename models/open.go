@@ -17,6 +17,7 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
 	"github.com/avoformer/avoformer/transformer/pytorch"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -48,7 +49,7 @@ func (o Options) Open(dir string) (*Model, error) {
 	switch {
 	case err != nil:
 		return nil, check.Errorf(ErrFolder, "%w", err)
-	case !info.IsDir() && isGGUF(dir):
+	case !info.IsDir() && gguf.Is(dir):
 		return o.openGGUF(dir)
 	case !info.IsDir():
 		return nil, check.Errorf(ErrFolder, "%s is no folder%s", dir, asPointer(dir))

@@ -39,7 +39,7 @@ func dirFS(dir string) (fs.FS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
-	if !info.IsDir() && strings.HasSuffix(dir, ".gguf") {
+	if !info.IsDir() && (strings.HasSuffix(dir, ".gguf") || gguf.Is(dir)) { // the former may be a pointer
 		return ggufFile{dir}, nil
 	}
 	if !info.IsDir() {

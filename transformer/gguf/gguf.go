@@ -19,6 +19,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
@@ -60,6 +61,18 @@ type File struct {
 	entries  map[string]*entry
 	metadata map[string]any
 	closer   io.Closer
+}
+
+// Is reports whether the file at path begins as a GGUF file does.
+func Is(path string) bool {
+	f, err := regular.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(magic))
+	_, err = io.ReadFull(f, begin)
+	return err == nil && string(begin) == magic
 }
 
 // Open opens the file at path. Tensors are read when asked for, so a file may be

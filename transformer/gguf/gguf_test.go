@@ -537,3 +537,12 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestIs tells files of this format by how they begin.
+func TestIs(t *testing.T) {
+	for path, want := range map[string]bool{"testdata/formats.gguf": true, "gguf.go": false, "testdata": false, "none.gguf": false} {
+		if got := Is(path); got != want {
+			t.Errorf("%s: %t, want %t", path, got, want)
+		}
+	}
+}
