@@ -147,7 +147,7 @@ func TestEmbedLong(t *testing.T) {
 	if _, err := e.Embed(ctx, []string{"short", long}); !errors.Is(err, ErrLong) {
 		t.Errorf("error %v, want an ErrLong", err)
 	}
-	split, err := OpenEmbedder("testdata/embed", SplitLong(0), MaxLength(24))
+	split, err := OpenEmbedder("testdata/embed", SplitLong(0), MaxLength(24), BatchTokens(30))
 	if err != nil {
 		t.Fatal(err)
 	}

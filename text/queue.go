@@ -269,4 +269,3 @@ func (q *queue) batch() []window {
 		}
 	}
 }
-
