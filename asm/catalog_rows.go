@@ -79,4 +79,12 @@ var normKernels = []Kernel{
 			in("weight", "1", "cols", "")}, append(rowSizes, eps)...),
 		Body: kernel.RMSNormRows,
 	},
+	{
+		File: "layernorm", Source: "layernorm.go", Name: "addRMSNormRows",
+		Doc: []string{"computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst."},
+		Params: append([]Param{out("dst", "rows", "cols", "").or("x", "residual", "sum"), out("sum", "rows", "cols", "").or("x", "residual"),
+			in("x", "rows", "cols", ""), in("residual", "rows", "cols", ""),
+			in("weight", "1", "cols", "")}, append(rowSizes, eps)...),
+		Body: kernel.AddRMSNormRows,
+	},
 }

@@ -154,6 +154,8 @@ func rowAPI(threads Threads, size apiSize, data func(n int) []float32) (calls []
 	add(AddLayerNorm, "AddLayerNorm", "dst sum x residual rows cols weight bias eps",
 		cat(sizes("dst", "sum", "x", "residual"), lengths(cols, "weight", "bias")),
 		data(all), data(all), data(all), data(all), rows, cols, data(cols), data(cols), float32(1e-5))
+	add(AddRMSNorm, "AddRMSNorm", "dst sum x residual rows cols weight eps", cat(sizes("dst", "sum", "x", "residual"), lengths(cols, "weight")),
+		data(all), data(all), data(all), data(all), rows, cols, data(cols), float32(1e-5))
 	return calls
 }
 

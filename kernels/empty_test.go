@@ -29,6 +29,7 @@ func TestNoElements(t *testing.T) {
 			"LayerNorm":    func(t Threads) { t.LayerNorm(nil, nil, rows, cols, nil, nil, 1e-5) },
 			"AddLayerNorm": func(t Threads) { t.AddLayerNorm(nil, nil, nil, nil, rows, cols, nil, nil, 1e-5) },
 			"RMSNorm":      func(t Threads) { t.RMSNorm(nil, nil, rows, cols, nil, 1e-5) },
+			"AddRMSNorm":   func(t Threads) { t.AddRMSNorm(nil, nil, nil, nil, rows, cols, nil, 1e-5) },
 			"Gemm": func(t Threads) {
 				t.Gemm(NoTrans, NoTrans, rows, cols, 0, 1, nil, 1, nil, max(cols, 1), 0, nil, max(cols, 1))
 			},
@@ -70,6 +71,7 @@ func TestNormsWithoutWeights(t *testing.T) {
 			"LayerNorm":    func(dst, weight, bias []float32) { LayerNorm(dst, x, 1, cols, weight, bias, 1e-5) },
 			"AddLayerNorm": func(dst, weight, bias []float32) { AddLayerNorm(dst, nil, x, residual, 1, cols, weight, bias, 1e-5) },
 			"RMSNorm":      func(dst, weight, _ []float32) { RMSNorm(dst, x, 1, cols, weight, 1e-5) },
+			"AddRMSNorm":   func(dst, weight, _ []float32) { AddRMSNorm(dst, nil, x, residual, 1, cols, weight, 1e-5) },
 		} {
 			got, want := make([]float32, cols), make([]float32, cols)
 			f(got, nil, nil)

@@ -5,7 +5,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/row"
 )
 
-// LayerNorm, the same after a residual connection, and RMSNorm.
+// LayerNorm and RMSNorm, and both after a residual connection.
 
 // LayerNorm normalises each row of x to mean 0 and variance 1 (the biased
 // variance, plus eps) and applies weight and bias (Ba, Kiros and Hinton, 2016):
@@ -48,12 +48,7 @@ func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias 
 // AddLayerNorm is the function [AddLayerNorm] on up to t threads.
 func (t Threads) AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
 	const fn = "AddLayerNorm"
-	mem.CheckRows(fn, dst, x, rows, cols)
-	if sum == nil {
-		sum = dst // the kernel needs a place for the sum between its passes
-	}
-	mem.CheckLen(fn, "sum", len(sum), len(dst), "rows*cols")
-	mem.CheckLen(fn, "residual", len(residual), len(dst), "rows*cols")
+	sum = checkSum(fn, dst, sum, x, residual, rows, cols)
 	checkAffine(fn, "weight", weight, cols)
 	checkAffine(fn, "bias", bias, cols)
 	row.AddLayerNorm(int(t), dst, sum, x, residual, rows, cols, weight, bias, eps)
@@ -76,6 +71,31 @@ func (t Threads) RMSNorm(dst, x []float32, rows, cols int, weight []float32, eps
 	mem.CheckRows(fn, dst, x, rows, cols)
 	checkAffine(fn, "weight", weight, cols)
 	row.RMSNorm(int(t), dst, x, rows, cols, weight, eps)
+}
+
+// AddRMSNorm is the residual connection and the RMSNorm after it in one pass over memory: sum = x + residual,
+// dst = RMSNorm(sum). Shapes and aliasing are those of [AddLayerNorm].
+func AddRMSNorm(dst, sum, x, residual []float32, rows, cols int, weight []float32, eps float32) {
+	Threads(1).AddRMSNorm(dst, sum, x, residual, rows, cols, weight, eps)
+}
+
+// AddRMSNorm is the function [AddRMSNorm] on up to t threads.
+func (t Threads) AddRMSNorm(dst, sum, x, residual []float32, rows, cols int, weight []float32, eps float32) {
+	const fn = "AddRMSNorm"
+	sum = checkSum(fn, dst, sum, x, residual, rows, cols)
+	checkAffine(fn, "weight", weight, cols)
+	row.AddRMSNorm(int(t), dst, sum, x, residual, rows, cols, weight, eps)
+}
+
+// checkSum checks the matrices of a residual connection, and is where their sum goes.
+func checkSum(fn string, dst, sum, x, residual []float32, rows, cols int) []float32 {
+	mem.CheckRows(fn, dst, x, rows, cols)
+	if sum == nil {
+		sum = dst // the kernel needs a place for the sum between its passes
+	}
+	mem.CheckLen(fn, "sum", len(sum), len(dst), "rows*cols")
+	mem.CheckLen(fn, "residual", len(residual), len(dst), "rows*cols")
+	return sum
 }
 
 // checkAffine panics unless v is nil or has cols elements.

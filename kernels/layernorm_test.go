@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/ref"
 )
 
-// Tests of LayerNorm, AddLayerNorm and RMSNorm.
+// Tests of LayerNorm, AddLayerNorm, RMSNorm and AddRMSNorm.
 
 // layerNormBound is the bound of LayerNorm's comment for one element, roundings
 // being what those of the row's sums add up to.
@@ -111,15 +111,30 @@ func checkLayerNorm(t *testing.T, roundings float64, x, residual []float32, rows
 	AddLayerNorm(same, same, same, residual, rows, cols, weight, bias, eps)
 	compare("AddLayerNorm in place", same, added)
 
+	checkRMSNorm(t, "RMSNorm", dst, x, rows, cols, weight, eps, func() { RMSNorm(dst, x, rows, cols, weight, eps) })
+	checkRMSNorm(t, "AddRMSNorm", dst, added, rows, cols, weight, eps, func() { AddRMSNorm(dst, sum, x, residual, rows, cols, weight, eps) })
+	for i := range sum {
+		if sum[i] != added[i] {
+			t.Fatalf("AddRMSNorm: sum[%d] = %v, want %v", i, sum[i], added[i])
+		}
+	}
+	checkRMSNorm(t, "AddRMSNorm without sum", dst, added, rows, cols, weight, eps, func() { AddRMSNorm(dst, nil, x, residual, rows, cols, weight, eps) })
+	same = append(same[:0], x...)
+	checkRMSNorm(t, "AddRMSNorm in place", same, added, rows, cols, weight, eps, func() { AddRMSNorm(same, same, same, residual, rows, cols, weight, eps) })
+}
+
+// checkRMSNorm has f set got to the RMSNorm of x.
+func checkRMSNorm(t *testing.T, what string, got, x []float32, rows, cols int, weight []float32, eps float32, f func()) {
+	t.Helper()
 	want := ref.Widen(x)
-	ref.RMSNorm(want, want, rows, cols, w, float64(eps))
-	RMSNorm(dst, x, rows, cols, weight, eps)
+	ref.RMSNorm(want, want, rows, cols, widenOrNil(weight), float64(eps))
+	f()
 	// Each of at least four lanes sums cols/4 squares, rounding once a step; the
 	// root halves the error. Eight more roundings make the rest.
 	relative := (float64(cols)/8 + 8) * 0x1p-24
-	for i, got := range dst {
+	for i, got := range got {
 		if e := math.Abs(float64(got) - want[i]); !(e <= relative*math.Abs(want[i])+0x1p-126) {
-			t.Fatalf("RMSNorm cols=%d [%d,%d]: %v, want %v: off by %.3g", cols, i/cols, i%cols, got, want[i], e)
+			t.Fatalf("%s cols=%d [%d,%d]: %v, want %v: off by %.3g", what, cols, i/cols, i%cols, got, want[i], e)
 		}
 	}
 }

@@ -116,7 +116,10 @@ func TestRowsAnywhere(t *testing.T) {
 					func(dst, x []float32) { simd.LayerNormRowsStream(simd.Active(), dst, x, weight, bias, rows, cols, eps) },
 					func(dst, x []float32) { AddLayerNorm(dst, nil, x, zero, rows, cols, weight, bias, eps) },
 				},
-				{func(dst, x []float32) { RMSNorm(dst, x, rows, cols, weight, eps) }},
+				{
+					func(dst, x []float32) { RMSNorm(dst, x, rows, cols, weight, eps) },
+					func(dst, x []float32) { AddRMSNorm(dst, nil, x, zero, rows, cols, weight, eps) },
+				},
 			} {
 				want := aligned(n)
 				same[0](want, x)

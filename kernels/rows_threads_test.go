@@ -31,6 +31,9 @@ func TestRowsThreads(t *testing.T) {
 				t.AddLayerNorm(dst, nil, x, residual, rows, cols, nil, bias, 1e-5)
 			},
 			"RMSNorm": func(t Threads, dst []float32) { t.RMSNorm(dst, x, rows, cols, weight, 1e-5) },
+			"AddRMSNorm": func(t Threads, dst []float32) {
+				t.AddRMSNorm(dst, nil, x, residual, rows, cols, weight, 1e-5)
+			},
 			"MaskedSoftmax": func(t Threads, dst []float32) {
 				p := masked
 				p.Dst = dst
@@ -79,6 +82,7 @@ func TestRowsThreadsAllocations(t *testing.T) {
 			t.MaskedSoftmax(SoftmaxParams{Batch: 1, Heads: 1, LenQ: rows, LenK: cols, Dst: dst, X: x, Mask: causal})
 		},
 		"AddLayerNorm": func(t Threads) { t.AddLayerNorm(dst, nil, x, x, rows, cols, nil, nil, 1e-5) },
+		"AddRMSNorm":   func(t Threads) { t.AddRMSNorm(dst, nil, x, x, rows, cols, nil, 1e-5) },
 		"GELU":         func(t Threads) { t.GELU(dst, x) },
 		"Add":          func(t Threads) { t.Add(dst, x, x) },
 	} {

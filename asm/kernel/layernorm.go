@@ -33,11 +33,16 @@ func AddLayerNormRows(m vec.Machine) {
 	layerNorm(m, dst, sum, cached, normInput{
 		ptrs: []vec.Ptr{to, x, residual},
 		at:   func(load func(p vec.Ptr) vec.V) vec.V { return m.Add(load(x), load(residual)) },
-		step: func(s vec.Span, i int) (vec.V, func()) {
-			v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))
-			return v, func() { s.Store(0, i, v) }
-		},
+		step: summed(m),
 	})
+}
+
+// summed is the step of a normalisation that reads x and residual and stores their sum.
+func summed(m vec.Machine) func(s vec.Span, i int) (vec.V, func()) {
+	return func(s vec.Span, i int) (vec.V, func()) {
+		v := m.Add(s.Load(1, i, 0), s.Load(2, i, 0))
+		return v, func() { s.Store(0, i, v) }
+	}
 }
 
 // normInput is where a normalisation takes its rows from.
@@ -159,17 +164,30 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 // RMSNormRows divides each row by its root mean square and applies weight.
 func RMSNormRows(m vec.Machine) {
 	dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
+	rmsNorm(m, dst, x, func() []vec.Ptr { return []vec.Ptr{m.CopyPtr(x)} },
+		func(s vec.Span, i int) (vec.V, func()) { return s.Load(0, i, 0), nil })
+}
+
+// AddRMSNormRows stores the sum of x and residual, and divides it by its root mean square.
+func AddRMSNormRows(m vec.Machine) {
+	dst, sum := m.SlicePtr("dst"), m.SlicePtr("sum")
+	rmsNorm(m, dst, sum, func() []vec.Ptr { return []vec.Ptr{m.CopyPtr(sum), m.SlicePtr("x"), m.SlicePtr("residual")} }, summed(m))
+}
+
+// rmsNorm divides the rows at x, which step makes of the streams of in, by their root mean squares to dst, and applies
+// weight.
+func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec.Span, i int) (vec.V, func())) {
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
 	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()
 	var square [2]vec.V
 	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
-			ptrs:  []vec.Ptr{m.CopyPtr(x)},
+			ptrs:  in(),
 			begin: func() { square = zeros(m) },
 			step: func(s vec.Span, i int) func() {
-				v := s.Load(0, i, 0)
+				v, store := step(s, i)
 				m.FMATo(square[s.Chain(i)], v, v)
-				return nil
+				return store
 			},
 			end: func() { m.CopyTo(mean, m.Add(square[0], square[1])) },
 		},

@@ -122,6 +122,14 @@ func RMSNorm(dst, x []float64, rows, cols int, weight []float64, eps float64) {
 	}
 }
 
+// AddRMSNorm sets sum to x + residual and dst to the RMSNorm of sum.
+func AddRMSNorm(dst, sum, x, residual []float64, rows, cols int, weight []float64, eps float64) {
+	for i := range rows * cols {
+		sum[i] = x[i] + residual[i]
+	}
+	RMSNorm(dst, sum, rows, cols, weight, eps)
+}
+
 func affine(d, weight, bias []float64) {
 	for i := range d {
 		if weight != nil {

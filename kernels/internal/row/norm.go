@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// LayerNorm, the same after a residual connection, and RMSNorm.
+// LayerNorm and RMSNorm, and both after a residual connection.
 
 // LayerNorm is kernels.LayerNorm, of checked arguments, on up to t threads.
 func LayerNorm(t int, dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
@@ -68,9 +68,7 @@ func addLayerNormRows(isa simd.ISA, dst, sum, x, residual []float32, rows, cols 
 		return
 	}
 	if cols > NormElements {
-		for i, j := range BudgetOf(simd.KernelAddVec, isa).pieces(len(x)) {
-			simd.AddVec(isa, sum[i:j], x[i:j], residual[i:j])
-		}
+		addRows(isa, sum, x, residual)
 		layerNormRows(isa, dst, sum, rows, cols, weight, bias, eps, false)
 		return
 	}
@@ -106,6 +104,42 @@ func rmsNormRows(isa simd.ISA, dst, x []float32, rows, cols int, weight []float3
 	}
 	for from, to := range BudgetOf(simd.KernelRMSNormRows, isa).Rows(rows, cols) {
 		simd.RMSNormRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], weight, to-from, cols, eps)
+	}
+}
+
+// AddRMSNorm is kernels.AddRMSNorm, of checked arguments, on up to t threads.
+func AddRMSNorm(t int, dst, sum, x, residual []float32, rows, cols int, weight []float32, eps float32) {
+	weight = SharedOnes.orNil(weight, cols)
+	isa := simd.Active()
+	if alone(t, rows, len(x)) {
+		addRMSNormRows(isa, dst, sum, x, residual, rows, cols, weight, eps)
+		return
+	}
+	split(t, rows, cols, &task{isa: isa, dst: dst, sum: sum, x: x, y: residual, weight: weight, eps: eps, do: func(c *task, i, j int) {
+		addRMSNormRows(c.isa, c.at(c.dst, i, j), c.at(c.sum, i, j), c.at(c.x, i, j), c.at(c.y, i, j), j-i, c.cols, c.weight, c.eps)
+	}})
+}
+
+// addRMSNormRows is AddRMSNorm of some or all rows of a call.
+func addRMSNormRows(isa simd.ISA, dst, sum, x, residual []float32, rows, cols int, weight []float32, eps float32) {
+	if len(x) == 0 {
+		return
+	}
+	if cols > NormElements {
+		addRows(isa, sum, x, residual)
+		rmsNormRows(isa, dst, sum, rows, cols, weight, eps)
+		return
+	}
+	for from, to := range BudgetOf(simd.KernelAddRMSNormRows, isa).Rows(rows, cols) {
+		i, j := from*cols, to*cols
+		simd.AddRMSNormRows(isa, dst[i:j], sum[i:j], x[i:j], residual[i:j], weight, to-from, cols, eps)
+	}
+}
+
+// addRows sets sum to x + residual, piece by piece.
+func addRows(isa simd.ISA, sum, x, residual []float32) {
+	for i, j := range BudgetOf(simd.KernelAddVec, isa).pieces(len(x)) {
+		simd.AddVec(isa, sum[i:j], x[i:j], residual[i:j])
 	}
 }
 

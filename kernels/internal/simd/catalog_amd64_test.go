@@ -34,6 +34,7 @@ var functions = [numKernels][]any{
 	KernelLayerNormRowsStream: {layerNormRowsStreamAVX512, layerNormRowsStreamAVX2, layerNormRowsStreamGeneric},
 	KernelAddLayerNormRows:    {addLayerNormRowsAVX512, addLayerNormRowsAVX2, addLayerNormRowsGeneric},
 	KernelRMSNormRows:         {rmsNormRowsAVX512, rmsNormRowsAVX2, rmsNormRowsGeneric},
+	KernelAddRMSNormRows:      {addRMSNormRowsAVX512, addRMSNormRowsAVX2, addRMSNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxAVX512, attnSoftmaxAVX2, attnSoftmaxGeneric},
 	KernelAttnKeys:            {attnKeysAVX512, attnKeysGeneric},
 	KernelAttnPanels:          {attnPanelsAVX512, attnPanelsGeneric},

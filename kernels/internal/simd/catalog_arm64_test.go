@@ -34,6 +34,7 @@ var functions = [numKernels][]any{
 	KernelLayerNormRowsStream: {layerNormRowsStreamNEON, layerNormRowsStreamGeneric},
 	KernelAddLayerNormRows:    {addLayerNormRowsNEON, addLayerNormRowsGeneric},
 	KernelRMSNormRows:         {rmsNormRowsNEON, rmsNormRowsGeneric},
+	KernelAddRMSNormRows:      {addRMSNormRowsNEON, addRMSNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxNEON, attnSoftmaxGeneric},
 	KernelAttnKeys:            {attnKeysGeneric},
 	KernelAttnPanels:          {attnPanelsGeneric},

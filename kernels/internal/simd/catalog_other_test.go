@@ -34,6 +34,7 @@ var functions = [numKernels][]any{
 	KernelLayerNormRowsStream: {layerNormRowsStreamGeneric},
 	KernelAddLayerNormRows:    {addLayerNormRowsGeneric},
 	KernelRMSNormRows:         {rmsNormRowsGeneric},
+	KernelAddRMSNormRows:      {addRMSNormRowsGeneric},
 	KernelAttnSoftmax:         {attnSoftmaxGeneric},
 	KernelAttnKeys:            {attnKeysGeneric},
 	KernelAttnPanels:          {attnPanelsGeneric},

@@ -400,6 +400,23 @@ func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32)
 	}
 }
 
+// AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
+func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, cols, cols)
+		raceWriteRows(sum, rows, cols, cols)
+		raceReadRows(x, rows, cols, cols)
+		raceReadRows(residual, rows, cols, cols)
+		raceRead(weight)
+	}
+	switch chosen[KernelAddRMSNormRows][isa&isaMask] {
+	case 0:
+		addRMSNormRowsNEON(dst, sum, x, residual, weight, rows, cols, eps)
+	default:
+		addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
+	}
+}
+
 // AttnSoftmax runs the implementation of attnSoftmax for the tier.
 func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	if race.Enabled {

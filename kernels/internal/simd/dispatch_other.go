@@ -144,6 +144,11 @@ func RMSNormRows(isa ISA, dst, x, weight []float32, rows, cols int, eps float32)
 	rmsNormRowsGeneric(dst, x, weight, rows, cols, eps)
 }
 
+// AddRMSNormRows runs the implementation of addRMSNormRows for the tier.
+func AddRMSNormRows(isa ISA, dst, sum, x, residual, weight []float32, rows, cols int, eps float32) {
+	addRMSNormRowsGeneric(dst, sum, x, residual, weight, rows, cols, eps)
+}
+
 // AttnSoftmax runs the implementation of attnSoftmax for the tier.
 func AttnSoftmax(isa ISA, s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	attnSoftmaxGeneric(s, rows, cols, ld, max, sum, factor)

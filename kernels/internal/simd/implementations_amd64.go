@@ -146,6 +146,11 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelAddRMSNormRows: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelAttnSoftmax: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},

@@ -90,6 +90,9 @@ var implementations = [numKernels][]Implementation{
 	KernelRMSNormRows: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelAddRMSNormRows: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelAttnSoftmax: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},

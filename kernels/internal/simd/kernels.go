@@ -32,6 +32,7 @@ const (
 	KernelLayerNormRowsStream
 	KernelAddLayerNormRows
 	KernelRMSNormRows
+	KernelAddRMSNormRows
 	KernelAttnSoftmax
 	KernelAttnKeys
 	KernelAttnPanels
@@ -108,6 +109,7 @@ var kernelNames = [numKernels]string{
 	"layerNormRowsStream",
 	"addLayerNormRows",
 	"rmsNormRows",
+	"addRMSNormRows",
 	"attnSoftmax",
 	"attnKeys",
 	"attnPanels",

@@ -3962,3 +3962,408 @@ end30:
 end1:
 	VZEROUPPER
 	RET
+
+// func addRMSNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·addRMSNormRowsAVX2(SB), NOSPLIT, $0-140
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         sum_base+24(FP), CX
+	MOVQ         rows+120(FP), DX
+	MOVQ         cols+128(FP), BX
+	VBROADCASTSS eps+136(FP), Y0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         BX, SI
+	ANDQ         $+7, SI
+	LEAQ         lanes8<>+0(SB), DI
+	MOVQ         $0x00000008, R8
+	SUBQ         SI, R8
+	LEAQ         (DI)(R8*4), DI
+	VMOVUPS      (DI), Y4
+	MOVQ         CX, DI
+	MOVQ         x_base+48(FP), R8
+	MOVQ         residual_base+72(FP), R9
+	TESTQ        DX, DX
+	JZ           end1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	MOVQ         BX, R10
+	CMPQ         R10, $+16
+	JLT          end3
+
+loop2:
+	VMOVUPS     (R8), Y5
+	VMOVUPS     (R9), Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y5, Y5, Y2
+	VMOVUPS     Y5, (DI)
+	VMOVUPS     32(R8), Y5
+	VMOVUPS     32(R9), Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y5, Y5, Y3
+	VMOVUPS     Y5, 32(DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop2
+
+end3:
+	CMPQ R10, $+8
+	JLT  end5
+
+loop4:
+	VMOVUPS     (R8), Y5
+	VMOVUPS     (R9), Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y5, Y5, Y2
+	VMOVUPS     Y5, (DI)
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop4
+
+end5:
+	TESTQ       SI, SI
+	JZ          end6
+	VMASKMOVPS  (R8), Y4, Y5
+	VMASKMOVPS  (R9), Y4, Y6
+	VADDPS      Y6, Y5, Y5
+	VFMADD231PS Y5, Y5, Y2
+	VMASKMOVPS  Y5, Y4, (DI)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+
+end6:
+	VADDPS     Y3, Y2, Y2
+	VMOVAPS    Y2, Y2
+	CMPQ       DX, $+1
+	JGT        else7
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VDIVPS     Y1, Y2, Y1
+	VMOVAPS    Y1, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
+	VADDPS     Y0, Y2, Y0
+	VSQRTPS    Y0, Y0
+	VDIVPS     Y0, Y1, Y0
+	VMOVAPS    Y0, Y2
+	VMOVAPS    Y2, Y3
+	JMP        end8
+
+else7:
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y3
+	VADDPS     Y3, Y2, Y2
+	VDIVPS     Y1, Y2, Y2
+	VMOVAPS    Y2, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y3
+	VADDPS     Y0, Y2, Y2
+	VSQRTPS    Y2, Y2
+	VDIVPS     Y2, Y3, Y2
+	VMOVAPS    Y2, Y2
+	MOVQ       BX, R10
+	CMPQ       R10, $+16
+	JLT        end10
+
+loop9:
+	VMOVUPS     (R8), Y3
+	VMOVUPS     (R9), Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y3, Y3, Y5
+	VMOVUPS     Y3, (DI)
+	VMOVUPS     32(R8), Y3
+	VMOVUPS     32(R9), Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y3, Y3, Y6
+	VMOVUPS     Y3, 32(DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	SUBQ        $+16, R10
+	CMPQ        R10, $+16
+	JGE         loop9
+
+end10:
+	CMPQ R10, $+8
+	JLT  end12
+
+loop11:
+	VMOVUPS     (R8), Y3
+	VMOVUPS     (R9), Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y3, Y3, Y5
+	VMOVUPS     Y3, (DI)
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop11
+
+end12:
+	TESTQ       SI, SI
+	JZ          end13
+	VMASKMOVPS  (R8), Y4, Y3
+	VMASKMOVPS  (R9), Y4, Y7
+	VADDPS      Y7, Y3, Y3
+	VFMADD231PS Y3, Y3, Y5
+	VMASKMOVPS  Y3, Y4, (DI)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+
+end13:
+	VMOVAPS Y2, Y3
+	VADDPS  Y6, Y5, Y2
+	VMOVAPS Y2, Y2
+	SUBQ    $0x02, DX
+	CMPQ    DX, $+1
+	JLT     end15
+
+loop14:
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VPERM2F128 $0x01, Y2, Y2, Y7
+	VADDPS     Y7, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y7
+	VADDPS     Y7, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y7
+	VADDPS     Y7, Y2, Y2
+	VDIVPS     Y1, Y2, Y2
+	VMOVAPS    Y2, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y7
+	VADDPS     Y0, Y2, Y2
+	VSQRTPS    Y2, Y2
+	VDIVPS     Y2, Y7, Y2
+	VMOVAPS    Y2, Y2
+	MOVQ       weight_base+96(FP), R10
+	MOVQ       BX, R11
+	CMPQ       R11, $+16
+	JLT        end17
+
+loop16:
+	VMOVUPS     (R8), Y7
+	VMOVUPS     (R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     (CX), Y8
+	VMULPS      Y3, Y8, Y8
+	VMOVUPS     (R10), Y9
+	VMULPS      Y9, Y8, Y8
+	VMOVUPS     Y7, (DI)
+	VMOVUPS     Y8, (AX)
+	VMOVUPS     32(R8), Y7
+	VMOVUPS     32(R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y6
+	VMOVUPS     32(CX), Y8
+	VMULPS      Y3, Y8, Y8
+	VMOVUPS     32(R10), Y9
+	VMULPS      Y9, Y8, Y8
+	VMOVUPS     Y7, 32(DI)
+	VMOVUPS     Y8, 32(AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop16
+
+end17:
+	CMPQ R11, $+8
+	JLT  end19
+
+loop18:
+	VMOVUPS     (R8), Y7
+	VMOVUPS     (R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     (CX), Y8
+	VMULPS      Y3, Y8, Y8
+	VMOVUPS     (R10), Y9
+	VMULPS      Y9, Y8, Y8
+	VMOVUPS     Y7, (DI)
+	VMOVUPS     Y8, (AX)
+	ADDQ        $+32, DI
+	ADDQ        $+32, R8
+	ADDQ        $+32, R9
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, R10
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop18
+
+end19:
+	TESTQ       SI, SI
+	JZ          end20
+	VMASKMOVPS  (R8), Y4, Y7
+	VMASKMOVPS  (R9), Y4, Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMASKMOVPS  (CX), Y4, Y8
+	VMULPS      Y3, Y8, Y3
+	VMASKMOVPS  (R10), Y4, Y8
+	VMULPS      Y8, Y3, Y3
+	VMASKMOVPS  Y7, Y4, (DI)
+	VMASKMOVPS  Y3, Y4, (AX)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R10)(SI*4), R10
+
+end20:
+	VMOVAPS Y2, Y3
+	VADDPS  Y6, Y5, Y2
+	VMOVAPS Y2, Y2
+	SUBQ    $+1, DX
+	CMPQ    DX, $+1
+	JGE     loop14
+
+end15:
+	VPERM2F128 $0x01, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VDIVPS     Y1, Y2, Y1
+	VMOVAPS    Y1, Y2
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y1
+	VADDPS     Y0, Y2, Y0
+	VSQRTPS    Y0, Y0
+	VDIVPS     Y0, Y1, Y0
+	VMOVAPS    Y0, Y2
+	MOVQ       weight_base+96(FP), DX
+	MOVQ       BX, DI
+	CMPQ       DI, $+16
+	JLT        end22
+
+loop21:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 32(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, DI
+	CMPQ    DI, $+16
+	JGE     loop21
+
+end22:
+	CMPQ DI, $+8
+	JLT  end24
+
+loop23:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $+8, DI
+	CMPQ    DI, $+8
+	JGE     loop23
+
+end24:
+	TESTQ      SI, SI
+	JZ         end25
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DX), Y4, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DX)(SI*4), DX
+
+end25:
+	VMOVAPS Y2, Y3
+
+end8:
+	MOVQ weight_base+96(FP), DX
+	CMPQ BX, $+16
+	JLT  end27
+
+loop26:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 32(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, BX
+	CMPQ    BX, $+16
+	JGE     loop26
+
+end27:
+	CMPQ BX, $+8
+	JLT  end29
+
+loop28:
+	VMOVUPS (CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $+8, BX
+	CMPQ    BX, $+8
+	JGE     loop28
+
+end29:
+	TESTQ      SI, SI
+	JZ         end30
+	VMASKMOVPS (CX), Y4, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS (DX), Y4, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)
+	LEAQ       (AX)(SI*4), AX
+	LEAQ       (CX)(SI*4), CX
+	LEAQ       (DX)(SI*4), DX
+
+end30:
+end1:
+	VZEROUPPER
+	RET

@@ -9266,3 +9266,1309 @@ end38:
 end2:
 	VZEROUPPER
 	RET
+
+// func addRMSNormRowsAVX512(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·addRMSNormRowsAVX512(SB), NOSPLIT, $0-140
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         sum_base+24(FP), CX
+	MOVQ         rows+120(FP), DX
+	MOVQ         cols+128(FP), BX
+	VBROADCASTSS eps+136(FP), Z0
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   BX, X1, X1
+	VBROADCASTSS X1, Z1
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         BX, SI
+	ANDQ         $+15, SI
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	MOVQ         CX, DI
+	MOVQ         x_base+48(FP), R8
+	MOVQ         residual_base+72(FP), R9
+	CMPQ         BX, $+160
+	JLT          else1
+	MOVQ         BX, R10
+	SHLQ         $0x02, R10
+	ORQ          DI, R10
+	ORQ          R8, R10
+	ORQ          R9, R10
+	ORQ          AX, R10
+	ORQ          CX, R10
+	TESTQ        $0x0000001f, R10
+	JZ           else1
+	TESTQ        DX, DX
+	JZ           end3
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, SI
+	ANDQ         $+63, SI
+	SHRQ         $0x02, SI
+	MOVQ         $-1, R10
+	SHLXQ        SI, R10, R10
+	KMOVW        R10, K1
+	MOVQ         SI, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, DI
+	MOVQ         SI, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R8
+	MOVQ         SI, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R9
+	VMOVUPS.Z    (R8), K1, Z4
+	VMOVUPS.Z    (R9), K1, Z5
+	VADDPS       Z5, Z4, Z4
+	VFMADD231PS  Z4, Z4, Z2
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         $+64, DI
+	ADDQ         $+64, R8
+	ADDQ         $+64, R9
+	MOVQ         BX, R10
+	ADDQ         $+14, R10
+	ANDQ         $-16, R10
+	SUBQ         $+32, R10
+	CMPQ         R10, $+32
+	JLT          end5
+
+loop4:
+	VMOVUPS     (R8), Z4
+	VMOVUPS     (R9), Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z3
+	VMOVUPS     Z4, (DI)
+	VMOVUPS     64(R8), Z4
+	VMOVUPS     64(R9), Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     Z4, 64(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop4
+
+end5:
+	MOVQ        BX, R11
+	ADDQ        SI, R11
+	MOVQ        BX, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else6
+	MOVQ        $-1, SI
+	BZHIQ       R11, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R8), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z3
+	VMOVUPS     Z4, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        R11, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end8
+	VMOVUPS.Z   (R8), K2, Z4
+	VMOVUPS.Z   (R9), K2, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     Z4, K2, (DI)
+
+end8:
+	JMP end7
+
+else6:
+	VMOVUPS     (R8), Z4
+	VMOVUPS     (R9), Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z3
+	VMOVUPS     Z4, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        $-1, SI
+	BZHIQ       R11, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R8), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     Z4, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        R11, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end9
+	VMOVUPS.Z   (R8), K2, Z4
+	VMOVUPS.Z   (R9), K2, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z3
+	VMOVUPS     Z4, K2, (DI)
+
+end9:
+end7:
+	ADDQ       $-64, DI
+	LEAQ       (DI)(R11*4), DI
+	ADDQ       $-64, R8
+	LEAQ       (R8)(R11*4), R8
+	ADDQ       $-64, R9
+	LEAQ       (R9)(R11*4), R9
+	VADDPS     Z3, Z2, Z2
+	VMOVAPS    Z2, Z2
+	CMPQ       DX, $+1
+	JGT        else10
+	VSHUFF32X4 $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VDIVPS     Z1, Z2, Z1
+	VMOVAPS    Z1, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
+	VADDPS     Z0, Z2, Z0
+	VSQRTPS    Z0, Z0
+	VDIVPS     Z0, Z1, Z0
+	VMOVAPS    Z0, Z2
+	VMOVAPS    Z2, Z3
+	JMP        end11
+
+else10:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	VSHUFF32X4  $0x4e, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z3
+	VADDPS      Z3, Z2, Z2
+	VDIVPS      Z1, Z2, Z2
+	VMOVAPS     Z2, Z2
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z3
+	VADDPS      Z0, Z2, Z2
+	VSQRTPS     Z2, Z2
+	VDIVPS      Z2, Z3, Z2
+	VMOVAPS     Z2, Z2
+	MOVQ        DI, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, R10
+	SHLXQ       SI, R10, R10
+	KMOVW       R10, K1
+	MOVQ        SI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DI
+	MOVQ        SI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R8
+	MOVQ        SI, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, R9
+	VMOVUPS.Z   (R8), K1, Z3
+	VMOVUPS.Z   (R9), K1, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JLT         end13
+
+loop12:
+	VMOVUPS     (R8), Z3
+	VMOVUPS     (R9), Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z5
+	VMOVUPS     Z3, (DI)
+	VMOVUPS     64(R8), Z3
+	VMOVUPS     64(R9), Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, 64(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop12
+
+end13:
+	MOVQ        BX, R11
+	ADDQ        SI, R11
+	MOVQ        BX, SI
+	ADDQ        $+14, SI
+	ANDQ        $-16, SI
+	SUBQ        $+32, SI
+	SUBQ        SI, R11
+	SUBQ        $+16, R11
+	CMPQ        R10, $+15
+	JGT         else14
+	MOVQ        $-1, SI
+	BZHIQ       R11, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R8), K1, Z3
+	VMOVUPS.Z   (R9), K1, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z5
+	VMOVUPS     Z3, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        R11, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end16
+	VMOVUPS.Z   (R8), K2, Z3
+	VMOVUPS.Z   (R9), K2, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, K2, (DI)
+
+end16:
+	JMP end15
+
+else14:
+	VMOVUPS     (R8), Z3
+	VMOVUPS     (R9), Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z5
+	VMOVUPS     Z3, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        $-1, SI
+	BZHIQ       R11, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	KMOVW       SI, K2
+	VMOVUPS.Z   (R8), K1, Z3
+	VMOVUPS.Z   (R9), K1, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, K1, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	MOVQ        R11, SI
+	SUBQ        $+17, SI
+	TESTQ       SI, SI
+	JS          end17
+	VMOVUPS.Z   (R8), K2, Z3
+	VMOVUPS.Z   (R9), K2, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z5
+	VMOVUPS     Z3, K2, (DI)
+
+end17:
+end15:
+	ADDQ    $-64, DI
+	LEAQ    (DI)(R11*4), DI
+	ADDQ    $-64, R8
+	LEAQ    (R8)(R11*4), R8
+	ADDQ    $-64, R9
+	LEAQ    (R9)(R11*4), R9
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $0x02, DX
+	CMPQ    DX, $+1
+	JLT     end19
+
+loop18:
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
+	VSHUFF32X4  $0x4e, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z6
+	VADDPS      Z6, Z2, Z2
+	VDIVPS      Z1, Z2, Z2
+	VMOVAPS     Z2, Z2
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z6
+	VADDPS      Z0, Z2, Z2
+	VSQRTPS     Z2, Z2
+	VDIVPS      Z2, Z6, Z2
+	VMOVAPS     Z2, Z2
+	MOVQ        weight_base+96(FP), SI
+	MOVQ        DI, R10
+	ANDQ        $+63, R10
+	SHRQ        $0x02, R10
+	MOVQ        $-1, R11
+	SHLXQ       R10, R11, R11
+	KMOVW       R11, K1
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, DI
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, R8
+	MOVQ        R10, R11
+	SHLQ        $0x02, R11
+	SUBQ        R11, R9
+	MOVQ        AX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, AX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, CX
+	VMOVUPS.Z   (R8), K1, Z6
+	VMOVUPS.Z   (R9), K1, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K2, Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     (SI), Z8
+	VEXPANDPS.Z Z8, K2, Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z7, K2, (AX)
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, SI
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        BX, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JLT         end21
+
+loop20:
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R9), Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS     (CX), Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     (SI), Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z7, (AX)
+	VMOVUPS     64(R8), Z6
+	VMOVUPS     64(R9), Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     64(CX), Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     64(SI), Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, 64(DI)
+	VMOVUPS     Z7, 64(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop20
+
+end21:
+	MOVQ        BX, R13
+	ADDQ        R10, R13
+	MOVQ        BX, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
+	SUBQ        $+32, R10
+	SUBQ        R10, R13
+	SUBQ        $+16, R13
+	MOVQ        BX, R10
+	ADDQ        R11, R10
+	MOVQ        BX, R11
+	ADDQ        $+14, R11
+	ANDQ        $-16, R11
+	SUBQ        $+32, R11
+	SUBQ        R11, R10
+	SUBQ        $+16, R10
+	CMPQ        R12, $+15
+	JGT         else22
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K1
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	MOVQ        $-1, R11
+	BZHIQ       R10, R11, R11
+	KMOVW       R11, K3
+	SHRQ        $0x10, R11
+	KMOVW       R11, K4
+	VMOVUPS.Z   (R8), K1, Z6
+	VMOVUPS.Z   (R9), K1, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS.Z   (CX), K3, Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS.Z   (SI), K3, Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z7, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	MOVQ        R10, R12
+	SUBQ        $+17, R12
+	ANDQ        R12, R11
+	TESTQ       R11, R11
+	JS          end24
+	VMOVUPS.Z   (R8), K2, Z6
+	VMOVUPS.Z   (R9), K2, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K4, Z7
+	VMULPS      Z3, Z7, Z3
+	VMOVUPS.Z   (SI), K4, Z7
+	VMULPS      Z7, Z3, Z3
+	VMOVUPS     Z6, K2, (DI)
+	VMOVUPS     Z3, K4, (AX)
+
+end24:
+	JMP end23
+
+else22:
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R9), Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS     (CX), Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     (SI), Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z7, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        $-1, R11
+	BZHIQ       R13, R11, R11
+	KMOVW       R11, K1
+	SHRQ        $0x10, R11
+	KMOVW       R11, K2
+	MOVQ        $-1, R11
+	BZHIQ       R10, R11, R11
+	KMOVW       R11, K3
+	SHRQ        $0x10, R11
+	KMOVW       R11, K4
+	VMOVUPS.Z   (R8), K1, Z6
+	VMOVUPS.Z   (R9), K1, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K3, Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS.Z   (SI), K3, Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z7, K3, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, SI
+	MOVQ        R13, R11
+	SUBQ        $+17, R11
+	MOVQ        R10, R12
+	SUBQ        $+17, R12
+	ANDQ        R12, R11
+	TESTQ       R11, R11
+	JS          end25
+	VMOVUPS.Z   (R8), K2, Z6
+	VMOVUPS.Z   (R9), K2, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS.Z   (CX), K4, Z7
+	VMULPS      Z3, Z7, Z3
+	VMOVUPS.Z   (SI), K4, Z7
+	VMULPS      Z7, Z3, Z3
+	VMOVUPS     Z6, K2, (DI)
+	VMOVUPS     Z3, K4, (AX)
+
+end25:
+end23:
+	ADDQ    $-64, DI
+	LEAQ    (DI)(R13*4), DI
+	ADDQ    $-64, R8
+	LEAQ    (R8)(R13*4), R8
+	ADDQ    $-64, R9
+	LEAQ    (R9)(R13*4), R9
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R10*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R10*4), CX
+	ADDQ    $-64, SI
+	LEAQ    (SI)(R10*4), SI
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $+1, DX
+	CMPQ    DX, $+1
+	JGE     loop18
+
+end19:
+	VSHUFF32X4  $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VDIVPS      Z1, Z2, Z1
+	VMOVAPS     Z1, Z2
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z1
+	VADDPS      Z0, Z2, Z0
+	VSQRTPS     Z0, Z0
+	VDIVPS      Z0, Z1, Z0
+	VMOVAPS     Z0, Z2
+	MOVQ        weight_base+96(FP), DX
+	MOVQ        AX, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, DI
+	SHLXQ       SI, DI, DI
+	KMOVW       DI, K1
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, AX
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMULPS      Z3, Z0, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        BX, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JLT         end27
+
+loop26:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
+	JGE     loop26
+
+end27:
+	MOVQ      BX, R8
+	ADDQ      SI, R8
+	MOVQ      BX, SI
+	ADDQ      $+14, SI
+	ANDQ      $-16, SI
+	SUBQ      $+32, SI
+	SUBQ      SI, R8
+	SUBQ      $+16, R8
+	CMPQ      DI, $+15
+	JGT       else28
+	MOVQ      $-1, SI
+	BZHIQ     R8, SI, SI
+	KMOVW     SI, K1
+	SHRQ      $0x10, SI
+	KMOVW     SI, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, SI
+	SUBQ      $+17, SI
+	TESTQ     SI, SI
+	JS        end30
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end30:
+	JMP end29
+
+else28:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      $-1, SI
+	BZHIQ     R8, SI, SI
+	KMOVW     SI, K1
+	SHRQ      $0x10, SI
+	KMOVW     SI, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, SI
+	SUBQ      $+17, SI
+	TESTQ     SI, SI
+	JS        end31
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end31:
+end29:
+	ADDQ    $-64, AX
+	LEAQ    (AX)(R8*4), AX
+	ADDQ    $-64, CX
+	LEAQ    (CX)(R8*4), CX
+	ADDQ    $-64, DX
+	LEAQ    (DX)(R8*4), DX
+	VMOVAPS Z2, Z3
+
+end11:
+	MOVQ        weight_base+96(FP), DX
+	MOVQ        AX, SI
+	ANDQ        $+63, SI
+	SHRQ        $0x02, SI
+	MOVQ        $-1, DI
+	SHLXQ       SI, DI, DI
+	KMOVW       DI, K1
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, AX
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, CX
+	VMOVUPS.Z   (CX), K1, Z0
+	VMULPS      Z3, Z0, Z0
+	VMOVUPS     (DX), Z1
+	VEXPANDPS.Z Z1, K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)
+	MOVQ        SI, DI
+	SHLQ        $0x02, DI
+	SUBQ        DI, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	MOVQ        BX, DI
+	ADDQ        $+14, DI
+	ANDQ        $-16, DI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JLT         end33
+
+loop32:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
+	JGE     loop32
+
+end33:
+	MOVQ      BX, R8
+	ADDQ      SI, R8
+	ADDQ      $+14, BX
+	ANDQ      $-16, BX
+	SUBQ      $+32, BX
+	SUBQ      BX, R8
+	SUBQ      $+16, R8
+	CMPQ      DI, $+15
+	JGT       else34
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end36
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end36:
+	JMP end35
+
+else34:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      $-1, BX
+	BZHIQ     R8, BX, BX
+	KMOVW     BX, K1
+	SHRQ      $0x10, BX
+	KMOVW     BX, K2
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	MOVQ      R8, BX
+	SUBQ      $+17, BX
+	TESTQ     BX, BX
+	JS        end37
+	VMOVUPS.Z (CX), K2, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K2, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K2, (AX)
+
+end37:
+end35:
+	ADDQ $-64, AX
+	LEAQ (AX)(R8*4), AX
+	ADDQ $-64, CX
+	LEAQ (CX)(R8*4), CX
+	ADDQ $-64, DX
+	LEAQ (DX)(R8*4), DX
+
+end3:
+	JMP end2
+
+else1:
+	TESTQ  DX, DX
+	JZ     end38
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   BX, R10
+	CMPQ   R10, $+32
+	JLT    end40
+
+loop39:
+	VMOVUPS     (R8), Z4
+	VMOVUPS     (R9), Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     Z4, (DI)
+	VMOVUPS     64(R8), Z4
+	VMOVUPS     64(R9), Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z3
+	VMOVUPS     Z4, 64(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop39
+
+end40:
+	CMPQ        R10, $+15
+	JGT         else41
+	TESTQ       SI, SI
+	JZ          end43
+	VMOVUPS.Z   (R8), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     Z4, K1, (DI)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+
+end43:
+	JMP end42
+
+else41:
+	VMOVUPS     (R8), Z4
+	VMOVUPS     (R9), Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     Z4, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	TESTQ       SI, SI
+	JZ          end44
+	VMOVUPS.Z   (R8), K1, Z4
+	VMOVUPS.Z   (R9), K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z4, Z4, Z3
+	VMOVUPS     Z4, K1, (DI)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+
+end44:
+end42:
+	VADDPS     Z3, Z2, Z2
+	VMOVAPS    Z2, Z2
+	CMPQ       DX, $+1
+	JGT        else45
+	VSHUFF32X4 $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VDIVPS     Z1, Z2, Z1
+	VMOVAPS    Z1, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
+	VADDPS     Z0, Z2, Z0
+	VSQRTPS    Z0, Z0
+	VDIVPS     Z0, Z1, Z0
+	VMOVAPS    Z0, Z2
+	VMOVAPS    Z2, Z3
+	JMP        end46
+
+else45:
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VSHUFF32X4 $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z3
+	VADDPS     Z3, Z2, Z2
+	VDIVPS     Z1, Z2, Z2
+	VMOVAPS    Z2, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z3
+	VADDPS     Z0, Z2, Z2
+	VSQRTPS    Z2, Z2
+	VDIVPS     Z2, Z3, Z2
+	VMOVAPS    Z2, Z2
+	MOVQ       BX, R10
+	CMPQ       R10, $+32
+	JLT        end48
+
+loop47:
+	VMOVUPS     (R8), Z3
+	VMOVUPS     (R9), Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, (DI)
+	VMOVUPS     64(R8), Z3
+	VMOVUPS     64(R9), Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z5
+	VMOVUPS     Z3, 64(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop47
+
+end48:
+	CMPQ        R10, $+15
+	JGT         else49
+	TESTQ       SI, SI
+	JZ          end51
+	VMOVUPS.Z   (R8), K1, Z3
+	VMOVUPS.Z   (R9), K1, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, K1, (DI)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+
+end51:
+	JMP end50
+
+else49:
+	VMOVUPS     (R8), Z3
+	VMOVUPS     (R9), Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z4
+	VMOVUPS     Z3, (DI)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	TESTQ       SI, SI
+	JZ          end52
+	VMOVUPS.Z   (R8), K1, Z3
+	VMOVUPS.Z   (R9), K1, Z6
+	VADDPS      Z6, Z3, Z3
+	VFMADD231PS Z3, Z3, Z5
+	VMOVUPS     Z3, K1, (DI)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+
+end52:
+end50:
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $0x02, DX
+	CMPQ    DX, $+1
+	JLT     end54
+
+loop53:
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VSHUFF32X4 $0x4e, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z6
+	VADDPS     Z6, Z2, Z2
+	VDIVPS     Z1, Z2, Z2
+	VMOVAPS    Z2, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z6
+	VADDPS     Z0, Z2, Z2
+	VSQRTPS    Z2, Z2
+	VDIVPS     Z2, Z6, Z2
+	VMOVAPS    Z2, Z2
+	MOVQ       weight_base+96(FP), R10
+	MOVQ       BX, R11
+	CMPQ       R11, $+32
+	JLT        end56
+
+loop55:
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R9), Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     (CX), Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     (R10), Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z7, (AX)
+	VMOVUPS     64(R8), Z6
+	VMOVUPS     64(R9), Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS     64(CX), Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     64(R10), Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, 64(DI)
+	VMOVUPS     Z7, 64(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop55
+
+end56:
+	CMPQ        R11, $+15
+	JGT         else57
+	TESTQ       SI, SI
+	JZ          end59
+	VMOVUPS.Z   (R8), K1, Z6
+	VMOVUPS.Z   (R9), K1, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS.Z   (CX), K1, Z7
+	VMULPS      Z3, Z7, Z3
+	VMOVUPS.Z   (R10), K1, Z7
+	VMULPS      Z7, Z3, Z3
+	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z3, K1, (AX)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R10)(SI*4), R10
+
+end59:
+	JMP end58
+
+else57:
+	VMOVUPS     (R8), Z6
+	VMOVUPS     (R9), Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     (CX), Z7
+	VMULPS      Z3, Z7, Z7
+	VMOVUPS     (R10), Z8
+	VMULPS      Z8, Z7, Z7
+	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z7, (AX)
+	ADDQ        $+64, DI
+	ADDQ        $+64, R8
+	ADDQ        $+64, R9
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, R10
+	TESTQ       SI, SI
+	JZ          end60
+	VMOVUPS.Z   (R8), K1, Z6
+	VMOVUPS.Z   (R9), K1, Z7
+	VADDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
+	VMOVUPS.Z   (CX), K1, Z7
+	VMULPS      Z3, Z7, Z3
+	VMOVUPS.Z   (R10), K1, Z7
+	VMULPS      Z7, Z3, Z3
+	VMOVUPS     Z6, K1, (DI)
+	VMOVUPS     Z3, K1, (AX)
+	LEAQ        (DI)(SI*4), DI
+	LEAQ        (R8)(SI*4), R8
+	LEAQ        (R9)(SI*4), R9
+	LEAQ        (AX)(SI*4), AX
+	LEAQ        (CX)(SI*4), CX
+	LEAQ        (R10)(SI*4), R10
+
+end60:
+end58:
+	VMOVAPS Z2, Z3
+	VADDPS  Z5, Z4, Z2
+	VMOVAPS Z2, Z2
+	SUBQ    $+1, DX
+	CMPQ    DX, $+1
+	JGE     loop53
+
+end54:
+	VSHUFF32X4 $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VDIVPS     Z1, Z2, Z1
+	VMOVAPS    Z1, Z2
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z1
+	VADDPS     Z0, Z2, Z0
+	VSQRTPS    Z0, Z0
+	VDIVPS     Z0, Z1, Z0
+	VMOVAPS    Z0, Z2
+	MOVQ       weight_base+96(FP), DX
+	MOVQ       BX, DI
+	CMPQ       DI, $+32
+	JLT        end62
+
+loop61:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
+	JGE     loop61
+
+end62:
+	CMPQ      DI, $+15
+	JGT       else63
+	TESTQ     SI, SI
+	JZ        end65
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
+
+end65:
+	JMP end64
+
+else63:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	TESTQ     SI, SI
+	JZ        end66
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
+
+end66:
+end64:
+	VMOVAPS Z2, Z3
+
+end46:
+	MOVQ weight_base+96(FP), DX
+	CMPQ BX, $+32
+	JLT  end68
+
+loop67:
+	VMOVUPS (CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS 64(DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
+	JGE     loop67
+
+end68:
+	CMPQ      BX, $+15
+	JGT       else69
+	TESTQ     SI, SI
+	JZ        end71
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
+
+end71:
+	JMP end70
+
+else69:
+	VMOVUPS   (CX), Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS   (DX), Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+64, CX
+	ADDQ      $+64, DX
+	TESTQ     SI, SI
+	JZ        end72
+	VMOVUPS.Z (CX), K1, Z0
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	LEAQ      (AX)(SI*4), AX
+	LEAQ      (CX)(SI*4), CX
+	LEAQ      (DX)(SI*4), DX
+
+end72:
+end70:
+end38:
+end2:
+	VZEROUPPER
+	RET

@@ -30,6 +30,11 @@ func addLayerNormRowsGeneric(dst, sum, x, residual, weight, bias []float32, rows
 	layerNormRowsGeneric(dst, sum, weight, bias, rows, cols, eps)
 }
 
+func addRMSNormRowsGeneric(dst, sum, x, residual, weight []float32, rows, cols int, eps float32) {
+	addVecGeneric(sum, x, residual)
+	rmsNormRowsGeneric(dst, sum, weight, rows, cols, eps)
+}
+
 func rmsNormRowsGeneric(dst, x, weight []float32, rows, cols int, eps float32) {
 	for r := range rows {
 		d, s := dst[r*cols:][:cols], x[r*cols:][:cols]

@@ -3162,6 +3162,466 @@ end30:
 end1:
 	RET
 
+// func addRMSNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, rows int, cols int, eps float32)
+TEXT ·addRMSNormRowsNEON(SB), NOSPLIT, $0-140
+	MOVD   $constants<>(SB), R7
+	MOVD   dst_base+0(FP), R1
+	MOVD   sum_base+24(FP), R2
+	MOVD   rows+120(FP), R3
+	MOVD   cols+128(FP), R11
+	FMOVS  eps+136(FP), F5
+	VDUP   V5.S[0], V5.S4
+	SCVTFS R11, F6
+	VDUP   V6.S[0], V6.S4
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V3.B16
+	AND    $3, R11, R4
+	MOVD   $4, R5
+	CMP    $1, R4
+	CSEL   GT, R5, ZR, R5
+	MOVD   $8, R6
+	CMP    $2, R4
+	CSEL   GT, R6, R5, R6
+	SCVTFS R4, F4
+	VDUP   V4.S[0], V4.S4
+	FMOVQ  (R7), F0
+	WORD   $0x6ea0e484 // fcmgt v4.4s, v4.4s, v0.4s
+	MOVD   R2, R8
+	MOVD   x_base+48(FP), R9
+	MOVD   residual_base+72(FP), R10
+	CBZ    R3, end1
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V1.B16
+	MOVD   R11, R0
+	CMP    $8, R0
+	BLT    end3
+
+loop2:
+	FMOVQ (R9), F2
+	FMOVQ (R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ F2, (R8)
+	FMOVQ 16(R9), F2
+	FMOVQ 16(R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V1.S4
+	FMOVQ F2, 16(R8)
+	ADD   $32, R8, R8
+	ADD   $32, R9, R9
+	ADD   $32, R10, R10
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop2
+
+end3:
+	CMP $4, R0
+	BLT end5
+
+loop4:
+	FMOVQ (R9), F2
+	FMOVQ (R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ F2, (R8)
+	ADD   $16, R8, R8
+	ADD   $16, R9, R9
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop4
+
+end5:
+	CBZ   R4, end6
+	FMOVS (R9), F2
+	ADD   R5, R9, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R9, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
+	FMOVS (R10), F3
+	ADD   R5, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V4.B16, V3.B16, V3.B16
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V0.S4
+	ADD   R6, R8, R0
+	VST1  V2.S[2], (R0)
+	ADD   R5, R8, R0
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R8)
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R9, R9
+	ADD   R4<<2, R10, R10
+
+end6:
+	WORD  $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	CMP   $1, R3
+	BGT   else7
+	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
+	FMOVQ 16(R7), F0
+	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
+	VMOV  V7.B16, V3.B16
+	B     end8
+
+else7:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	WORD  $0x6e27d4e2 // faddp v2.4s, v7.4s, v7.4s
+	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD  $0x6e26fc47 // fdiv v7.4s, v2.4s, v6.4s
+	FMOVQ 16(R7), F2
+	WORD  $0x4e25d4e3 // fadd v3.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f863 // fsqrt v3.4s, v3.4s
+	WORD  $0x6e23fc47 // fdiv v7.4s, v2.4s, v3.4s
+	MOVD  R11, R0
+	CMP   $8, R0
+	BLT   end10
+
+loop9:
+	FMOVQ (R9), F2
+	FMOVQ (R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ F2, (R8)
+	FMOVQ 16(R9), F2
+	FMOVQ 16(R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V1.S4
+	FMOVQ F2, 16(R8)
+	ADD   $32, R8, R8
+	ADD   $32, R9, R9
+	ADD   $32, R10, R10
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop9
+
+end10:
+	CMP $4, R0
+	BLT end12
+
+loop11:
+	FMOVQ (R9), F2
+	FMOVQ (R10), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ F2, (R8)
+	ADD   $16, R8, R8
+	ADD   $16, R9, R9
+	ADD   $16, R10, R10
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop11
+
+end12:
+	CBZ   R4, end13
+	FMOVS (R9), F2
+	ADD   R5, R9, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R9, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
+	FMOVS (R10), F3
+	ADD   R5, R10, R0
+	VLD1  (R0), V3.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V4.B16, V3.B16, V3.B16
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VFMLA V2.S4, V2.S4, V0.S4
+	ADD   R6, R8, R0
+	VST1  V2.S[2], (R0)
+	ADD   R5, R8, R0
+	VST1  V2.S[1], (R0)
+	FMOVS F2, (R8)
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R9, R9
+	ADD   R4<<2, R10, R10
+
+end13:
+	VMOV V7.B16, V3.B16
+	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	SUB  $2, R3, R3
+	CMP  $1, R3
+	BLT  end15
+
+loop14:
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
+	FMOVQ 16(R7), F0
+	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
+	MOVD  weight_base+96(FP), R12
+	MOVD  R11, R0
+	CMP   $8, R0
+	BLT   end17
+
+loop16:
+	FMOVQ (R9), F0
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V8.S4
+	FMOVQ (R2), F1
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	FMOVQ (R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, (R8)
+	FMOVQ F1, (R1)
+	FMOVQ 16(R9), F0
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V9.S4
+	FMOVQ 16(R2), F1
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	FMOVQ 16(R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 16(R8)
+	FMOVQ F1, 16(R1)
+	ADD   $32, R8, R8
+	ADD   $32, R9, R9
+	ADD   $32, R10, R10
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R12, R12
+	SUB   $8, R0, R0
+	CMP   $8, R0
+	BGE   loop16
+
+end17:
+	CMP $4, R0
+	BLT end19
+
+loop18:
+	FMOVQ (R9), F0
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V8.S4
+	FMOVQ (R2), F1
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	FMOVQ (R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, (R8)
+	FMOVQ F1, (R1)
+	ADD   $16, R8, R8
+	ADD   $16, R9, R9
+	ADD   $16, R10, R10
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	ADD   $16, R12, R12
+	SUB   $4, R0, R0
+	CMP   $4, R0
+	BGE   loop18
+
+end19:
+	CBZ   R4, end20
+	FMOVS (R9), F0
+	ADD   R5, R9, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R9, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V4.B16, V0.B16, V0.B16
+	FMOVS (R10), F1
+	ADD   R5, R10, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V4.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V8.S4
+	FMOVS (R2), F1
+	ADD   R5, R2, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R2, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V4.B16, V1.B16, V1.B16
+	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	FMOVS (R12), F2
+	ADD   R5, R12, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	ADD   R6, R8, R0
+	VST1  V0.S[2], (R0)
+	ADD   R5, R8, R0
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R8)
+	ADD   R6, R1, R0
+	VST1  V1.S[2], (R0)
+	ADD   R5, R1, R0
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R1)
+	ADD   R4<<2, R8, R8
+	ADD   R4<<2, R9, R9
+	ADD   R4<<2, R10, R10
+	ADD   R4<<2, R1, R1
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R12, R12
+
+end20:
+	VMOV V7.B16, V3.B16
+	WORD $0x4e29d507 // fadd v7.4s, v8.4s, v9.4s
+	SUB  $1, R3, R3
+	CMP  $1, R3
+	BGE  loop14
+
+end15:
+	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
+	FMOVQ 16(R7), F0
+	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
+	MOVD  weight_base+96(FP), R0
+	MOVD  R11, R3
+	CMP   $8, R3
+	BLT   end22
+
+loop21:
+	FMOVQ (R2), F0
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R1)
+	FMOVQ 16(R2), F0
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R1)
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R0, R0
+	SUB   $8, R3, R3
+	CMP   $8, R3
+	BGE   loop21
+
+end22:
+	CMP $4, R3
+	BLT end24
+
+loop23:
+	FMOVQ (R2), F0
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R1)
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	ADD   $16, R0, R0
+	SUB   $4, R3, R3
+	CMP   $4, R3
+	BGE   loop23
+
+end24:
+	CBZ   R4, end25
+	FMOVS (R2), F0
+	ADD   R5, R2, R3
+	VLD1  (R3), V0.S[1]
+	ADD   R6, R2, R3
+	VLD1  (R3), V0.S[2]
+	VAND  V4.B16, V0.B16, V0.B16
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVS (R0), F1
+	ADD   R5, R0, R3
+	VLD1  (R3), V1.S[1]
+	ADD   R6, R0, R3
+	VLD1  (R3), V1.S[2]
+	VAND  V4.B16, V1.B16, V1.B16
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD   R6, R1, R3
+	VST1  V0.S[2], (R3)
+	ADD   R5, R1, R3
+	VST1  V0.S[1], (R3)
+	FMOVS F0, (R1)
+	ADD   R4<<2, R1, R1
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R0, R0
+
+end25:
+	VMOV V7.B16, V3.B16
+
+end8:
+	MOVD weight_base+96(FP), R0
+	CMP  $8, R11
+	BLT  end27
+
+loop26:
+	FMOVQ (R2), F0
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R1)
+	FMOVQ 16(R2), F0
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R1)
+	ADD   $32, R1, R1
+	ADD   $32, R2, R2
+	ADD   $32, R0, R0
+	SUB   $8, R11, R11
+	CMP   $8, R11
+	BGE   loop26
+
+end27:
+	CMP $4, R11
+	BLT end29
+
+loop28:
+	FMOVQ (R2), F0
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R1)
+	ADD   $16, R1, R1
+	ADD   $16, R2, R2
+	ADD   $16, R0, R0
+	SUB   $4, R11, R11
+	CMP   $4, R11
+	BGE   loop28
+
+end29:
+	CBZ   R4, end30
+	FMOVS (R2), F0
+	ADD   R5, R2, R3
+	VLD1  (R3), V0.S[1]
+	ADD   R6, R2, R3
+	VLD1  (R3), V0.S[2]
+	VAND  V4.B16, V0.B16, V0.B16
+	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	FMOVS (R0), F1
+	ADD   R5, R0, R3
+	VLD1  (R3), V1.S[1]
+	ADD   R6, R0, R3
+	VLD1  (R3), V1.S[2]
+	VAND  V4.B16, V1.B16, V1.B16
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	ADD   R6, R1, R3
+	VST1  V0.S[2], (R3)
+	ADD   R5, R1, R3
+	VST1  V0.S[1], (R3)
+	FMOVS F0, (R1)
+	ADD   R4<<2, R1, R1
+	ADD   R4<<2, R2, R2
+	ADD   R4<<2, R0, R0
+
+end30:
+
+end1:
+	RET
+
 DATA constants<>+0(SB)/8, $0x3f80000000000000
 DATA constants<>+8(SB)/8, $0x4040000040000000
 DATA constants<>+16(SB)/8, $0x3f8000003f800000

@@ -368,6 +368,19 @@ var records = [numKernels]record{
 		{name: "cols"},
 		{name: "eps", values: []float32{1e-05}},
 	}},
+	KernelAddRMSNormRows: {sums: 1, sizes: []size{
+		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
+		{name: "cols", each: true, least: 1, values: rowLengths},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"x", "residual", "sum"}}},
+		{name: "sum", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true, same: []string{"x", "residual"}}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, read: true}},
+		{name: "residual", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, read: true}},
+		{name: "weight", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["cols"] }, read: true}},
+		{name: "rows"},
+		{name: "cols"},
+		{name: "eps", values: []float32{1e-05}},
+	}},
 	KernelAttnSoftmax: {relative: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3, 4, 7, 9} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},

@@ -820,6 +820,32 @@ func rmsNormRowsAVX512(dst, x, weight []float32, rows, cols int, eps float32)
 //go:noescape
 func rmsNormRowsAVX2(dst, x, weight []float32, rows, cols int, eps float32)
 
+// addRMSNormRowsAVX512 computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
+//
+//	dst      rows x cols, written, may be x or residual or sum itself
+//	sum      rows x cols, written, may be x or residual itself
+//	x        rows x cols
+//	residual rows x cols
+//	weight   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func addRMSNormRowsAVX512(dst, sum, x, residual, weight []float32, rows, cols int, eps float32)
+
+// addRMSNormRowsAVX2 computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
+//
+//	dst      rows x cols, written, may be x or residual or sum itself
+//	sum      rows x cols, written, may be x or residual itself
+//	x        rows x cols
+//	residual rows x cols
+//	weight   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func addRMSNormRowsAVX2(dst, sum, x, residual, weight []float32, rows, cols int, eps float32)
+
 // attnSoftmaxAVX512 takes a tile of scores into an online softmax:
 //
 //	for r := range rows {

@@ -358,6 +358,19 @@ func addLayerNormRowsNEON(dst, sum, x, residual, weight, bias []float32, rows, c
 //go:noescape
 func rmsNormRowsNEON(dst, x, weight []float32, rows, cols int, eps float32)
 
+// addRMSNormRowsNEON computes sum[r,c] = x[r,c] + residual[r,c], then rmsNormRows of sum to dst.
+//
+//	dst      rows x cols, written, may be x or residual or sum itself
+//	sum      rows x cols, written, may be x or residual itself
+//	x        rows x cols
+//	residual rows x cols
+//	weight   cols
+//
+// cols >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func addRMSNormRowsNEON(dst, sum, x, residual, weight []float32, rows, cols int, eps float32)
+
 // attnSoftmaxNEON takes a tile of scores into an online softmax:
 //
 //	for r := range rows {
