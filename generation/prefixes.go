@@ -67,7 +67,7 @@ func (p *prefixes) drop(x *prefix) {
 	})
 	x.next.previous, x.previous.next = x.previous, x.next
 	x.history.Release()
-	x.history = nil
+	x.history, x.next, x.previous = nil, nil, nil // or who still knows x would keep all that came after it
 	p.count--
 }
 

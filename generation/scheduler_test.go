@@ -144,8 +144,10 @@ func TestSharedPrefixes(t *testing.T) {
 	for _, p := range prompts(r, 20, 5, 9) {
 		all = append(all, slices.Concat(system, p))
 	}
+	gate := hold(t, s, len(all))
 	together(t, s, m, all, 5, false)
-	if st := s.Stats(); st.PromptTokens > 300+20*(9+1) || st.SharedTokens < 19*300 {
+	gate.Wait()
+	if st := s.Stats(); st.PromptTokens > 1+300+20*(9+1) || st.SharedTokens < 19*300 {
 		t.Errorf("%d tokens of prompts were computed, and %d shared", st.PromptTokens, st.SharedTokens)
 	}
 	before := s.Stats()
@@ -157,11 +159,35 @@ func TestSharedPrefixes(t *testing.T) {
 	}
 }
 
+// hold has the scheduler wait until some requests do, so that they begin together.
+func hold(t *testing.T, s *generation.Scheduler, requests int) *sync.WaitGroup {
+	t.Helper()
+	begun := make(chan struct{})
+	hook := func([]float32, []int) {
+		close(begun)
+		for s.Stats().Waiting < requests {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		r := generation.Request{Prompt: []int{1}, Limits: generation.Limits{MaxTokens: 1}, Sampler: tftest.Must(generation.NewSampler(generation.SamplerConfig{Vocab: 50, Hook: hook}))(t)}
+		if _, _, err := collect(t.Context(), s, r); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	return &wg
+}
+
 // TestSchedulerMemory: where pages run out, prefixes are given up, then texts wait; all get their tokens.
 func TestSchedulerMemory(t *testing.T) {
 	m := long(t, "")
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Memory: 12 * longPage})
-	together(t, s, m, prompts(rand.New(rand.NewPCG(5, 6)), 12, 60, 120), 150, false)
+	const texts = 12
+	gate := hold(t, s, texts)
+	together(t, s, m, prompts(rand.New(rand.NewPCG(5, 6)), texts, 60, 120), 150, false)
+	gate.Wait()
 	if st := s.Stats(); st.PageBytes > 12*longPage || st.Preempted == 0 {
 		t.Errorf("%+v, want at most %d bytes, and texts that waited", st, 12*longPage)
 	}
