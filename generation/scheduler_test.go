@@ -352,8 +352,8 @@ func TestSchedulerSoak(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	serve := func(n int) uint64 {
 		var wg sync.WaitGroup
-		for range 8 {
-			for _, p := range prompts(r, n/8, 1, 40) {
+		for range n / 100 { // the runtime keeps what it has for as many goroutines as there ever were
+			for _, p := range prompts(r, 100, 1, 40) {
 				wg.Go(func() {
 					if _, end, err := collect(t.Context(), s, generation.Request{Prompt: p, Limits: generation.Limits{MaxTokens: 6}}); err != nil || end.Finish != generation.FinishLength {
 						t.Errorf("%+v, %v", end, err)
@@ -367,10 +367,17 @@ func TestSchedulerSoak(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	const pools = 1 << 19 // what pools of memory hold differs from time to time
+	least := func() uint64 { // what is in flight and in pools differs from time to time
+		bytes := serve(1000)
+		for range 4 {
+			bytes = min(bytes, serve(1000))
+		}
+		return bytes
+	}
 	serve(1000)
-	first := serve(2000)
-	if last := serve(8000); last > first+first/20+pools {
-		t.Errorf("%d bytes after 3,000 requests, %d after 11,000", first, last)
+	first := least()
+	serve(20000)
+	if last := least(); last > first+first/2 {
+		t.Errorf("%d bytes after 6,000 requests, %d after 31,000", first, last)
 	}
 }
