@@ -100,7 +100,11 @@ func TestAttentionSequences(t *testing.T) {
 					t.Run(fmt.Sprintf("%s/%v/%d", c.name, c.format, c.how), func(t *testing.T) { c.run(t, 2) })
 					done[c.how]++
 				}
-				if done[inPages] < 40 || done[asSequences] < 8 {
+				least := 8
+				if testenv.Emulated() {
+					least = 3
+				}
+				if done[inPages] < 5*least || done[asSequences] < least {
 					t.Errorf("cases by operands: %v", done)
 				}
 			})
