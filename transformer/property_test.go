@@ -235,7 +235,7 @@ func TestRetry(t *testing.T) {
 		t.Fatalf("three memories for two sequences: error %v", err)
 	}
 	in.Memory, in.MemoryBatch = tftest.Normal(3, 6*20), tf.Uniform(2, 3)
-	tftest.NoError(t, s.Forward(ws, want, in, nil))
+	tftest.NoError(t, s.Forward(ws, want, in, tf.NewCache(2)))
 	tftest.NoError(t, s.Forward(ws, got, in, cache))
 	if !slices.Equal(got, want) {
 		t.Error("a pass after one that failed gives something else than without it")
