@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -54,6 +55,9 @@ const queryOf1 = "base_model.model.model.layers.1.self_attn.q_proj.lora_"
 // TestAdapterFields sets fields of adapter_config.json to what changes nothing, and to what is refused with an error
 // that names the field.
 func TestAdapterFields(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("takes long in emulators, and no tier reads configurations")
+	}
 	for field, values := range map[string]struct{ idle, refused []string }{
 		"peft_type":               {nil, []string{`"LOHA"`, `"ADALORA"`, `null`, `3`}},
 		"task_type":               {[]string{`null`, `"SEQ_CLS"`, `"FEATURE_EXTRACTION"`}, []string{`"OTHER"`, `1`}},
@@ -237,6 +241,9 @@ func TestAdapterScale(t *testing.T) {
 
 // TestHostileAdapter cuts and changes bytes of an adapter's files: there is an error, or a model.
 func TestHostileAdapter(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("takes long in emulators, and no tier reads files")
+	}
 	from := filepath.Join(adapters, "bert-classify-saved")
 	config := tftest.Must(os.ReadFile(filepath.Join(from, "adapter_config.json")))(t)
 	weights := tftest.Must(os.ReadFile(filepath.Join(from, "adapter_model.safetensors")))(t)

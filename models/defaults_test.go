@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -14,6 +15,9 @@ import (
 // TestSizesByDefault leaves sizes out of small configurations, which are then what transformers
 // has by default.
 func TestSizesByDefault(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("takes minutes in emulators, and no tier has sizes of its own")
+	}
 	type sizes = map[string]int
 	bert := sizes{"num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
 	bart := sizes{"encoder_layers": 12, "decoder_layers": 12, "encoder_attention_heads": 16, "decoder_attention_heads": 16, "encoder_ffn_dim": 4096, "decoder_ffn_dim": 4096}
