@@ -336,8 +336,8 @@ func TestChoiceAllocatesNothing(t *testing.T) {
 
 // TestGenerateAllocatesNothing: nor does a token of a text with rules, from prompt to end.
 func TestGenerateAllocatesNothing(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector has pools forget")
+	if race.Enabled || testenv.Emulated() {
+		t.Skip("the race detector has pools forget, and emulators take long")
 	}
 	d := fixed(tftest.Normal(6, 500))
 	generate := func(tokens int) func() {

@@ -15,8 +15,8 @@ import (
 // TestSizesByDefault leaves sizes out of small configurations, which are then what transformers
 // has by default.
 func TestSizesByDefault(t *testing.T) {
-	if testenv.Emulated() {
-		t.Skip("takes minutes in emulators, and no tier has sizes of its own")
+	if testing.Short() || testenv.Emulated() {
+		t.Skip("takes long, in emulators minutes, and no tier has sizes of its own")
 	}
 	type sizes = map[string]int
 	bert := sizes{"num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
