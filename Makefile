@@ -54,6 +54,7 @@ check: ## gofmt, tidy go.mod files, modules that build from their own folders, c
 	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
 	@scripts/tidy-published.sh $(PUBLISHED)
 	@scripts/modules.sh
+	@! find . -name .git -prune -o -type f -size +4M -print0 | xargs -0r git ls-files -- | grep . || { echo "tracked files of over 4 MiB"; exit 1; }
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
