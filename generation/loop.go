@@ -200,7 +200,7 @@ func (l *loop) plan() bool {
 		}
 		l.jobs = append(l.jobs, j)
 	}
-	room = l.pace.room(decoding, room-decoding)
+	room = l.pace.room(decoding, max(room-decoding, leastPiece))
 	prompts := len(l.jobs)
 	for _, j := range l.running {
 		if !j.decodes() {
@@ -296,6 +296,9 @@ func (l *loop) lay() (decoding, pieces int) {
 // passAlone runs the pieces of a step that failed one by one, so that the text that is the cause fails alone.
 func (l *loop) passAlone() {
 	for _, j := range slices.Clone(l.jobs) {
+		if j.history == nil {
+			continue // taken out for the sake of one before
+		}
 		l.jobs = append(l.jobs[:0], j)
 		l.pass()
 	}

@@ -15,16 +15,17 @@ type pace struct {
 // leastPiece is the tokens of prompts that a step takes at least, if there are any.
 const leastPiece = 16
 
-// room is how many tokens of prompts a step may take that has a token of some texts too, at most most.
+// room is how many tokens of prompts a step may take that has a token of some texts too: at most most, which is
+// leastPiece or more.
 func (p *pace) room(decoding, most int) int {
 	if decoding == 0 {
 		return most
 	}
 	if p.decode == 0 || p.perToken == 0 {
-		return min(leastPiece, most)
+		return leastPiece
 	}
 	n := int((p.stall - 1) * p.decode / p.perToken)
-	return max(min(n, most), min(leastPiece, most))
+	return max(min(n, most), leastPiece)
 }
 
 // learn takes in the time of a step.

@@ -34,7 +34,8 @@ type SchedulerConfig struct {
 	// Streams is the most texts that are generated at a time, 0: 64, and Queue the most requests that wait for
 	// that, 0: 1024.
 	Streams, Queue int
-	// StepTokens is the most tokens of a step; 0: 512.
+	// StepTokens is the most tokens of a step, unless there are more texts, each of which has one, and a piece of a
+	// prompt beside them; 0: 512.
 	StepTokens int
 	// Stall is the most time that a step may take beside prompts, as a multiple of what it takes without them: the
 	// longer, the sooner prompts are through. A piece of a prompt has 16 tokens at least. 0: 2.5.
@@ -50,7 +51,8 @@ type SchedulerConfig struct {
 // beside the texts that are being generated; prompts that begin as another text did compute the rest alone. Each
 // text gets the tokens that it would get alone, up to the rounding of products with float32 and 16-bit
 // weights, whose sums are in another order for one row than for several. It may be used by
-// several goroutines at a time.
+// several goroutines at a time. Hooks, constraints and StopWhen of requests run on a goroutine of its own, where a panic
+// ends the program.
 type Scheduler struct {
 	c     SchedulerConfig
 	pages *transformer.Pages

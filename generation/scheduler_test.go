@@ -133,6 +133,22 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
+// TestSmallSteps: steps that have room for fewer tokens than there are texts let prompts in all the same.
+func TestSmallSteps(t *testing.T) {
+	m := long(t, "")
+	for _, tokens := range []int{1, 3, 8} {
+		s := schedule(t, generation.SchedulerConfig{Model: m.LM, StepTokens: tokens, Draft: -1})
+		r := rand.New(rand.NewPCG(13, uint64(tokens)))
+		all := append(prompts(r, 20, 1, 4), prompts(r, 6, 90, 120)...)
+		gate := hold(t, s, len(all))
+		together(t, s, m, all, 40, false)
+		gate.Wait()
+		if st := s.Stats(); st.Steps > len(all)*40/3 {
+			t.Errorf("steps of %d tokens: %d for %d texts of 40 tokens, which did not go on side by side", tokens, st.Steps, len(all))
+		}
+	}
+}
+
 // TestSharedPrefixes: of requests that begin alike, the beginning is computed once, also where all come at once, and of
 // the next turn of a chat what is new alone.
 func TestSharedPrefixes(t *testing.T) {
