@@ -13,7 +13,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # requires replace the root module where they need it; the published ones find it
 # through go.work, in which all are.
 NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))
-PUBLISHED := $(patsubst %/go.mod,%,$(wildcard text/go.mod cmd/*/go.mod))
+PUBLISHED := $(patsubst %/go.mod,%,$(wildcard text/go.mod serve/go.mod bulk/go.mod cmd/*/go.mod))
 # What CI builds for: those of the support matrix, and one of each other family of
 # systems and of processors. `make cross-all` builds for every platform of Go.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
@@ -109,6 +109,16 @@ text/.venv: text/scripts/requirements.txt
 	$@/bin/pip install --quiet -r $<
 	touch $@
 
+# PYTHON=python3 of an environment that has serve/scripts/requirements.txt saves making one.
+serve/.venv: serve/scripts/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+.PHONY: test-clients
+test-clients: $(if $(PYTHON),,serve/.venv) ## the official clients of the server's protocols, each against avoformer serve
+	serve/scripts/test_clients.sh $(or $(PYTHON),serve/.venv/bin/python)
+
 .PHONY: compare-sentencepiece
 compare-sentencepiece: $(if $(PYTHON),,text/.venv) ## folders with SentencePiece models alone, of every class, against transformers (about half an hour)
 	folders=$$(mktemp -d) && $(TOKENIZERS_PYTHON) text/scripts/pieces.py $$folders && \
@@ -149,6 +159,8 @@ test-race: ## short tests under the race detector; of text and the command those
 	@scripts/install.sh race
 	CGO_ENABLED=1 $(GO) test -race -short ./...
 	cd text && CGO_ENABLED=1 $(GO) test -race -short -run 'Queue|Concurrent|Cancel' .
+	cd serve && CGO_ENABLED=1 $(GO) test -race -short ./...
+	cd bulk && CGO_ENABLED=1 $(GO) test -race -short ./...
 	cd cmd/avoformer && CGO_ENABLED=1 $(GO) test -race -short -run 'ManyAtOnce|TwoProcesses|Commands' .
 
 .PHONY: test-purego
@@ -223,7 +235,7 @@ test-avx512: ## the AVX-512 tier, in the Bochs emulator
 
 .PHONY: fuzz
 fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
-	@for m in . text; do (cd $$m; \
+	@for m in . text serve bulk; do (cd $$m; \
 		$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
 		while read -r package target; do \
 			echo "$$package $$target"; \

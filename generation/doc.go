@@ -19,8 +19,9 @@
 //   - beam.go: [Beam], the search for the most likely text instead.
 //   - step.go: [Step], tokens of many sequences that pass a model together.
 //   - scheduler.go: [Scheduler], many texts at once, of requests that come and go. loop.go is what it does,
-//     step by step; job.go a request at work; prefixes.go the histories that requests share; pace.go
-//     how much of the prompts a step takes; draft.go proposals from the text itself.
+//     step by step; plan.go what a step has; job.go a request at work; prefixes.go the histories that requests share; pace.go
+//     how much of the prompts a step takes; draft.go proposals from the text itself, forced.go what a
+//     constraint tells before the model, guess.go proposals of a draft model, and gain.go whether these pay.
 //
 // The package knows tokens, not text: package text has pipelines that do both.
 package generation

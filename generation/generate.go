@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -41,6 +43,25 @@ type Request struct {
 	Limits
 	// Context, unless nil, ends this text alone when it is cancelled.
 	Context context.Context
+	// Memory is what a decoder after an encoder attends to, of one sequence and without a mask: for a Scheduler.
+	// Others are started with theirs.
+	Memory *models.Memory
+}
+
+// settle returns an error if the request cannot be one to a model with such a vocabulary, and completes it.
+func (r *Request) settle(vocab int) error {
+	if len(r.Prompt) == 0 {
+		return check.Errorf(transformer.ErrShape, "Generate without prompt")
+	}
+	if r.MaxTokens < 0 {
+		return check.Errorf(transformer.ErrConfig, "MaxTokens = %d, want at least 0", r.MaxTokens)
+	}
+	if r.Sampler == nil {
+		r.Sampler = &Sampler{config: SamplerConfig{Vocab: vocab}}
+	} else if has := r.Sampler.config.Vocab; has != vocab {
+		return check.Errorf(transformer.ErrShape, "a sampler with a vocabulary of %d for a model of %d", has, vocab)
+	}
+	return nil
 }
 
 // Next is what comes next in a text: a token, or its end.
@@ -144,21 +165,20 @@ type text struct {
 
 // start checks requests and puts them into the batch.
 func (b *batch) start(requests []Request) error {
-	if len(requests) == 0 || slices.ContainsFunc(requests, func(r Request) bool { return len(r.Prompt) == 0 }) {
-		return check.Errorf(transformer.ErrShape, "Generate without prompt")
+	if len(requests) == 0 {
+		return check.Errorf(transformer.ErrShape, "Generate without requests")
 	}
 	if err := undecodable(b.d); err != nil {
 		return err
 	}
 	vocab := b.d.Vocab()
 	for i, r := range requests {
-		if r.MaxTokens < 0 {
-			return check.Errorf(transformer.ErrConfig, "MaxTokens = %d of request %d, want at least 0", r.MaxTokens, i)
+		err := r.settle(vocab)
+		if err == nil && r.Memory != nil {
+			err = check.Errorf(transformer.ErrConfig, "a Memory, which the decoder is started with")
 		}
-		if s := r.Sampler; s == nil {
-			r.Sampler = &Sampler{config: SamplerConfig{Vocab: vocab}}
-		} else if s.config.Vocab != vocab {
-			return check.Errorf(transformer.ErrShape, "the sampler of request %d has a vocabulary of %d, the decoder of %d", i, s.config.Vocab, vocab)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
 		}
 		b.texts[i], b.feed[i] = text{Request: r}, r.Prompt
 	}

@@ -19,19 +19,60 @@ type job struct {
 	n       int                  // tokens of the text
 	shared  int                  // tokens whose history another text had
 	kept    *prefix              // of the prompt
+	forced  int                  // of the last tokens: those that were taken without logits
 	piece   []int                // of tokens, or with proposals after the last one: what the next step has
-	draft   draft
+	by      *trust               // in who made the proposals; nil: there are none
+	lookup  lookup
+	spell   trust // in proposals of the constraint
+	guesses guesses
 }
 
 func newJob(ctx context.Context, r Request) *job {
-	return &job{Request: r, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)}}
+	return &job{Request: r, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
+		lookup: lookup{trust: trust{size: firstDraft}}, spell: trust{size: mostTrust}, guesses: guesses{trust: trust{size: firstDraft}}}
+}
+
+// release gives back the histories.
+func (j *job) release() {
+	j.history.Release()
+	j.history = nil
+	j.guesses.release()
 }
 
 // left is the number of tokens that are to pass before the next one is chosen.
 func (j *job) left() int { return len(j.tokens) - j.history.Len() }
 
-// decodes reports whether the next token is chosen after one token more.
-func (j *job) decodes() bool { return j.n > 0 && j.left() == 1 }
+// shares reports whether the history of the text is that of all that begin alike: others depend on their memory too.
+func (j *job) shares() bool { return j.Memory == nil }
+
+// recall is the rows of the memory.
+func (j *job) recall() int {
+	if j.Memory == nil {
+		return 0
+	}
+	return j.Memory.Batch.Rows()
+}
+
+// decodes reports whether the next token is chosen once the last one has passed, and those that followed from it.
+func (j *job) decodes() bool { return j.n > 0 && j.left() <= 1+j.forced }
+
+// next makes the piece of a text that decodes, of room tokens, with at most draft proposals.
+func (j *job) next(room, draft int) {
+	at := j.history.Len()
+	j.piece, j.by = append(j.piece[:0], j.tokens[at:at+max(1, min(j.left(), room))]...), nil
+	if draft = min(draft, room-j.left()); j.MaxTokens > 0 {
+		draft = min(draft, j.MaxTokens-j.n-1)
+	}
+	if draft < 1 {
+		return
+	}
+	known := len(j.piece)
+	if j.piece = j.Sampler.propose(j.piece, j.spell.room(draft)); len(j.piece) > known {
+		j.by = &j.spell
+	} else if j.piece = j.lookup.propose(j.piece, j.tokens, draft); len(j.piece) > known {
+		j.by = &j.lookup.trust
+	}
+}
 
 // cancelled is why nobody wants the text any more, nil if somebody does.
 func (j *job) cancelled() error {
@@ -53,15 +94,43 @@ func (j *job) end(why Finish, c Choice, err error) {
 
 // choose chooses the next token after logits and tells the caller. more is false if the text has ended.
 func (j *job) choose(logits []float32) (token int, more bool) {
-	none := Choice{Token: -1}
 	c, err := j.Sampler.Choose(logits)
-	switch {
-	case err != nil:
-		j.end(FinishFailed, none, err)
+	if err != nil {
+		j.end(FinishFailed, Choice{Token: -1}, err)
 		return 0, false
-	case slices.Contains(j.Stop, c.Token):
+	}
+	return c.Token, j.take(c)
+}
+
+// mostForced is the most tokens that are taken at a time without logits.
+const mostForced = 64
+
+// force takes the tokens that have to follow. more is false if the text has ended.
+func (j *job) force() (more bool) {
+	from := j.n
+	defer func() { j.forced = j.n - from }()
+	for j.n-from < mostForced {
+		token, ok := j.Sampler.forced()
+		if !ok {
+			break
+		}
+		if err := j.Sampler.Accept(token); err != nil {
+			j.end(FinishFailed, Choice{Token: -1}, err)
+			return false
+		}
+		if !j.take(Choice{Token: token}) {
+			return false
+		}
+	}
+	return true
+}
+
+// take goes on with a token that was chosen, and tells the caller. more is false if the text has ended.
+func (j *job) take(c Choice) (more bool) {
+	none := Choice{Token: -1}
+	if slices.Contains(j.Stop, c.Token) {
 		j.end(FinishStop, c, nil)
-		return 0, false
+		return false
 	}
 	j.stream.send(Next{Choice: c})
 	j.tokens = append(j.tokens, c.Token)
@@ -69,10 +138,10 @@ func (j *job) choose(logits []float32) (token int, more bool) {
 	switch {
 	case j.StopWhen != nil && j.StopWhen(j.tokens[len(j.Prompt):]):
 		j.end(FinishStop, none, nil)
-		return c.Token, false
+		return false
 	case j.n == j.MaxTokens:
 		j.end(FinishLength, none, nil)
-		return c.Token, false
+		return false
 	}
-	return c.Token, true
+	return true
 }

@@ -13,7 +13,7 @@ type pace struct {
 }
 
 // leastPiece is the tokens of prompts that a step takes at least, if there are any.
-const leastPiece = 16
+const leastPiece = 4
 
 // room is how many tokens of prompts a step may take that has a token of some texts too: at most most, which is
 // leastPiece or more.

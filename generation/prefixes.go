@@ -21,6 +21,7 @@ type prefixes struct {
 type prefix struct {
 	tokens         []int
 	history        *transformer.History
+	guess          *transformer.History // of a draft model; may have fewer rows, or be nil
 	next, previous *prefix
 }
 
@@ -48,9 +49,9 @@ func (p *prefixes) find(tokens []int) (best *prefix, rows int) {
 	return best, rows
 }
 
-// add keeps a history, which is then p's.
-func (p *prefixes) add(tokens []int, h *transformer.History) *prefix {
-	x := &prefix{tokens: slices.Clone(tokens[:h.Len()]), history: h}
+// add keeps a history, and that of a draft model, which are then p's.
+func (p *prefixes) add(tokens []int, h, guess *transformer.History) *prefix {
+	x := &prefix{tokens: slices.Clone(tokens[:h.Len()]), history: h, guess: guess}
 	x.next, x.previous = x, x
 	p.hashes(x.tokens, func(hash uint64, _ int) { p.byHash[hash] = x })
 	p.use(x)
@@ -67,8 +68,27 @@ func (p *prefixes) drop(x *prefix) {
 	})
 	x.next.previous, x.previous.next = x.previous, x.next
 	x.history.Release()
+	x.dropGuess()
 	x.history, x.next, x.previous = nil, nil, nil // or who still knows x would keep all that came after it
 	p.count--
+}
+
+// dropGuess releases the history of the draft model, and is false if there is none.
+func (x *prefix) dropGuess() bool {
+	if x.guess == nil {
+		return false
+	}
+	x.guess.Release()
+	x.guess = nil
+	return true
+}
+
+// dropGuesses releases the histories of the draft model, and is false if there are none.
+func (p *prefixes) dropGuesses() (some bool) {
+	for x := p.oldest.next; x != &p.oldest; x = x.next {
+		some = x.dropGuess() || some
+	}
+	return some
 }
 
 // dropOldest releases the prefix that was used least recently, and is false if there is none.

@@ -154,22 +154,27 @@ func (s *Sampler) Seed() uint64 { return s.config.Seed }
 func (s *Sampler) Choose(logits []float32) (Choice, error) {
 	w := takeScratch()
 	defer w.giveBack()
-	none := Choice{Token: -1}
-	scores, first, err := s.score(w, logits)
+	token, err := s.pick(w, logits)
 	if err != nil {
-		return none, err
+		return Choice{Token: -1}, err
 	}
-	c := Choice{Token: first}
-	if s.config.Temperature > 0 {
-		c.Token = s.draw(w, scores, first)
-	}
-	if err := s.Accept(c.Token); err != nil {
-		return none, err
-	}
+	c := Choice{Token: token}
 	if s.config.LogProbs {
 		c.LogProb, c.Top = w.logProbs(logits, c.Token, s.config.TopLogProbs)
 	}
 	return c, nil
+}
+
+// pick is Choose for the token alone.
+func (s *Sampler) pick(w *scratch, logits []float32) (token int, err error) {
+	scores, token, err := s.score(w, logits)
+	if err != nil {
+		return -1, err
+	}
+	if s.config.Temperature > 0 {
+		token = s.draw(w, scores, token)
+	}
+	return token, s.Accept(token)
 }
 
 // score is the logits after hook, rules and constraint, and the best of them.

@@ -17,7 +17,8 @@ type Step struct {
 	Past []*transformer.History
 	// Memory is what a decoder after an encoder attends to, else nil.
 	Memory *models.Memory
-	// Want is the rows whose logits are wanted.
+	// Want is the rows whose logits are wanted. The rows of a sequence of which several are wanted get the bits that
+	// they would get one by one.
 	Want []int
 }
 
@@ -41,6 +42,7 @@ func (s *Stepper) Run(step Step) ([]float32, error) {
 		return nil, check.Errorf(transformer.ErrShape, "a step of %d tokens and %d histories, want %d and %d", len(step.Tokens), len(step.Past), rows, step.Batch.Len())
 	}
 	s.cache.Use(step.Past)
+	s.separate(step)
 	s.hidden = slices.Grow(s.hidden[:0], rows*dim)[:rows*dim] // [rows, D]
 	if err := s.Model.Hidden(s.Workspace, s.hidden, step.Tokens, step.Batch, step.Memory, &s.cache); err != nil {
 		return nil, err
@@ -57,4 +59,18 @@ func (s *Stepper) Run(step Step) ([]float32, error) {
 		return s.logits, nil
 	}
 	return s.logits, s.Model.Logits(s.Workspace, s.logits, s.rows)
+}
+
+// separate has the rows attend apart of the sequences of which several are wanted.
+func (s *Stepper) separate(step Step) {
+	sequence, before := 0, -1 // of the row that was wanted before
+	for _, row := range step.Want {
+		for sequence+1 < step.Batch.Len() && row >= step.Batch.Start(sequence+1) {
+			sequence++
+		}
+		if sequence == before {
+			s.cache.Apart(sequence)
+		}
+		before = sequence
+	}
 }

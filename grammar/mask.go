@@ -181,6 +181,63 @@ func (t *table) walk(from int32, s *stacks, words []uint64, returns *[]int32) {
 	}
 }
 
+// longest is the longest token of bytes that have to follow s, and where it leads; a negative one if there is none.
+func (t *table) longest(s *stacks) (token int, after *stacks) {
+	token = -1
+	for node := 0; ; {
+		b, ok := t.only(s)
+		if ok {
+			node, ok = t.v.child(node, b)
+		}
+		if !ok {
+			return token, after
+		}
+		if s = t.step(s, t.g.class[b]); s == t.dead || t.exhausted() {
+			return token, after
+		}
+		if same := t.v.nodes[node].token; same >= 0 {
+			token, after = int(same), s
+		}
+	}
+}
+
+// only is the byte that has to follow s, if nothing else may.
+func (t *table) only(s *stacks) (b byte, ok bool) {
+	if s.end {
+		return 0, false
+	}
+	for _, it := range s.items {
+		for _, e := range t.g.states[it.state].edges {
+			lo, hi := e.lo, e.hi
+			if e.rule >= 0 {
+				var some bool
+				if lo, hi, some = t.g.rules[e.rule].bytes(); !some {
+					continue
+				}
+			}
+			if lo != hi || ok && lo != b {
+				return 0, false
+			}
+			b, ok = lo, true
+		}
+	}
+	return b, ok
+}
+
+// bytes is the first and the last of the bytes that a rule begins with; false if there is none.
+func (r *ruleStart) bytes() (lo, hi byte, ok bool) {
+	for i, w := range r.first {
+		if w == 0 {
+			continue
+		}
+		if !ok {
+			lo, ok = byte(64*i+bits.TrailingZeros64(w)), true
+		}
+		hi = byte(64*i + 63 - bits.LeadingZeros64(w))
+	}
+	return lo, hi, ok
+}
+
 // apply sets the logits of the tokens that m does not allow to -Inf.
 func (m *mask) apply(logits []float32) {
 	for i, w := range m.words {

@@ -146,6 +146,26 @@ func (m *Matcher) Forced() (token int, ok bool) {
 	return k.first, true
 }
 
+// Propose appends to dst up to most tokens that spell what has to follow: at each place the longest one, which is what
+// most tokenizers make of it. The model may cut the text otherwise, so that they are for it to verify. There are
+// none where the text can go on with more than one byte.
+func (m *Matcher) Propose(dst []int, most int) []int {
+	if m.ended {
+		return dst
+	}
+	t := m.enter()
+	defer m.leave()
+	at := m.at
+	for range most {
+		token, after := t.longest(at)
+		if token < 0 {
+			break
+		}
+		dst, at = append(dst, token), after
+	}
+	return dst
+}
+
 // CanEnd reports whether the text may end here. The end tokens are allowed exactly then.
 func (m *Matcher) CanEnd() bool { return m.ended || m.at.end }
 

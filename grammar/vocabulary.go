@@ -100,6 +100,16 @@ func (v *Vocabulary) close(path []int) {
 	}
 }
 
+// child is the node that a byte leads to from another one.
+func (v *Vocabulary) child(node int, b byte) (child int, ok bool) {
+	for i, end := node+1, node+int(v.nodes[node].size); i < end; i += int(v.nodes[i].size) {
+		if v.nodes[i].b == b {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
 // Tokens is the number of tokens.
 func (v *Vocabulary) Tokens() int { return len(v.tokens) }
 

@@ -39,8 +39,7 @@ type Options struct {
 	Files func(files []string) []string
 	// Progress is called now and then while files come, by one goroutine at a time.
 	Progress func(Progress)
-	// Client makes the requests; nil: http.DefaultClient. Redirects to other hosts must not get the
-	// token, as http.Client sees to.
+	// Client makes the requests; nil: http.DefaultClient. The token goes to no host but Endpoint's.
 	Client *http.Client
 }
 
@@ -52,7 +51,7 @@ type Progress struct {
 
 // Pull brings the files of a model, [hf://]org/name[@revision], to the cache, and returns the folder
 // that holds them. Of [hf://]org/name/file[@revision] it is that file alone, such as one of several
-// GGUF files, and its path.
+// GGUF files, and its path; of a part of a GGUF file that was split, all parts come.
 func Pull(ctx context.Context, name string) (string, error) { return Options{}.Pull(ctx, name) }
 
 // Pull is the function Pull with options.
@@ -103,6 +102,7 @@ func (p *puller) settle() error {
 	if p.Client == nil {
 		p.Client = http.DefaultClient
 	}
+	p.Client = discreet(p.Client)
 	if p.Files == nil {
 		p.Files = Needed
 	}

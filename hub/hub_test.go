@@ -50,7 +50,7 @@ func newFake(t *testing.T) *fake {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HF_HOME", t.TempDir())
-	t.Setenv("HF_ENDPOINT", strings.Replace(f.hub.URL, "127.0.0.1", "localhost", 1))
+	t.Setenv("HF_ENDPOINT", f.hub.URL)
 	return f
 }
 
@@ -172,6 +172,18 @@ func TestPullFile(t *testing.T) {
 	}
 	if _, err := hub.Pull(t.Context(), "org/name/none.gguf"); !errors.Is(err, hub.ErrAbsent) {
 		t.Errorf("a file that is not there: %v, want ErrAbsent", err)
+	}
+	const first, second = "q/x-00001-of-00002.gguf", "q/x-00002-of-00002.gguf"
+	f.files[first] = []byte("one part")
+	if _, err := hub.Pull(t.Context(), "org/name/"+first); !errors.Is(err, hub.ErrAbsent) || !strings.Contains(err.Error(), second) {
+		t.Errorf("a part is missing: %v, want ErrAbsent that names it", err)
+	}
+	f.files[second] = []byte("the other")
+	if path, err = hub.Pull(t.Context(), "org/name/"+first); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(filepath.Join(filepath.Dir(path), filepath.Base(second))); string(got) != "the other" {
+		t.Errorf("beside %s is %q", path, got)
 	}
 	delete(f.files, "config.json")
 	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, hub.ErrAbsent) || !strings.Contains(err.Error(), "a/b c.gguf") {
@@ -310,6 +322,19 @@ func TestFailures(t *testing.T) {
 				t.Errorf("afterwards, without trouble: %v", err)
 			}
 		})
+	}
+}
+
+// TestReason has the hub say why there is no access.
+func TestReason(t *testing.T) {
+	f := newFake(t)
+	f.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("X-Error-Message", "ask its authors")
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	}
+	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, hub.ErrAccess) || !strings.Contains(err.Error(), "ask its authors") {
+		t.Errorf("%v, want ErrAccess with what the hub says", err)
 	}
 }
 

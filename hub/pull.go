@@ -16,7 +16,9 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/internal/filelock"
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/regular"
 )
 
 // This file lists a repository and puts its files into the cache: blobs by their hashes, and a
@@ -95,11 +97,15 @@ func (p *puller) choose(files []file) ([]file, error) {
 	for i, f := range files {
 		paths[i] = f.Path
 	}
-	chosen := []string{p.name.File}
+	chosen := hub.Parts(p.name.File)
 	if p.name.File == "" {
 		chosen = p.Files(slices.Clone(paths))
-	} else if !slices.Contains(paths, p.name.File) {
-		return nil, fmt.Errorf("%w: it has no file %s", ErrAbsent, p.name.File)
+	} else {
+		for _, f := range chosen {
+			if !slices.Contains(paths, f) {
+				return nil, fmt.Errorf("%w: it has no file %s", ErrAbsent, f)
+			}
+		}
 	}
 	if len(chosen) == 0 {
 		gguf := slices.DeleteFunc(paths, func(f string) bool { return path.Ext(f) != ".gguf" })
@@ -157,7 +163,7 @@ func (p *puller) pull(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(ref), 0o777); err != nil {
 		return "", err
 	}
-	return dir, replace(ref, func(f *os.File) error { _, err := f.WriteString(commit); return err })
+	return dir, regular.Create(ref, func(f *os.File) error { _, err := f.WriteString(commit); return err })
 }
 
 // atOnce calls do for every file, for some at the same time, and returns the first error.
@@ -218,7 +224,7 @@ func link(blob, path string) error {
 	}
 	err = os.Symlink(target, path)
 	if err != nil && runtime.GOOS == "windows" {
-		return replace(path, func(f *os.File) error {
+		return regular.Create(path, func(f *os.File) error {
 			from, err := os.Open(blob)
 			if err != nil {
 				return err
@@ -227,31 +233,6 @@ func link(blob, path string) error {
 			_, err = io.Copy(f, from)
 			return err
 		})
-	}
-	return err
-}
-
-// replace writes a file of another name and gives it its own once it is whole.
-func replace(path string, write func(f *os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
 	}
 	return err
 }
@@ -281,6 +262,26 @@ func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response
 	return resp, nil
 }
 
+// discreet is c without the token in redirects to another host, port or scheme. http.Client by itself
+// also sends it to subdomains and to other ports, where the hub keeps large files.
+func discreet(c *http.Client) *http.Client {
+	d := *c
+	d.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if from := via[0].URL; req.URL.Host != from.Host || req.URL.Scheme != from.Scheme {
+			req.Header.Del("Authorization")
+		}
+		if c.CheckRedirect != nil {
+			return c.CheckRedirect(req, via)
+		}
+		const most = 10
+		if len(via) >= most {
+			return fmt.Errorf("%d redirects", len(via))
+		}
+		return nil
+	}
+	return &d
+}
+
 // Errors that another attempt may not meet: of the server, and of asking for the rest of a file that
 // has none.
 var (
@@ -294,13 +295,21 @@ func status(resp *http.Response, at string) error {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fmt.Errorf("%w: %s: %s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; a model that does not exist is answered so, too", ErrAccess, at, resp.Status)
+		return fmt.Errorf("%w: %s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; a model that does not exist is answered so, too", ErrAccess, at, resp.Status, reason(resp))
 	case code == http.StatusNotFound:
-		return fmt.Errorf("%w: %s", ErrAbsent, at)
+		return fmt.Errorf("%w: %s%s", ErrAbsent, at, reason(resp))
 	case code == http.StatusRequestedRangeNotSatisfiable:
 		return fmt.Errorf("%w: %s", errRange, at)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
 		return fmt.Errorf("%w: %s: %s", errTransient, at, resp.Status)
 	}
 	return fmt.Errorf("%w: %s: %s", ErrServer, at, resp.Status)
+}
+
+// reason is what the hub says about an error in its own words, such as that a model is gated.
+func reason(resp *http.Response) string {
+	if text := resp.Header.Get("X-Error-Message"); text != "" {
+		return fmt.Sprintf(": %.300q", text)
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -44,3 +45,19 @@ func ParseFormat(name string) (Format, error) {
 // Block is how many elements a block of the format has in a file, and how many bytes: those of
 // GGUF's type of that name, or of one number. They are 0 for FormatInt8, which files do not have.
 func (f Format) Block() (elements, bytes int) { return weights.Format(f).Block() }
+
+// Quantize sets dst to the elements x as files have them in the format, in blocks or as numbers, little-endian: packed by
+// [PackBBlocks] they are what [PackBRows] makes of x. len(x) is a multiple of the elements of a block, and dst as long as
+// the bytes of all; see [Format.Block].
+func (f Format) Quantize(dst []byte, x []float32) {
+	const fn = "Format.Quantize"
+	elements, bytes := f.Block()
+	if elements == 0 {
+		mem.PanicSize(fn, "f", int(f), "want a Format that files have")
+	}
+	if len(x)%elements != 0 {
+		mem.PanicSize(fn, "len(x)", len(x), fmt.Sprintf("want a multiple of %d", elements))
+	}
+	mem.CheckLen(fn, "dst", len(dst), len(x)/elements*bytes, "the bytes of all blocks")
+	weights.Format(f).Encode(dst, x)
+}

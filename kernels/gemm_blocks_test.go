@@ -55,6 +55,55 @@ func packFile(f Format, k int, rows [][]byte) *PackedB {
 	})
 }
 
+// TestQuantize packs what becomes of numbers in a file, and wants what becomes of them without one.
+func TestQuantize(t *testing.T) {
+	const k = 512
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, f := range append(slices.Clone(blockFormats), FormatF32, FormatBF16, FormatF16) {
+		rows := make([][]float32, 9)
+		for j := range rows {
+			rows[j] = make([]float32, k)
+			for p := range rows[j] {
+				if scale := math.Exp2(float64(r.IntN(12) - 6)); j > 0 { // the first is zeros
+					rows[j][p] = float32(scale * r.NormFloat64())
+				}
+			}
+		}
+		rows[7][300], rows[8][3] = float32(math.Inf(1)), float32(math.NaN())
+		elements, bytes := f.Block()
+		got := PackBBlocks(f, len(rows), k, func(j int, dst []byte) {
+			raw := make([]byte, k/elements*bytes)
+			f.Quantize(raw, rows[j])
+			copy(dst, raw)
+		})
+		want := PackBRows(f, len(rows), k, func(j int, dst []float32) { copy(dst, rows[j]) })
+		x, y := make([]float32, k), make([]float32, k)
+		for j := range rows {
+			got.Column(x, j)
+			want.Column(y, j)
+			for p := range x {
+				if x[p] != y[p] && (x[p] == x[p] || y[p] == y[p]) {
+					t.Fatalf("%v: element %d of row %d is %v, want %v", f, p, j, x[p], y[p])
+				}
+			}
+		}
+	}
+	for name, c := range map[string]func(){
+		"int8":            func() { FormatInt8.Quantize(make([]byte, 32), make([]float32, 32)) },
+		"part of a block": func() { FormatQ4_K.Quantize(make([]byte, 18), make([]float32, 32)) },
+		"a short dst":     func() { FormatQ8_0.Quantize(make([]byte, 33), make([]float32, 32)) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			c()
+		}()
+	}
+}
+
 // TestPackBBlocks wants the values of the blocks of files, bit by bit.
 func TestPackBBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {

@@ -27,6 +27,8 @@ var handMade = map[string]*class{
 		"scale_attn_weights": "true", "scale_attn_by_inverse_layer_idx": "false", "parallel_block_tied_norm": "false", "dense_seq_output": "true",
 		"pad_token_id": "0", "max_trained_positions": "2048",
 	}},
+	// GTE as it was published, by code of its own too.
+	"new":  {fields: map[string]string{"pack_qkv": "true", "logn_attention_clip1": "false"}},
 	"timm": {fields: map[string]string{"num_features": "768", "pretrained_cfg": "null"}},
 }
 

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -90,10 +91,19 @@ func (o Options) openAdapters(b base) (*adapted, error) {
 		}
 		if err != nil {
 			a.Close()
-			return nil, fmt.Errorf("%s: %w", of.Path, err)
+			return nil, inAdapter(of.Path, err)
 		}
 	}
 	return a, nil
+}
+
+// inAdapter is an error about an adapter or a file of it.
+func inAdapter(path string, err error) error {
+	var e *check.Error
+	if errors.As(err, &e) && e.File != "" || errors.Is(err, ErrOption) {
+		return fmt.Errorf("adapter %s: %w", path, err)
+	}
+	return check.InFile(path, ErrFormat, err)
 }
 
 // open reads all but the elements of an adapter's tensors.
@@ -103,7 +113,7 @@ func (a Adapter) open(b base) (*adapter, error) {
 		scale = 1
 	}
 	if s := float64(scale); math.IsNaN(s) || math.IsInf(s, 0) {
-		return nil, check.Errorf(ErrOption, "adapter of scale %v", scale)
+		return nil, check.Option("Scale", scale, "want a number")
 	}
 	path := hub.Folder(a.Path)
 	info, err := os.Stat(path)
@@ -129,7 +139,7 @@ func (a Adapter) open(b base) (*adapter, error) {
 		opened.factors[i].scale *= float64(scale)
 	}
 	if len(opened.replaced) > 0 && scale != 1 {
-		return opened, check.Errorf(ErrOption, "scale %v of an adapter that replaces tensors too, such as %s: not supported", scale, least(opened.replaced))
+		return opened, check.Option("Scale", scale, "not supported for an adapter that replaces tensors too, such as %s", least(opened.replaced))
 	}
 	return opened, nil
 }
@@ -189,14 +199,14 @@ func (a *adapted) addTo(l *transformer.Loader) error {
 	for _, one := range a.adapters {
 		for _, f := range one.factors {
 			if by := a.from[f.weight]; by != nil && by != one {
-				return check.Errorf(ErrOption, "%s: it adds to %s, which %s replaces", one.path, f.weight, by.path)
+				return check.Errorf(ErrOption, "adapter %s: it adds to %s, which %s replaces", one.path, f.weight, by.path)
 			}
 			d, err := one.read(f)
 			if err == nil {
 				err = l.Add(f.weight, d)
 			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", one.path, err)
+				return inAdapter(one.path, err)
 			}
 		}
 	}

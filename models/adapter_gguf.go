@@ -35,13 +35,13 @@ func (a *adapter) readGGUF(file *gguf.File, b base) error {
 		if got, err := file.Text(key); err != nil {
 			return err
 		} else if got != want {
-			return check.Errorf(ErrConfig, "%s = %q, want %q", key, got, want)
+			return keyError(key, got, "want %q", want)
 		}
 	}
 	for _, key := range file.Keys() {
 		known := []string{"adapter.type", ggufAlpha, ggufPrompt, ggufTask}
 		if value, _ := file.Value(key); strings.HasPrefix(key, "adapter.") && !slices.Contains(known, key) {
-			return check.Errorf(ErrConfig, "%s = %.60v: not supported", key, value)
+			return keyError(key, value, "not supported")
 		}
 	}
 	if prompt, err := file.Text(ggufPrompt); err == nil && prompt != "" {
@@ -52,7 +52,7 @@ func (a *adapter) readGGUF(file *gguf.File, b base) error {
 		return err
 	}
 	if !(alpha >= 0 && alpha < 1e30) {
-		return check.Errorf(ErrConfig, "%s = %g, want a number from 0", ggufAlpha, alpha)
+		return keyError(ggufAlpha, alpha, "want a number from 0")
 	}
 	names := file.Names()
 	for _, name := range names {

@@ -75,7 +75,7 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 	file := &files{name: name, of: map[string]transformer.Reader{}}
 	if err := file.add(fsys, name); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, check.InFile(name, ErrFormat, err)
 	}
 	file.names = slices.Sorted(maps.Keys(file.of))
 	a := &adapter{tensors: file, close: file.Close, replaced: map[string]string{}}
@@ -83,7 +83,7 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 		a.warnings = append(a.warnings, fmt.Sprintf("%s: base_model_name_or_path = %q, and the model is in %s", peftConfig, f.Base, b.path))
 	}
 	if err := a.readPEFT(&f, modules, b); err != nil {
-		return a, fmt.Errorf("%s: %w", name, err)
+		return a, check.InFile(name, ErrFormat, err)
 	}
 	return a, nil
 }

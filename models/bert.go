@@ -102,14 +102,9 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 		if l = l.At("cls.predictions."); !l.Has("transform.dense.weight") {
 			break
 		}
-		act, err := c.JSON.Activation("hidden_act", config.Activation)
-		if err != nil {
+		var err error
+		if m.MaskedLM, err = c.bertMaskedLM(l, words, config.Activation, config.Eps, config.Tied); err != nil {
 			return nil, err
-		}
-		m.MaskedLM = &head{
-			dense: l.At("transform.dense.").Linear(dim, dim, true), act: activate(act),
-			norm: l.Under("weight", "transform.LayerNorm.", "transform.layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: config.Eps}),
-			out:  c.vocabulary(l, words, config.Tied),
 		}
 	case "ForNextSentencePrediction":
 		m.NextSentence = pooled(l.At("cls.seq_relationship.").Linear(dim, 2, true))
@@ -125,6 +120,20 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 	return m, nil
 }
 
+// bertMaskedLM is the head of masked words whose tensors l has.
+func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embedding, activation string, eps float32, tied bool) (Head, error) {
+	act, err := c.JSON.Activation("hidden_act", activation)
+	if err != nil {
+		return nil, err
+	}
+	dim := c.Config.Dim
+	return &head{
+		dense: l.At("transform.dense.").Linear(dim, dim, true), act: activate(act),
+		norm: l.Under("weight", "transform.LayerNorm.", "transform.layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
+		out:  c.vocabulary(l, words, tied),
+	}, nil
+}
+
 // loadBERT is the encoder whose tensors body has, with first as the position of the
 // first token; above 0 it is that behind the padding token.
 func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*textEncoder, error) {
@@ -132,25 +141,31 @@ func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first
 	if err != nil {
 		return nil, err
 	}
+	b := &textEncoder{}
+	if b.embedder, err = c.bertEmbedder(config, body.At("embeddings."), config.Dim, first); err != nil {
+		return nil, err
+	}
+	b.layers = body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)
+	return b, nil
+}
+
+// bertEmbedder is the embeddings of the given width whose tensors tables has; first is that of loadBERT.
+func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader, width, first int) (embedder, error) {
 	if config.MaxPositions <= first {
-		return nil, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
+		return embedder{}, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions-first
-	tables := body.At("embeddings.")
-	b := &textEncoder{
-		embedder: embedder{
-			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
-			first:     first,
-			padded:    first > 0,
-			embedNorm: tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
-		},
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers),
+	e := embedder{
+		tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, width),
+		first:     first,
+		padded:    first > 0,
+		embedNorm: tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{width}, Eps: config.Eps}),
 	}
 	if config.Types > 0 {
-		b.types = tables.At("token_type_embeddings.").Embedding(config.Types, config.Dim)
+		e.types = tables.At("token_type_embeddings.").Embedding(config.Types, width)
 	}
-	if layer.Self.Relative == transformer.NoRelative {
-		b.positions = tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim)
+	if config.Positions == "absolute" {
+		e.positions = tables.At("position_embeddings.").Embedding(config.MaxPositions, width)
 	}
-	return b, nil
+	return e, nil
 }

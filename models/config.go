@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,10 +64,10 @@ type Document struct {
 func parse(name string, text []byte) (Document, error) {
 	d := Document{Name: name}
 	if err := pyjson.Unmarshal(text, &d.fields); err != nil {
-		return d, check.Errorf(ErrConfig, "%s: %v", name, err)
+		return d, d.errorf("", "", "%w", err)
 	}
 	if d.fields == nil {
-		return d, check.Errorf(ErrConfig, "%s: want an object, have null", name)
+		return d, d.errorf("", "", "want an object, have null")
 	}
 	return d, nil
 }
@@ -86,7 +87,7 @@ func (d Document) isNull(field string) bool {
 // Sub is the object that is the value of a field.
 func (d Document) Sub(field string) (Document, error) {
 	if !d.Has(field) {
-		return Document{}, check.Errorf(ErrConfig, "%s: %s is missing", d.Name, field)
+		return Document{}, d.errorf(field, "", "missing")
 	}
 	d.note(field)
 	part, err := parse(d.Name+": "+field, d.fields[field])
@@ -109,7 +110,17 @@ func (d Document) note(field string) {
 
 // Errorf is an error about the value of a field, which it names.
 func (d Document) Errorf(field, format string, args ...any) error {
-	return check.Errorf(ErrConfig, "%s: %s = %s: %w", d.Name, field, d.value(field), fmt.Errorf(format, args...))
+	return d.errorf(field, d.value(field), format, args...)
+}
+
+// errorf is an error about a field with a value, of which there may be none.
+func (d Document) errorf(field, value, format string, args ...any) error {
+	file, object, _ := strings.Cut(d.Name, ": ")
+	if file == ggufMetadata {
+		file = "" // whoever opened it names it
+	}
+	parts := slices.DeleteFunc([]string{strings.ReplaceAll(object, ": ", "."), field}, func(s string) bool { return s == "" })
+	return &check.Error{Kind: ErrConfig, File: file, Field: strings.Join(parts, "."), Value: value, Err: fmt.Errorf(format, args...)}
 }
 
 // value is the text of a field's value, shortened.
@@ -118,15 +129,7 @@ func (d Document) value(field string) string {
 	if !ok {
 		return "(absent)"
 	}
-	var b bytes.Buffer
-	if json.Compact(&b, v) != nil { // NaN
-		b.Write(v)
-	}
-	const most = 120
-	if b.Len() > most {
-		return string(b.Bytes()[:most]) + "…"
-	}
-	return b.String()
+	return check.JSON(v)
 }
 
 // Decode fills the struct that into points to, whose tags name the fields. It has the
@@ -195,7 +198,7 @@ func (d Document) Activation(field, name string) (kernels.Activation, error) {
 	case "silu", "swish":
 		return kernels.ActSiLU, nil
 	}
-	return 0, check.Errorf(ErrConfig, "%s: %s = %q: unknown activation", d.Name, field, name)
+	return 0, d.errorf(field, strconv.Quote(name), "unknown activation")
 }
 
 // mostLabels is the most labels of a classifier.
@@ -265,7 +268,7 @@ func common(d, generation Document) (Config, error) {
 		raw.ModelType, _, _ = strings.Cut(name, "_")
 	}
 	if raw.ModelType == "" {
-		return Config{}, check.Errorf(ErrConfig, "%s: model_type is missing", d.Name)
+		return Config{}, d.errorf("model_type", "", "missing")
 	}
 	c := Config{
 		ModelType: raw.ModelType, Architectures: raw.Architectures, MultiLabel: raw.Problem == "multi_label_classification",

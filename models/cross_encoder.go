@@ -1,10 +1,6 @@
 package models
 
-import (
-	"io/fs"
-
-	"github.com/avoformer/avoformer/internal/check"
-)
+import "io/fs"
 
 // A CrossEncoder is what sentence-transformers' files say of a folder that was saved by its class of
 // that name.
@@ -22,7 +18,7 @@ func OpenCrossEncoder(fsys fs.FS, m *Model) (*CrossEncoder, error) {
 		return nil, err
 	}
 	if len(modules) != 1 || modules[0].kind() != "Transformer" || modules[0].Path != "" {
-		return nil, check.Errorf(ErrConfig, "modules.json: a CrossEncoder of other modules than a Transformer in the folder itself is not supported")
+		return nil, modulesError(ErrConfig, "a CrossEncoder of other modules than a Transformer in the folder itself is not supported")
 	}
 	s := &SentenceEmbedder{encoder: m.Encoder}
 	if err := s.readTransformer(fsys, m.Config.ModelType, classification); err != nil {

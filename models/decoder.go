@@ -27,6 +27,7 @@ type decoder struct {
 	head    *transformer.Linear
 	held    kernels.Format // of keys and values in caches
 	cap     float32        // logits x become cap*tanh(x/cap); 0: they stay
+	scale   float32        // of the logits; 0: 1
 	// frequencies are those of the rotary positions where they depend on the length of
 	// the sequence; else nil.
 	frequencies func(length int) []float64
@@ -54,6 +55,14 @@ func (d *decoder) NewPages(limit int64) *Pages {
 // RewritesHistory reports whether keys and values of earlier tokens change with the length of the sequence, so that
 // the first rows of a history are not that of a shorter text.
 func (d *decoder) RewritesHistory() bool { return d.frequencies != nil }
+
+// AttendsToMemory reports whether the decoder attends to what an encoder gives.
+func (d *decoder) AttendsToMemory() bool {
+	return slices.ContainsFunc(d.layers, func(l decoderLayer) bool {
+		layer, ok := l.(*transformer.Layer)
+		return ok && layer.Cross != nil
+	})
+}
 
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
 	if d.frequencies != nil && cache != nil {
@@ -131,6 +140,9 @@ func (d *decoder) Logits(ws *Workspace, dst, x []float32) error {
 	if err := d.head.Forward(ws, dst, x); err != nil { // [rows, V]
 		return err
 	}
+	if d.scale != 0 {
+		ws.Threads.Scale(dst, dst, d.scale)
+	}
 	if d.cap > 0 {
 		softCap(ws, dst, d.cap)
 	}
@@ -161,7 +173,7 @@ func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
 
 // decoderHead is the model by what its architecture's name says of the head.
 func (c *Checkpoint) decoderHead(d *decoder, tied bool) (*Model, error) {
-	lm := c.Loader.At("lm_head.")
+	lm := c.Loader.Under("weight", "lm_head.", "embed_out.")        // the latter for GPT-NeoX's
 	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
 	labels := func() *transformer.Linear {
 		return c.classify(classifier, d.tokens.Dim, classifier.Has("bias"))

@@ -31,6 +31,18 @@ func TestSizesByDefault(t *testing.T) {
 	for kind, want := range map[string]sizes{
 		"bert": bert, "roberta": bert, "xlm-roberta": bert, "camembert": bert, "mpnet": bert, "nomic_bert": bert, "vit": bert,
 		"clip_vision_model": bert, "siglip_text_model": bert, "siglip_vision_model": bert,
+		"electra":         {"num_hidden_layers": 12, "num_attention_heads": 4, "intermediate_size": 1024, "embedding_size": 128},
+		"albert":          {"num_hidden_layers": 12, "num_attention_heads": 64, "intermediate_size": 16384, "embedding_size": 128},
+		"deberta-v2":      {"num_hidden_layers": 24, "num_attention_heads": 24, "intermediate_size": 6144},
+		"gte":             bert,
+		"eurobert":        {"num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
+		"smollm3":         decoder(36, 16, 4, 11008),
+		"olmo2":           decoder(32, 32, 0, 11008),
+		"granite":         decoder(32, 32, 0, 11008),
+		"starcoder2":      decoder(30, 24, 2, 12288),
+		"phi":             decoder(24, 32, 0, 8192),
+		"gpt_neox":        decoder(44, 64, 0, 24576),
+		"cohere2":         decoder(40, 64, 0, 22528),
 		"clip_text_model": {"num_hidden_layers": 12, "num_attention_heads": 8, "intermediate_size": 2048},
 		"distilbert":      {"n_layers": 6, "n_heads": 12, "hidden_dim": 3072},
 		"modernbert":      {"num_hidden_layers": 22, "num_attention_heads": 12, "intermediate_size": 1152},
@@ -55,8 +67,10 @@ func TestSizesByDefault(t *testing.T) {
 		switch kind {
 		case "gpt2":
 			small["n_embd"] = 96
-		case "llama", "phi3":
-			small["hidden_size"] = 192 // of an even size for each head
+		case "phi", "gpt_neox", "cohere2":
+			small["hidden_size"] = 512 // of heads of which a part has an even size
+		case "olmo2", "granite", "llama", "phi3", "albert":
+			small["hidden_size"] = 192 // of an even size for each head of 32, of 3 for 64
 		}
 		for name, size := range want {
 			small[name] = 4

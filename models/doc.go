@@ -15,13 +15,15 @@
 // [transformer.Workspace] of its own.
 package models
 
-import "errors"
+import "github.com/avoformer/avoformer/internal/check"
 
-// Errors that those of this package match, for use with errors.Is, beside those of
-// package transformer.
+// The kinds of errors of this package, beside others of package transformer, whose Error tells the file, the
+// field and the value.
 var (
-	ErrFolder    = errors.New("models: no model folder")             // what is needed is not there
-	ErrModelType = errors.New("models: model_type is not supported") // nobody registered it
-	ErrConfig    = errors.New("models: configuration")               // a value unknown, contradictory or of the wrong type
-	ErrOption    = errors.New("models: option")                      // of Options
+	ErrFolder    = check.ErrFolder    // what is needed is not there
+	ErrModelType = check.ErrModelType // nobody registered it
+	ErrConfig    = check.ErrConfig    // a value unknown, contradictory or of the wrong type
+	ErrFormat    = check.ErrFormat    // a file is damaged
+	ErrWeights   = check.ErrWeights   // tensors missing, misshapen or left over
+	ErrOption    = check.ErrOption    // of Options
 )

@@ -20,9 +20,17 @@ type embedder struct {
 	first     int
 	padded    bool              // tokens first-1 are padding wherever they are: see addPositions
 	embedNorm *transformer.Norm // nil: none
+	// project leads from the width of the vectors to that of the layers; nil: they are as wide.
+	project *transformer.Linear
 }
 
-func (e *embedder) Dim() int { return e.tokens.Dim }
+// Dim is the width of the layers.
+func (e *embedder) Dim() int {
+	if e.project != nil {
+		return e.project.Out
+	}
+	return e.tokens.Dim
+}
 
 // positionLimit is the number of positions that are added to tokens; 0: none are.
 func (e *embedder) positionLimit() int {
@@ -44,7 +52,7 @@ func (e *embedder) check(dst []float32, in Tokens, cache *Cache) error {
 	if cache != nil && cache.Sequences() != in.Batch.Len() {
 		return check.Errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
 	}
-	return check.Len("dst", dst, rows*e.tokens.Dim, "rows*dim")
+	return check.Len("dst", dst, rows*e.Dim(), "rows*dim")
 }
 
 // embed sets dst, [rows, D], to the vectors of tokens that follow those in cache, which
@@ -53,15 +61,23 @@ func (e *embedder) embed(ws *Workspace, dst []float32, in Tokens, cache *Cache) 
 	if err := e.check(dst, in, cache); err != nil {
 		return err
 	}
+	defer ws.Release(ws.Mark())
+	x := dst // [rows, E]
+	if e.project != nil {
+		x = ws.Alloc(in.Batch.Rows() * e.tokens.Dim)
+	}
 	err := cmp.Or(
-		e.tokens.Forward(ws, dst, in.IDs),  // vectors of tokens    [rows, D]
-		e.addTypes(ws, dst, in),            // + those of types     [rows, D]
-		e.addPositions(ws, dst, in, cache), // + those of positions [rows, D]
+		e.tokens.Forward(ws, x, in.IDs),  // vectors of tokens    [rows, E]
+		e.addTypes(ws, x, in),            // + those of types     [rows, E]
+		e.addPositions(ws, x, in, cache), // + those of positions [rows, E]
 	)
-	if err != nil || e.embedNorm == nil {
+	if err == nil && e.embedNorm != nil {
+		err = e.embedNorm.Forward(ws, x, x) // [rows, E]
+	}
+	if err != nil || e.project == nil {
 		return err
 	}
-	return e.embedNorm.Forward(ws, dst, dst) // [rows, D]
+	return e.project.Forward(ws, dst, x) // [rows, D]
 }
 
 // addTypes adds the vectors of token types, 0 unless given, to x.

@@ -19,7 +19,9 @@ import (
 // the GGUF specification and the names in llama.cpp's gguf-py.
 
 // OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's
-// too), qwen2, qwen3, gemma, gemma2, gemma3 and phi3. [Open] does so for a file.
+// too), qwen2, qwen3, gemma, gemma2, gemma3 and phi3, or bert and nomic-bert. [Open] does so for a file.
+// A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
+// the first part.
 //
 // Weights keep the format that the file has them in, the embedding and the head too, as far
 // as [transformer.FromGGUF] can. Where blocks are multiplied as integers, so are the rows
@@ -29,12 +31,12 @@ func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
 func (o Options) openGGUF(path string) (*Model, error) {
 	file, err := gguf.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, check.InFile(path, ErrFolder, err)
 	}
 	defer file.Close()
 	m, err := o.readGGUF(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, check.InFile(path, ErrFormat, err)
 	}
 	return m, nil
 }
@@ -51,19 +53,32 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	}
 	build, ok := builderOf(c.Config.ModelType)
 	if !ok {
-		return nil, check.Errorf(ErrModelType, "general.architecture = %q", r.arch)
+		return nil, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.arch)}
 	}
 	c.rename, c.widened, o.asStored = llamaCppName(r.arch), r.widened, true
-	ropeFactors := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
-	m, err := c.build(build, base{Weights: r.weights, gguf: r.arch}, o, ropeFactors...)
-	if err == nil {
-		m.Warnings = append(m.Warnings, o.warn(r.unread()...)...)
+	if r.isEncoder() {
+		c.rename = r.encoderName()
 	}
-	return m, err
+	ignored := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
+	if r.pool != nil {
+		ignored = append(ignored, "output.weight")
+	}
+	m, err := c.build(build, base{Weights: r.weights, gguf: r.arch}, o, ignored...)
+	if err != nil {
+		return nil, err
+	}
+	if r.pool != nil {
+		m.Sentence = sentence(m.Encoder, r.pool)
+	}
+	m.Warnings = append(m.Warnings, o.warn(r.unread()...)...)
+	return m, nil
 }
 
-// ggufArchitectures are llama.cpp's names, which but for gemma3 are those of config.json.
+// ggufArchitectures are llama.cpp's names of decoders, which but for gemma3 are those of config.json.
 var ggufArchitectures = []string{"llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3"}
+
+// ggufEncoders are llama.cpp's names of encoders.
+var ggufEncoders = []string{"bert", "nomic-bert"}
 
 // ggufReader collects the fields of config.json from metadata.
 type ggufReader struct {
@@ -72,8 +87,11 @@ type ggufReader struct {
 	arch    string
 	fields  map[string]any
 	read    map[string]bool // keys
+	pool    pooling         // of an embedder; else nil
 	err     error           // the first
 }
+
+func (r *ggufReader) isEncoder() bool { return slices.Contains(ggufEncoders, r.arch) }
 
 // key is the architecture's key of a name, which is read.
 func (r *ggufReader) key(name string) string {
@@ -128,35 +146,30 @@ func (r *ggufReader) document() (Document, error) {
 	if r.arch, err = r.file.Text("general.architecture"); err != nil {
 		return Document{}, err
 	}
-	if !slices.Contains(ggufArchitectures, r.arch) {
-		return Document{}, check.Errorf(ErrModelType, "general.architecture = %q, want one of %s", r.arch, strings.Join(ggufArchitectures, ", "))
-	}
-	r.fields["model_type"], r.fields["architectures"] = r.arch, []string{r.arch + "ForCausalLM"}
-	if r.arch == "gemma3" {
-		r.fields["model_type"] = "gemma3_text"
+	if all := slices.Concat(ggufArchitectures, ggufEncoders); !slices.Contains(all, r.arch) {
+		return Document{}, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.arch), Err: fmt.Errorf("want one of %s", strings.Join(all, ", "))}
 	}
 	embedding, _ := r.file.Info("token_embd.weight")
 	if len(embedding.Shape) != 2 {
-		return Document{}, check.Errorf(ErrConfig, "token_embd.weight is missing or no matrix")
+		return Document{}, &check.Error{Kind: transformer.ErrMissing, Field: "token_embd.weight", Err: errors.New("missing, or no matrix")}
 	}
 	r.fields["vocab_size"] = embedding.Shape[0]
-	r.fields["tie_word_embeddings"] = !r.has("output.weight")
 	r.integer("hidden_size", "embedding_length", true)
 	r.integer("num_hidden_layers", "block_count", true)
 	r.integer("num_attention_heads", "attention.head_count", true)
-	r.integer("num_key_value_heads", "attention.head_count_kv", false)
-	r.integer("head_dim", "attention.key_length", false)
 	r.integer("intermediate_size", "feed_forward_length", true)
 	r.integer("max_position_embeddings", "context_length", true)
-	r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
-	r.number("rope_theta", "rope.freq_base", false)
 	for field, key := range map[string]string{"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"} {
 		if n, err := r.file.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
 			r.fields[field] = n
 		}
 	}
-	r.special()
-	r.rope()
+	r.pool = r.pooling()
+	if r.isEncoder() {
+		r.encoder()
+	} else {
+		r.decoder()
+	}
 	if r.err != nil {
 		return Document{}, r.err
 	}
@@ -164,7 +177,28 @@ func (r *ggufReader) document() (Document, error) {
 	if err != nil {
 		return Document{}, check.Errorf(ErrConfig, "%v", err) // an infinite number
 	}
-	return parse("metadata", text)
+	return parse(ggufMetadata, text)
+}
+
+// ggufMetadata is the name of what is made of a GGUF file's metadata.
+const ggufMetadata = "metadata"
+
+// decoder reads what decoders have beside the sizes of all models.
+func (r *ggufReader) decoder() {
+	r.fields["model_type"], r.fields["architectures"] = r.arch, []string{r.arch + "ForCausalLM"}
+	if r.arch == "gemma3" {
+		r.fields["model_type"] = "gemma3_text"
+	}
+	if r.pool != nil {
+		r.fields["architectures"] = []string{"Model"}
+	}
+	r.fields["tie_word_embeddings"] = !r.has("output.weight")
+	r.integer("num_key_value_heads", "attention.head_count_kv", false)
+	r.integer("head_dim", "attention.key_length", false)
+	r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
+	r.number("rope_theta", "rope.freq_base", false)
+	r.special()
+	r.rope()
 }
 
 func (r *ggufReader) has(tensor string) bool { _, ok := r.file.Info(tensor); return ok }
@@ -184,14 +218,14 @@ func (r *ggufReader) integer(field, key string, wanted bool) {
 	if list, listErr := r.file.Ints(key); listErr == nil && len(list) > 0 {
 		n, err = list[0], nil
 		if len(slices.Compact(list)) > 1 {
-			err = check.Errorf(ErrConfig, "%s differs from layer to layer: not supported", key)
+			err = errors.New("it differs from layer to layer: not supported")
 		}
 	}
 	switch {
 	case err == nil:
 		r.fields[field] = n
 	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.note(err)
+		r.note(&check.Error{Kind: ErrConfig, Field: key, Err: err})
 	}
 }
 
@@ -204,7 +238,7 @@ func (r *ggufReader) number(field, key string, wanted bool) {
 		short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
 		r.fields[field] = short
 	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.note(err)
+		r.note(&check.Error{Kind: ErrConfig, Field: r.key(key), Err: err})
 	}
 }
 
@@ -227,26 +261,28 @@ func (r *ggufReader) numberOf(key string, without float64) float64 {
 	return x
 }
 
+// keyError is an error about a key of a GGUF file.
+func keyError(key string, value any, format string, args ...any) error {
+	return &check.Error{Kind: ErrConfig, Field: key, Value: check.Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
+}
+
 // want notes an error if the architecture has another number than the only one supported.
 func (r *ggufReader) want(key string, only float64) {
 	if x := r.numberOf(key, only); x != only {
-		r.note(check.Errorf(ErrConfig, "%s.%s = %g: not supported", r.arch, key, x))
+		r.note(keyError(r.key(key), x, "not supported"))
 	}
 }
 
 // special is what only some architectures have.
 func (r *ggufReader) special() {
-	causal, err := r.file.Bool(r.key("attention.causal"))
-	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
-		r.note(err)
-	} else if err == nil && !causal {
-		r.note(check.Errorf(ErrConfig, "%s.attention.causal = false: not supported", r.arch))
+	if !r.flag("attention.causal", true) {
+		r.note(keyError(r.key("attention.causal"), false, "not supported"))
 	}
 	if n := r.integerOf("expert_count"); n > 0 {
-		r.note(check.Errorf(ErrConfig, "%s.expert_count = %d: not supported", r.arch, n))
+		r.note(keyError(r.key("expert_count"), n, "not supported"))
 	}
 	if v, k := r.integerOf("attention.value_length"), r.integerOf("attention.key_length"); v != k {
-		r.note(check.Errorf(ErrConfig, "%s.attention.value_length = %d, want key_length = %d", r.arch, v, k))
+		r.note(keyError(r.key("attention.value_length"), v, "want key_length = %d", k))
 	}
 	switch r.arch {
 	case "llama":
@@ -288,9 +324,15 @@ func llamaCppName(arch string) func(name string) string {
 		parts["pre_feedforward_layernorm"], parts["post_feedforward_layernorm"] = "ffn_norm", "post_ffw_norm"
 	}
 	whole := map[string]string{"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+	return ggufNames("layers.", parts, whole)
+}
+
+// ggufNames gives the names of tensors of which parts are those of a layer, after the given prefix and its number, and
+// whole are others.
+func ggufNames(layers string, parts, whole map[string]string) func(name string) string {
 	return func(name string) string {
 		stem, kind, _ := cutLast(strings.TrimPrefix(name, "model."))
-		if rest, ok := strings.CutPrefix(stem, "layers."); ok {
+		if rest, ok := strings.CutPrefix(stem, layers); ok {
 			layer, part, _ := strings.Cut(rest, ".")
 			if own, ok := parts[part]; ok {
 				return "blk." + layer + "." + own + "." + kind

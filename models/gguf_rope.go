@@ -23,7 +23,7 @@ func (r *ggufReader) rope() {
 		turned = n
 		r.fields["partial_rotary_factor"] = float64(n) / float64(width)
 		if n != width && r.arch != "phi3" {
-			r.note(check.Errorf(ErrConfig, "%s.rope.dimension_count = %d: heads of %d are not supported", r.arch, n, width))
+			r.note(keyError(r.key("rope.dimension_count"), n, "heads of %d are not supported", width))
 		}
 	}
 	const most = 1 << 16 // more is refused where it is used
@@ -43,7 +43,7 @@ func (r *ggufReader) scaling(frequencies int) {
 		factor = 1
 	}
 	if !(factor > 0) {
-		r.note(check.Errorf(ErrConfig, "%s.rope.scaling.factor = %g, want a number above 0", r.arch, factor))
+		r.note(keyError(r.key("rope.scaling.factor"), factor, "want a number above 0"))
 	}
 	attention := r.numberOf("rope.scaling.attn_factor", 1)
 	if r.arch == "gemma3" { // whose layers with windows are not scaled here
@@ -62,11 +62,11 @@ func (r *ggufReader) scaling(frequencies int) {
 	}
 	switch long, one := r.has("rope_factors_long.weight"), r.has("rope_freqs.weight"); {
 	case kind == "yarn" && (long || one):
-		r.note(check.Errorf(ErrConfig, "%s.rope.scaling.type = yarn beside factors in tensors: not supported", r.arch))
+		r.note(keyError(r.key("rope.scaling.type"), "yarn", "not supported beside factors in tensors"))
 	case kind == "yarn":
 		r.fields["rope_scaling"] = r.yarn(factor, attention, original)
 	case kind != "" && kind != "none" && kind != "linear" && kind != "longrope":
-		r.note(check.Errorf(ErrConfig, "%s.rope.scaling.type = %q is unknown", r.arch, kind))
+		r.note(keyError(r.key("rope.scaling.type"), kind, "unknown"))
 	case long:
 		r.fields["rope_scaling"] = by(divided(r.floats("rope_factors_short.weight")), divided(r.floats("rope_factors_long.weight")), original)
 		r.fields["original_max_position_embeddings"] = original

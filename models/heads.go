@@ -141,7 +141,7 @@ func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedd
 	if tied {
 		return l.At("decoder.").Tied(words, b)
 	}
-	return l.LinearOf(c.Config.Dim, c.Config.Vocab, l.Tensor("decoder.weight", c.Config.Vocab, c.Config.Dim), b)
+	return l.LinearOf(words.Dim, c.Config.Vocab, l.Tensor("decoder.weight", c.Config.Vocab, words.Dim), b)
 }
 
 // answer is the head of question answering: whether an answer starts and ends at a token.

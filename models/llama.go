@@ -1,6 +1,8 @@
 package models
 
 import (
+	"cmp"
+
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -24,6 +26,8 @@ type llamaFields struct {
 	ropeFields
 
 	frequencies func(length int) []float64 // where they depend on the length
+	norm        transformer.NormConfig     // behind the last layer; zero: RMS with Eps
+	normName    string                     // prefix of its tensors; "": norm.
 }
 
 // llamaLayer is the names of a layer.
@@ -112,8 +116,12 @@ func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loade
 	d := &decoder{
 		embedder:    embedder{tokens: body.At("embed_tokens.").Embedding(f.Vocab, f.Dim)},
 		frequencies: f.frequencies,
-		norm:        body.At("norm.").Norm(transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}),
 	}
+	norm := f.norm
+	if norm.Eps == 0 {
+		norm = transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}
+	}
+	d.norm = body.At(cmp.Or(f.normName, "norm.")).Norm(norm)
 	for i := 0; i < f.Layers && !c.Loader.Failed(); i++ {
 		d.add(layer(body.At("layers.%d.", i), i))
 	}

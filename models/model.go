@@ -205,14 +205,14 @@ func (o Options) warn(warnings ...string) []string {
 func (o Options) check() error {
 	for _, f := range append([]NamedFormat{{Format: o.Weights}}, o.Formats...) {
 		if _, err := path.Match(f.Pattern, ""); err != nil {
-			return check.Errorf(ErrOption, "pattern %q: %w", f.Pattern, err)
+			return check.Option("Pattern", f.Pattern, "%w", err)
 		}
 		if _, err := kernels.ParseFormat(f.Format.String()); err != nil {
-			return check.Errorf(ErrOption, "there is no weight format %v", f.Format)
+			return check.Option("Format", f.Format, "there is no such format")
 		}
 	}
 	if o.Cache > kernels.FormatInt8 {
-		return check.Errorf(ErrOption, "cache in format %v, want f32, bf16, f16 or int8", o.Cache)
+		return check.Option("Cache", o.Cache, "want f32, bf16, f16 or int8")
 	}
 	return nil
 }

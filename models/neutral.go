@@ -8,6 +8,7 @@ var neutral = reasons(map[string][]string{
 		"dropout", "dropout_rate", "hidden_dropout", "hidden_dropout_prob", "attention_dropout", "attention_probs_dropout_prob", "activation_dropout",
 		"classifier_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout", "embd_pdrop", "attn_pdrop", "resid_pdrop",
 		"embedding_dropout", "mlp_dropout", "encoder_layerdrop", "decoder_layerdrop", "layerdrop", "summary_first_dropout", "summary_last_dropout",
+		"cls_dropout", "pooler_dropout",
 	},
 	"the weights are read, not drawn": {
 		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "init_xavier_std", "logit_scale_init_value",
@@ -24,6 +25,7 @@ var neutral = reasons(map[string][]string{
 	"the same numbers, computed another way": {
 		"chunk_size_feed_forward", "gradient_checkpointing", "repad_logits_with_grad", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
 		"experts_implementation", "reorder_and_upcast_attn", "pretraining_tp", "deterministic_flash_attn", "fused_bias_fc", "fusion_config", "fused_dropout_add_ln", "use_flash_attn",
+		"unpad_inputs", "use_memory_efficient_attention", "pack_qkv", "logn_attention_clip1",
 	},
 	"the file of weights says it": {"dtype", "torch_dtype"},
 	"says where the checkpoint is from": {
@@ -40,6 +42,7 @@ var neutral = reasons(map[string][]string{
 	},
 	"asked for where heads do not divide the width, which is an error here": {"embedding_size"},
 	"only one head of decoders asks for it, see Checkpoint.decoderModel":    {"token_classification_bias"},
+	"of DeBERTa's convolution, which is not supported":                      {"conv_act", "conv_groups"},
 	"what the training of a rotary scaling was":                             {"finetuned"},
 	"layer_types says it":        {"_sliding_window_pattern"},
 	"says how timm makes images": {"pretrained_cfg"},

@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -79,7 +81,7 @@ func asPointer(path string) string {
 func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	doc, err := readJSON(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) && exists(fsys, peftConfig) {
-		return nil, check.Errorf(ErrFolder, "there is %s and no config.json: an adapter, which Options.Adapters adds to its model", peftConfig)
+		return nil, check.InFile("config.json", ErrFolder, fmt.Errorf("there is %s instead: an adapter, which Options.Adapters adds to its model", peftConfig))
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +132,7 @@ func checkpoint(doc, generation Document) (*Checkpoint, Builder, error) {
 	}
 	build, ok := builderOf(config.ModelType)
 	if !ok {
-		return nil, nil, check.Errorf(ErrModelType, "%s: model_type = %q, want one of %s", doc.Name, config.ModelType, strings.Join(ModelTypes(), ", "))
+		return nil, nil, &check.Error{Kind: ErrModelType, File: doc.Name, Field: "model_type", Value: strconv.Quote(config.ModelType), Err: fmt.Errorf("want one of %s", strings.Join(ModelTypes(), ", "))}
 	}
 	return &Checkpoint{JSON: doc, Config: config}, build, nil
 }
@@ -157,7 +159,7 @@ func (c *Checkpoint) build(build Builder, b base, o Options, ignored ...string) 
 	}
 	m, err := c.load(build, o)
 	if misfit := new(transformer.LoadError); b.file != "" && errors.As(err, &misfit) {
-		return nil, fmt.Errorf("%s: %w", b.file, err)
+		return nil, check.InFile(b.file, ErrFormat, err)
 	}
 	if err == nil {
 		m.Warnings = append(warnings, m.Warnings...)
@@ -175,7 +177,7 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 		c.Loader.Exact()
 	}
 	var err error
-	if c.JSON, err = c.JSON.accounted(classes[c.Config.ModelType], new(ledger)); err != nil {
+	if c.JSON, err = c.JSON.accounted(cmp.Or(classes[c.Config.ModelType], handMade[c.Config.ModelType]), new(ledger)); err != nil {
 		return nil, err
 	}
 	m, err := build(c)
@@ -212,7 +214,7 @@ func readJSON(fsys fs.FS, name string) (Document, error) {
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	text, err := regular.ReadFile(fsys, name)
 	if err != nil {
-		return nil, check.Errorf(ErrFolder, "%w", err)
+		return nil, check.InFile(name, ErrFolder, err)
 	}
 	return text, nil
 }
@@ -260,15 +262,15 @@ func openFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 		if err := w.add(fsys, shard); err != nil {
 			w.Close()
 			if w.name == index {
-				shard += ", which " + index + " names"
+				err = fmt.Errorf("%w (%s names the file)", err, index)
 			}
-			return nil, fmt.Errorf("%s: %w", shard, err)
+			return nil, check.InFile(shard, ErrFormat, err)
 		}
 	}
 	for name := range listed {
 		if w.of[name] == nil {
 			w.Close()
-			return nil, check.Errorf(ErrFolder, "%s lists %s, which no shard has", index, name)
+			return nil, &check.Error{Kind: ErrFolder, File: index, Field: name, Err: errors.New("no shard has it")}
 		}
 	}
 	for name := range w.of {
@@ -287,7 +289,7 @@ func exists(fsys fs.FS, name string) bool {
 func noWeights(fsys fs.FS, dir string) error {
 	for _, name := range []string{"tf_model.h5", "flax_model.msgpack"} {
 		if name := path.Join(dir, name); exists(fsys, name) {
-			return check.Errorf(ErrFolder, "%s is not supported; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", name, single[0])
+			return check.InFile(name, ErrFolder, fmt.Errorf("not supported; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", single[0]))
 		}
 	}
 	return check.Errorf(ErrFolder, "neither %s nor %s.index.json, nor the like of %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
@@ -302,12 +304,12 @@ func (w *files) indexed(doc Document, dir string) ([]string, error) {
 		return nil, err
 	}
 	if len(raw.Map) == 0 {
-		return nil, check.Errorf(ErrFolder, "%s: weight_map is missing or empty", w.name)
+		return nil, doc.errorf("weight_map", "", "missing or empty")
 	}
 	var shards []string
 	for tensor, shard := range raw.Map {
 		if shard != path.Base(shard) || !fs.ValidPath(shard) {
-			return nil, check.Errorf(ErrFolder, "%s: %s is in %q, want the name of a file", w.name, tensor, shard)
+			return nil, doc.errorf("weight_map."+tensor, strconv.Quote(shard), "want the name of a file")
 		}
 		w.of[tensor] = nil
 		shards = append(shards, path.Join(dir, shard))
@@ -320,7 +322,7 @@ func (w *files) indexed(doc Document, dir string) ([]string, error) {
 func (w *files) add(fsys fs.FS, name string) error {
 	f, err := regular.OpenFS(fsys, name)
 	if err != nil {
-		return check.Errorf(ErrFolder, "%w", err)
+		return &check.Error{Kind: ErrFolder, File: name, Err: err}
 	}
 	w.open = append(w.open, f)
 	info, err := f.Stat()
@@ -346,7 +348,7 @@ func (w *files) add(fsys fs.FS, name string) error {
 	}
 	for _, tensor := range r.Names() {
 		if w.of[tensor] != nil {
-			return check.Errorf(ErrFolder, "tensor %s is in another shard too", tensor)
+			return &check.Error{Kind: ErrFormat, Field: tensor, Err: errors.New("the tensor is in another shard too")}
 		}
 		w.of[tensor] = r
 	}

@@ -54,6 +54,15 @@ func (s *SentenceEmbedder) Normalized() bool {
 	return s.dim == s.out && len(s.rest) > 0 && s.rest[len(s.rest)-1].dense == nil
 }
 
+// Raw is the same without a normalization at the end, if there is one.
+func (s *SentenceEmbedder) Raw() *SentenceEmbedder {
+	raw := *s
+	if n := len(s.rest); n > 0 && s.rest[n-1].dense == nil {
+		raw.rest = s.rest[:n-1]
+	}
+	return &raw
+}
+
 // sentenceModule is a dense layer with an activation, or else normalization.
 type sentenceModule struct {
 	dense    *transformer.Linear

@@ -1,7 +1,9 @@
 package models
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -52,11 +54,11 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 		case m.Encoder == nil:
 			s.encoder = causalEncoder{d}
 		case m.Config.ModelType == "bart" || m.Config.ModelType == "mbart":
-			return nil, check.Errorf(ErrFolder, "modules.json beside a model_type %q, whose decoder would make the vectors, is not supported", m.Config.ModelType)
+			return nil, modulesError(ErrFolder, "beside a model_type %q, whose decoder would make the vectors, is not supported", m.Config.ModelType)
 		}
 	}
 	if s.encoder == nil {
-		return nil, check.Errorf(ErrFolder, "modules.json beside a model_type %q that is no encoder", m.Config.ModelType)
+		return nil, modulesError(ErrFolder, "beside a model_type %q that is no encoder", m.Config.ModelType)
 	}
 	for i, module := range modules {
 		if err := s.add(fsys, i, module); err != nil {
@@ -64,7 +66,7 @@ func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
 		}
 	}
 	if len(s.pools) == 0 {
-		return nil, check.Errorf(ErrConfig, "modules.json: no pooling")
+		return nil, modulesError(ErrConfig, "no pooling")
 	}
 	s.dim = s.out
 	if err := s.readTransformer(fsys, m.Config.ModelType, extraction); err != nil {
@@ -114,7 +116,7 @@ func (s *SentenceEmbedder) add(fsys fs.FS, i int, m module) error {
 	switch {
 	case i == 0 && kind == "Transformer":
 		if m.Path != "" {
-			return check.Errorf(ErrFolder, "modules.json: the model is in %q, want the folder itself", m.Path)
+			return moduleError(i, "path", m.Path, "want the folder itself")
 		}
 		return nil
 	case i > 0 && kind == "Pooling":
@@ -126,7 +128,18 @@ func (s *SentenceEmbedder) add(fsys fs.FS, i int, m module) error {
 	case pooled && kind == "Dropout":
 		return s.addDropout(fsys, m.Path)
 	}
-	return check.Errorf(ErrConfig, "modules.json: module %d of type %q is not supported there", i, m.Type)
+	return moduleError(i, "type", m.Type, "not supported there")
+}
+
+// modulesError is an error about modules.json.
+func modulesError(kind error, format string, args ...any) error {
+	return check.InFile("modules.json", kind, check.Errorf(kind, format, args...))
+}
+
+// moduleError is an error about a field of a module, whose number is i.
+func moduleError(i int, field string, value any, want string) error {
+	text, _ := json.Marshal(value)
+	return &check.Error{Kind: ErrConfig, File: "modules.json", Field: fmt.Sprintf("%d.%s", i, field), Value: check.Short(string(text)), Err: errors.New(want)}
 }
 
 // readModules is the list in modules.json, nil if there is no such file.
@@ -139,24 +152,24 @@ func readModules(fsys fs.FS) ([]module, error) {
 	}
 	modules := []module{}
 	if err := pyjson.Unmarshal(text, &modules); err != nil {
-		return nil, check.Errorf(ErrConfig, "modules.json: %w", err)
+		return nil, modulesError(ErrConfig, "%w", err)
 	}
 	if len(modules) == 0 {
-		return nil, check.Errorf(ErrConfig, "modules.json: no modules")
+		return nil, modulesError(ErrConfig, "no modules")
 	}
 	var objects []map[string]any
 	if err := pyjson.Unmarshal(text, &objects); err != nil {
-		return nil, check.Errorf(ErrConfig, "modules.json: %w", err)
+		return nil, modulesError(ErrConfig, "%w", err)
 	}
 	var list []module // those of one name are one, at the place of the first and with the path of the last
 	for i, m := range modules {
 		for _, field := range []string{"name", "path", "type"} {
 			if _, ok := objects[i][field].(string); !ok {
-				return nil, check.Errorf(ErrConfig, "modules.json: module %d: %s = %v, want a string", i, field, objects[i][field])
+				return nil, moduleError(i, field, objects[i][field], "want a string")
 			}
 		}
 		if m.Name == "" || strings.Contains(m.Name, ".") {
-			return nil, check.Errorf(ErrConfig, "modules.json: module %d: name = %q, want one without dots", i, m.Name)
+			return nil, moduleError(i, "name", m.Name, "want one without dots")
 		}
 		if at := slices.IndexFunc(list, func(other module) bool { return other.Name == m.Name }); at >= 0 {
 			list[at] = m

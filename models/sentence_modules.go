@@ -41,7 +41,7 @@ var poolings = map[string]pooling{"cls": poolFirst, "max": poolMax, "mean": pool
 func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
 	if err != nil {
-		return check.Errorf(ErrFolder, "%s: %w", doc.Name, err)
+		return err
 	}
 	fields := []string{"word_embedding_dimension", "embedding_dimension", "pooling_mode", "include_prompt"}
 	for _, f := range poolingFields {
@@ -51,7 +51,7 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 		return err
 	}
 	if len(s.others) > 0 {
-		return check.Errorf(ErrConfig, "%s: pooling after a module whose output is %v is not supported", doc.Name, s.others)
+		return doc.errorf("", "", "pooling after a module whose output is %v is not supported", s.others)
 	}
 	width := "word_embedding_dimension"
 	if _, ok := doc.fields["embedding_dimension"]; ok { // since sentence-transformers 5.2
@@ -165,7 +165,7 @@ var denseActivations = map[string]func(t kernels.Threads, x []float32){
 func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
 	if err != nil {
-		return check.Errorf(ErrFolder, "%s: %w", doc.Name, err)
+		return err
 	}
 	raw := struct {
 		In  int `json:"in_features"`
@@ -185,7 +185,7 @@ func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 	case raw.In != s.out:
 		return doc.Errorf("in_features", "the module before gives %d", s.out)
 	case doc.Has("init_weight") || doc.Has("init_bias"):
-		return check.Errorf(ErrConfig, "%s: init_weight and init_bias are not supported", doc.Name)
+		return doc.errorf("", "", "init_weight and init_bias are not supported")
 	}
 	act, err := s.denseActivation(doc)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 	l := transformer.NewLoader(weights)
 	dense := l.At("linear.").Linear(raw.In, raw.Out, doc.truth("bias", true))
 	if err := l.Finish(); err != nil {
-		return fmt.Errorf("%s: %w", weights.name, err)
+		return check.InFile(weights.name, ErrFormat, err)
 	}
 	if out != vector {
 		s.others = append(s.others, out)

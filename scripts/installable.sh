@@ -94,7 +94,7 @@ for m in "$@"; do
 	echo "GOWORK=off go build in a copy of $m: it builds"
 done
 
-# The sums of our own modules enter go.sum when they are tagged, in the order root, text, command: a
+# The sums of our own modules enter go.sum when they are tagged, in the order root, text, serve, bulk, command: a
 # sum of a version that is not out yet would never fit.
 if grep -n "$module" "$root"/*/go.sum "$root"/cmd/*/go.sum; then
 	echo "installable.sh: these go.sum files have sums of versions that are not out yet" >&2

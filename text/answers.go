@@ -64,7 +64,7 @@ func (g *Generator) takeApart(tokens iter.Seq2[int, error], p *answer.Parser, f 
 		return !slices.ContainsFunc(events, func(e answer.Event) bool { return !yield(e, nil) })
 	}
 	over := false
-	yieldText(g.marked(tokens, f.Markers()), &stream{decoded: g.tokenizer.Stream(false), stop: stop}, func(piece string, err error) bool {
+	yieldText(tokens, newStream(g.tokenizer, stop, f.Markers()), func(piece string, err error) bool {
 		if err != nil {
 			yield(answer.Event{}, err)
 		}
@@ -73,21 +73,5 @@ func (g *Generator) takeApart(tokens iter.Seq2[int, error], p *answer.Parser, f 
 	})
 	if !over {
 		all(p.End())
-	}
-}
-
-// marked is tokens without special ones, but with those that are markers.
-func (g *Generator) marked(tokens iter.Seq2[int, error], markers []string) iter.Seq2[int, error] {
-	return func(yield func(int, error) bool) {
-		for id, err := range tokens {
-			if err == nil && g.tokenizer.IsSpecial(id) {
-				if token, _ := g.tokenizer.Token(id); !slices.Contains(markers, token) {
-					continue
-				}
-			}
-			if !yield(id, err) {
-				return
-			}
-		}
 	}
 }

@@ -39,10 +39,11 @@ type call struct {
 // fail any more. Results are valid during the call of result only.
 type computation func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error
 
-// source is a text, or a pair.
+// source is a text, a pair, or tokens.
 type source struct {
 	first, second string
 	pair          bool
+	ids           []int
 }
 
 // input is a text of a call with its windows: several of a long text, some of them without tokens.

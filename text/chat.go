@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/jinja"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -17,7 +18,7 @@ import (
 
 // ErrTemplate is a chat template that cannot be used: none at all, one beyond
 // the Jinja that is known, or one that refuses the messages.
-var ErrTemplate = errors.New("text: chat template")
+var ErrTemplate = errors.New("chat template")
 
 // PromptOptions says how messages become a prompt, as the arguments of transformers'
 // apply_chat_template do. The zero value takes the folder's template and ends the prompt
@@ -154,7 +155,7 @@ func (c *chats) prompt(messages any, o PromptOptions) (string, error) {
 func (t *chatTemplate) render(messages any, variables map[string]any, open string, calls callForm) (string, error) {
 	messages, err := calls.write(messages)
 	if err != nil {
-		return "", fmt.Errorf("%w: messages: %w", ErrInput, err)
+		return "", check.Errorf(ErrInput, "messages: %w", err)
 	}
 	list, err := readMessages(messages)
 	if err != nil {
@@ -183,7 +184,7 @@ func (t *chatTemplate) render(messages any, variables map[string]any, open strin
 func (o *PromptOptions) set(variables map[string]any) error {
 	for name, v := range o.Variables {
 		if _, taken := variables[name]; taken || name == "messages" {
-			return fmt.Errorf("%w: Variables[%q]: the messages or another option say it", ErrOption, name)
+			return check.Option("Variables", name, "the messages or another option say it")
 		}
 		variables[name] = v
 	}
@@ -193,7 +194,7 @@ func (o *PromptOptions) set(variables map[string]any) error {
 	}{{"tools", &o.Tools}, {"documents", &o.Documents}} {
 		list, err := objects(*x.v)
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrOption, x.name, err)
+			return check.Option(x.name, "", "%w", err)
 		}
 		if list == nil {
 			*x.v = nil // as JSON's null is

@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -62,7 +64,7 @@ func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
 // openClassifying opens a folder that has a classifier of texts, with fields in the place of those of
 // tokenizer_config.json.
 func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[string]json.RawMessage) (*folder, error) {
-	f, err := openFolderWith(fsys, opts, true, fields)
+	f, err := openFolderWith(fsys, pipeline, opts, true, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[stri
 		return nil, errorf("a %s of %s has no classifier of texts", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	f.setLimit(0)
-	return f, f.noSplit(pipeline)
+	return f, nil
 }
 
 // Labels are the model's labels in their order.
@@ -79,24 +81,39 @@ func (c *Classifier) Labels() []string { return slices.Clone(c.model.Config.Labe
 // Classify gives each text all labels with their scores, the best first. An
 // empty text gets what the model makes of its special tokens.
 func (c *Classifier) Classify(ctx context.Context, texts []string) ([][]Label, error) {
-	return c.classify(ctx, len(texts), func(i int) source { return source{first: texts[i]} })
+	labels, _, err := c.ClassifyInputs(ctx, Texts(texts), ClassifyOptions{})
+	return labels, err
 }
 
 // ClassifyPairs is Classify for pairs of texts, such as premise and hypothesis.
 func (c *Classifier) ClassifyPairs(ctx context.Context, pairs [][2]string) ([][]Label, error) {
-	return c.classify(ctx, len(pairs), func(i int) source { return source{pairs[i][0], pairs[i][1], true} })
+	inputs := make([]Input, len(pairs))
+	for i, p := range pairs {
+		inputs[i] = Input{Text: p[0], Second: p[1], Pair: true}
+	}
+	labels, _, err := c.ClassifyInputs(ctx, inputs, ClassifyOptions{})
+	return labels, err
 }
 
-func (c *Classifier) classify(ctx context.Context, n int, texts func(i int) source) ([][]Label, error) {
-	out := make([][]Label, n)
-	err := c.logits(ctx, n, texts, func(i int, logits []float32) {
-		c.activation(logits)
+// ClassifyOptions says how one call gets labels. The zero value is as Classify does.
+type ClassifyOptions struct {
+	InputOptions
+	Raw bool // scores are the model's logits
+}
+
+// ClassifyInputs is Classify with options, for texts, pairs and tokens.
+func (c *Classifier) ClassifyInputs(ctx context.Context, inputs []Input, o ClassifyOptions) ([][]Label, Counts, error) {
+	out := make([][]Label, len(inputs))
+	counts, err := c.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
+		if !o.Raw {
+			c.activation(logits)
+		}
 		out[i] = ranked(logits, c.model.Config.Labels)
 	})
 	if err != nil {
-		return nil, err
+		return nil, counts, err
 	}
-	return out, nil
+	return out, counts, nil
 }
 
 // ranked is scores with their labels, the best first.
@@ -112,12 +129,9 @@ func ranked(scores []float32, labels []string) []Label {
 	return out
 }
 
-// logits hands the classifier's output for each of n texts or pairs to use, on several goroutines.
-func (f *folder) logits(ctx context.Context, n int, texts func(i int) source, use func(i int, logits []float32)) error {
-	return f.queue.serve(ctx, &call{
-		size:     n,
-		source:   texts,
-		splitter: f.splitter(f.limit, tokenizer.Options{}),
+// logits hands the classifier's output for each of the inputs to use, on several goroutines.
+func (f *folder) logits(ctx context.Context, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
+	c := &call{
 		check: func(in *input) error {
 			if len(in.windows[0].IDs) == 0 {
 				return fmt.Errorf("%w: text %d has no tokens", ErrInput, in.number)
@@ -126,7 +140,8 @@ func (f *folder) logits(ctx context.Context, n int, texts func(i int) source, us
 		},
 		compute: f.classified,
 		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
-	})
+	}
+	return f.serveInputs(ctx, c, inputs, "", f.limit, tokenizer.Options{}, o)
 }
 
 // classified is a computation of the logits of each window, [labels].
@@ -227,7 +242,7 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 	names := []string{first, ""}
 	if len(second) > 0 {
 		if err := pyjson.Unmarshal(second, &names[1]); err != nil {
-			return false, errorf("config.json: activation_fn of a reranker: %w", err)
+			return false, fileError("config.json", "activation_fn", check.JSON(second), "of a reranker: %w", err)
 		}
 	}
 	for _, name := range names {
@@ -239,7 +254,7 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 			return false, nil
 		default:
 			if strings.HasPrefix(name, "torch.") {
-				return false, errorf("activation_fn of a reranker %q is not supported", name)
+				return false, fileError("config.json", "activation_fn", strconv.Quote(name), "not supported for a reranker")
 			}
 			r.warning(fmt.Sprintf("activation_fn = %q: ignored, as by sentence-transformers, which runs no code of the folder", name))
 		}
@@ -249,17 +264,27 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 
 // Score is the score of each text for the query: higher is better.
 func (r *Reranker) Score(ctx context.Context, query string, texts []string) ([]float32, error) {
+	scores, _, err := r.ScoreTexts(ctx, query, texts, ClassifyOptions{})
+	return scores, err
+}
+
+// ScoreTexts is Score with options.
+func (r *Reranker) ScoreTexts(ctx context.Context, query string, texts []string, o ClassifyOptions) ([]float32, Counts, error) {
 	scores := make([]float32, len(texts))
-	err := r.logits(ctx, len(texts), func(i int) source { return source{query, texts[i], true} }, func(i int, logits []float32) {
-		if r.sigmoid {
+	inputs := make([]Input, len(texts))
+	for i, t := range texts {
+		inputs[i] = Input{Text: query, Second: t, Pair: true}
+	}
+	counts, err := r.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
+		if r.sigmoid && !o.Raw {
 			sigmoid(logits)
 		}
 		scores[i] = logits[0]
 	})
 	if err != nil {
-		return nil, err
+		return nil, counts, err
 	}
-	return scores, nil
+	return scores, counts, nil
 }
 
 // Ranked is a text's number among those given, with its score.

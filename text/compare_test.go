@@ -10,7 +10,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -49,7 +48,7 @@ type embedded struct {
 
 // compared are the kinds of errors that folders and texts may have.
 var compared = []error{
-	ErrFolder, ErrInput, ErrLong, models.ErrConfig, models.ErrFolder, models.ErrModelType, tokenizer.ErrFormat, tokenizer.ErrTruncation, tokenizer.ErrUnsupported,
+	ErrFolder, ErrInput, ErrTooLong, ErrConfig, ErrFormat, ErrWeights, tokenizer.ErrFormat, tokenizer.ErrTruncation, tokenizer.ErrUnsupported,
 	transformer.ErrMissing, transformer.ErrMisshapen, transformer.ErrLeftOver, transformer.ErrTooLong,
 }
 

@@ -3,21 +3,20 @@
 package text
 
 import (
-	"fmt"
-
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // newVocabulary is the tokens of a folder for grammars.
 func (f *folder) newVocabulary() (*grammar.Vocabulary, error) {
 	tokens, err := f.tokenizer.TokenBytes()
 	if err != nil {
-		return nil, fmt.Errorf("%w: Grammar: %w", ErrOption, err)
+		return nil, check.Option("Grammar", "", "%w", err)
 	}
 	ends := f.model.Config.EOSTokens
 	if len(ends) == 0 {
-		return nil, fmt.Errorf("%w: Grammar, of a model without a token that ends texts", ErrOption)
+		return nil, check.Option("Grammar", "", "the model has no token that ends texts")
 	}
 	if n := f.model.LM.Vocab(); len(tokens) > n { // which the model never chooses
 		tokens = tokens[:n]
@@ -26,11 +25,11 @@ func (f *folder) newVocabulary() (*grammar.Vocabulary, error) {
 }
 
 // constraint is what the options' grammar allows, nil without one.
-func (g *Generator) constraint(o *GenerateOptions) (generation.Constraint, error) {
+func (d *decoder) constraint(o *GenerateOptions) (generation.Constraint, error) {
 	if o.Grammar == nil {
 		return nil, nil
 	}
-	v, err := g.vocabulary()
+	v, err := d.vocabulary()
 	if err != nil {
 		return nil, err
 	}

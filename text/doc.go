@@ -27,19 +27,28 @@
 //
 // A result does not depend on the number of threads, to the bit; on what else was in
 // the batch, which calls at the same time decide too, only as far as rounding goes
-// (within 1e-5 for vectors of length 1). A call that runs alone gives the same bits
-// every time.
+// (within 1e-5 for vectors of length 1), and with [Exact] not at all. A call that runs alone
+// gives the same bits every time.
 package text
 
-import "errors"
+import (
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/transformer"
+)
 
-// Errors that those of this package match, beside those of packages models and
-// tokenizer.
+// Error is the error of this module's packages, which tells the file, the field and the value.
+type Error = transformer.Error
+
+// The kinds of errors, for use with errors.Is: those of packages transformer and generation.
 var (
-	ErrFolder = errors.New("text: the folder is not what the pipeline needs")
-	ErrOption = errors.New("text: option")
-	ErrInput  = errors.New("text: input")
-	// ErrLong is an input with more tokens than the model takes, where such are
-	// refused.
-	ErrLong = errors.New("text: too many tokens")
+	ErrFolder  = transformer.ErrFolder  // the folder is not what the pipeline needs
+	ErrFormat  = transformer.ErrFormat  // a file of the folder is damaged
+	ErrConfig  = transformer.ErrConfig  // a value in a file of the folder is contradictory or not supported
+	ErrWeights = transformer.ErrWeights // weights that do not fit the model
+	ErrOption  = transformer.ErrOption  // an option that cannot be, or does not apply
+	ErrInput   = transformer.ErrInput   // a text, an image or the like that cannot be computed
+	ErrTooLong = transformer.ErrTooLong // an ErrInput: more tokens than the model takes, where such are refused
+	ErrMemory  = transformer.ErrMemory  // a limit of memory is reached
+	ErrBusy    = generation.ErrBusy     // too many requests wait
+	ErrClosed  = generation.ErrClosed   // the pipeline is closed
 )

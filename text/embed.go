@@ -10,8 +10,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -37,7 +37,7 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFolderWith(fsys, opts, true, fields)
+	f, err := openFolderWith(fsys, "Embedder", opts, true, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 	}
 	e.dim, e.normalized = e.pool.Dim(), e.pool.Normalized()
 	if f.options.dim > e.dim {
-		return nil, fmt.Errorf("%w: Dim(%d), the model's vectors have %d elements", ErrOption, f.options.dim, e.dim)
+		return nil, check.Option("Dim", f.options.dim, "the model's vectors have %d elements", e.dim)
 	} else if f.options.dim > 0 {
-		e.dim, e.normalized = f.options.dim, true
+		e.dim, e.normalized = f.options.dim, e.normalized || f.options.dim < e.dim
 	}
 	return e, nil
 }
@@ -71,7 +71,7 @@ func (f *folder) bareEmbedder() (*models.SentenceEmbedder, error) {
 	m, c := f.model, f.model.Config
 	switch {
 	case m.Classifier != nil || m.TokenClassifier != nil || m.Answer != nil:
-		return nil, errorf("config.json: architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures)
+		return nil, check.InFile("config.json", ErrFolder, errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
 	case m.Encoder == nil || m.Audio != nil:
 		return nil, errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
 	case m.Joint != nil || strings.HasSuffix(c.ModelType, "_text_model"):
@@ -93,21 +93,9 @@ func (e *Embedder) Prompts() []string {
 
 // Tokens is the number of tokens of texts as Embed computes with.
 func (e *Embedder) Tokens(texts []string) (int, error) {
-	var n atomic.Int64
-	err := e.queue.serve(context.Background(), &call{
-		size:     len(texts),
-		source:   func(i int) source { return source{first: texts[i]} },
-		splitter: e.splitter(e.limit, tokenizer.Options{}),
-		finish: func(in *input, _ [][]float32) {
-			for _, w := range in.windows {
-				n.Add(int64(len(w.IDs)))
-			}
-		},
-	})
-	if err != nil {
-		return 0, err
-	}
-	return int(n.Load()), nil
+	c := &call{finish: func(*input, [][]float32) {}}
+	n, err := e.serveInputs(context.Background(), c, Texts(texts), "", e.limit, tokenizer.Options{}, InputOptions{})
+	return n.Sum(), err
 }
 
 // Embed is the vectors of texts, [len(texts)][Dim], with the prompt that the
@@ -116,6 +104,12 @@ func (e *Embedder) Tokens(texts []string) (int, error) {
 // what the model makes of its special tokens alone.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return e.embed(ctx, e.pool.DefaultPrompt, texts, 0)
+}
+
+// embed is Embed with a prompt, and with a limit of tokens in the place of the folder's unless 0.
+func (e *Embedder) embed(ctx context.Context, prompt string, texts []string, limit int) ([][]float32, error) {
+	vectors, _, err := e.embedInputs(ctx, prompt, Texts(texts), limit, EmbedOptions{})
+	return vectors, err
 }
 
 // EmbedQueries is Embed for questions: with the prompt named "query", without one if the folder
@@ -139,23 +133,73 @@ func (e *Embedder) EmbedPrompt(ctx context.Context, name string, texts []string)
 	return e.embed(ctx, p, texts, 0)
 }
 
-// embed is Embed with a prompt, and with a limit of tokens in the place of the folder's unless 0.
-func (e *Embedder) embed(ctx context.Context, prompt string, texts []string, limit int) ([][]float32, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+// Scale is the length of an Embedder's vectors.
+type Scale int
+
+// What a call may ask for.
+const (
+	ScaleFolder Scale = iota // as the folder's modules make them
+	ScaleUnit                // 1
+	ScaleRaw                 // as the modules before a last normalization make them
+)
+
+// EmbedOptions says how one call makes vectors. The zero value is as Embed does.
+type EmbedOptions struct {
+	InputOptions
+	// Prompt is the name of the prompt that goes before texts: one of the folder's, or "query" or "document",
+	// which may be empty; "" is the folder's default.
+	Prompt string
+	// Dim cuts vectors to their first elements, as the option Dim does; 0: as opened. They keep the length that
+	// Scale asks for.
+	Dim   int
+	Scale Scale
+}
+
+// EmbedInputs is Embed with options, for texts and tokens.
+func (e *Embedder) EmbedInputs(ctx context.Context, inputs []Input, o EmbedOptions) ([][]float32, Counts, error) {
+	prompt, limit, err := e.prompt(o.Prompt)
+	if err != nil {
+		return nil, Counts{}, err
 	}
-	if limit = least(limit, e.maxLength); limit == 0 {
-		limit = e.limit
+	return e.embedInputs(ctx, prompt, inputs, limit, o)
+}
+
+// prompt is the prompt of a name as EmbedOptions has it, and the most tokens of a text after it, 0 for the folder's.
+func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
+	if name == "" {
+		return e.pool.DefaultPrompt, 0, nil
+	}
+	prompt, ok := e.pool.Prompts[name]
+	switch {
+	case name == "query":
+		limit = e.pool.QueryLength
+	case name == "document":
+		limit = e.pool.DocumentLength
+	case !ok:
+		return "", 0, fmt.Errorf("%w: no prompt %q, the folder has %q", ErrInput, name, e.Prompts())
+	}
+	return prompt, limit, nil
+}
+
+// embedInputs embeds with a prompt, and with a limit of tokens in the place of the folder's unless 0.
+func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions) ([][]float32, Counts, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, Counts{}, err
+	}
+	limit = e.limitOf(limit)
+	shape, err := e.shape(o)
+	if err != nil {
+		return nil, Counts{}, err
 	}
 	skip, err := e.promptLength(prompt)
 	if err != nil {
-		return nil, err
+		return nil, Counts{}, err
 	}
-	out := make([][]float32, len(texts))
-	err = e.queue.serve(ctx, &call{
-		size:     len(texts),
-		source:   func(i int) source { return source{first: prompt + texts[i]} },
-		splitter: e.splitter(limit, tokenizer.Options{}),
+	if skip > 0 && slices.ContainsFunc(inputs, func(in Input) bool { return in.IDs != nil }) {
+		return nil, Counts{}, fmt.Errorf("%w: tokens with a prompt that 1_Pooling/config.json does not include", ErrInput)
+	}
+	out := make([][]float32, len(inputs))
+	c := &call{
 		check: func(in *input) error {
 			for _, w := range in.windows {
 				if n := len(w.IDs); skip > 0 && n <= skip {
@@ -164,14 +208,52 @@ func (e *Embedder) embed(ctx context.Context, prompt string, texts []string, lim
 			}
 			return nil
 		},
-		kind:    skip,
-		compute: e.pooled(skip),
-		finish:  func(in *input, results [][]float32) { out[in.number] = e.joined(in.windows, results) },
-	})
-	if err != nil {
-		return nil, err
+		kind:    2 * skip,
+		compute: pooled(shape.pool, skip),
+		finish:  func(in *input, results [][]float32) { out[in.number] = shape.joined(in.windows, results) },
 	}
-	return out, nil
+	if o.Scale == ScaleRaw {
+		c.kind++
+	}
+	n, err := e.serveInputs(ctx, c, inputs, prompt, limit, tokenizer.Options{}, o.InputOptions)
+	if err != nil {
+		return nil, n, err
+	}
+	return out, n, nil
+}
+
+// limitOf is the most tokens of a text for which a prompt has a limit, 0 for none.
+func (e *Embedder) limitOf(limit int) int {
+	if limit = least(limit, e.maxLength); limit == 0 {
+		return e.limit
+	}
+	return limit
+}
+
+// shape is what vectors of a call look like.
+type shape struct {
+	pool *models.SentenceEmbedder
+	dim  int
+	unit bool // length 1, which those of one window and full width have already if the pool's have
+}
+
+func (e *Embedder) shape(o EmbedOptions) (shape, error) {
+	s := shape{e.pool, e.dim, e.normalized}
+	if o.Dim < 0 || o.Dim > e.dim {
+		return s, fmt.Errorf("%w: Dim %d, the vectors have %d elements", ErrInput, o.Dim, e.dim)
+	} else if o.Dim > 0 && o.Dim < e.dim {
+		s.dim, s.unit = o.Dim, true
+	}
+	switch o.Scale {
+	case ScaleFolder:
+	case ScaleUnit:
+		s.unit = true
+	case ScaleRaw:
+		s.pool, s.unit = e.pool.Raw(), false
+	default:
+		return s, fmt.Errorf("%w: Scale %d", ErrOption, o.Scale)
+	}
+	return s, nil
 }
 
 // promptLength is how many tokens at the beginning are a prompt's and do not count, for
@@ -181,7 +263,7 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 		return 0, nil
 	}
 	if e.long == splitLong {
-		return 0, fmt.Errorf("%w: SplitLong with a prompt that 1_Pooling/config.json does not include", ErrOption)
+		return 0, check.Option("SplitLong", e.stride, "with a prompt that 1_Pooling/config.json does not include")
 	}
 	splitter := e.splitter(e.limit, tokenizer.Options{})
 	windows, err := splitter.split(0, source{first: prompt})
@@ -197,12 +279,12 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 }
 
 // pooled is a computation of the vector of each window as the model makes it without its first tokens.
-func (e *Embedder) pooled(skip int) computation {
+func pooled(pool *models.SentenceEmbedder, skip int) computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())
-		dim, n := e.pool.Dim(), in.Batch.Len()
+		dim, n := pool.Dim(), in.Batch.Len()
 		dst := ws.Alloc(n * dim) // [windows, D]
-		if err := e.pool.EmbedBehind(ws, dst, in, skip); err != nil {
+		if err := pool.EmbedBehind(ws, dst, in, skip); err != nil {
 			return err
 		}
 		for i := range n {
@@ -214,8 +296,8 @@ func (e *Embedder) pooled(skip int) computation {
 
 // joined makes one vector of a text's windows: their mean, in which each counts as often as it
 // has tokens, cut and scaled as the options say.
-func (e *Embedder) joined(windows []*tokenizer.Encoding, vectors [][]float32) []float32 {
-	out := make([]float32, e.dim)
+func (s shape) joined(windows []*tokenizer.Encoding, vectors [][]float32) []float32 {
+	out := make([]float32, s.dim)
 	weight := float32(0)
 	for i, v := range vectors {
 		if v == nil { // no tokens
@@ -236,7 +318,7 @@ func (e *Embedder) joined(windows []*tokenizer.Encoding, vectors [][]float32) []
 			out[j] /= weight
 		}
 	}
-	if e.normalized && (len(windows) > 1 || e.dim < e.pool.Dim()) {
+	if s.unit && (len(windows) > 1 || s.dim < s.pool.Dim() || !s.pool.Normalized()) {
 		normalize(out)
 	}
 	return out

@@ -144,8 +144,8 @@ func TestEmbedLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Embed(ctx, []string{"short", long}); !errors.Is(err, ErrLong) {
-		t.Errorf("error %v, want an ErrLong", err)
+	if _, err := e.Embed(ctx, []string{"short", long}); !errors.Is(err, ErrTooLong) {
+		t.Errorf("error %v, want an ErrTooLong", err)
 	}
 	split, err := OpenEmbedder("testdata/embed", SplitLong(0), MaxLength(24), BatchTokens(30))
 	if err != nil {

@@ -51,7 +51,7 @@ func OpenTokenClassifier(dir string, opts ...Option) (*TokenClassifier, error) {
 // OpenTokenClassifierFS is OpenTokenClassifier for a file system whose root is the
 // folder.
 func OpenTokenClassifierFS(fsys fs.FS, opts ...Option) (*TokenClassifier, error) {
-	f, err := openFolder(fsys, opts, true)
+	f, err := openFolder(fsys, "TokenClassifier", opts, true)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func OpenTokenClassifierFS(fsys fs.FS, opts ...Option) (*TokenClassifier, error)
 		return nil, errorf("a %s of %s has no classifier of tokens", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	f.setLimit(0)
-	return &TokenClassifier{f}, f.noSplit("TokenClassifier")
+	return &TokenClassifier{f}, nil
 }
 
 // scored is a token, or a word, with the scores of the labels.
@@ -71,26 +71,30 @@ type scored struct {
 
 // Entities is the entities of each text, those labelled "O" left out.
 func (c *TokenClassifier) Entities(ctx context.Context, texts []string, how Aggregation) ([][]Entity, error) {
+	out, _, err := c.EntitiesOf(ctx, texts, how, InputOptions{})
+	return out, err
+}
+
+// EntitiesOf is Entities with options.
+func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Aggregation, o InputOptions) ([][]Entity, Counts, error) {
 	if how < Simple || how > Max {
-		return nil, fmt.Errorf("%w: aggregation %d", ErrInput, how)
+		return nil, Counts{}, fmt.Errorf("%w: aggregation %d", ErrInput, how)
 	}
 	n := c.model.TokenClassifier.Out()
 	out := make([][]Entity, len(texts))
-	err := c.queue.serve(ctx, &call{
-		size:     len(texts),
-		source:   func(i int) source { return source{first: texts[i]} },
-		splitter: c.splitter(c.limit, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true}),
-		compute:  c.scores,
+	call := &call{
+		compute: c.scores,
 		finish: func(in *input, results [][]float32) {
 			if logits := results[0]; logits != nil { // [tokens, labels]
 				out[in.number] = c.entities(in.first, in.windows[0], logits, n, how)
 			}
 		},
-	})
-	if err != nil {
-		return nil, err
 	}
-	return out, nil
+	counts, err := c.serveInputs(ctx, call, Texts(texts), "", c.limit, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true}, o)
+	if err != nil {
+		return nil, counts, err
+	}
+	return out, counts, nil
 }
 
 // scores is a computation of the logits of each window, [tokens, labels].

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -31,19 +32,26 @@ type folder struct {
 	settings  *settings            // of pipelines that generate
 }
 
+// Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
+func (f *folder) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
+
+// MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
+// it; 0: no limit.
+func (f *folder) MaxTokens() int { return f.limit }
+
 // dirFS is the file system of a folder, or of the snapshot that refs/main of a
 // folder in the hub's cache names.
 func dirFS(dir string) (fs.FS, error) {
 	dir = hub.Folder(dir)
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
+		return nil, errorf("%w", err)
 	}
 	if !info.IsDir() && (strings.HasSuffix(dir, ".gguf") || gguf.Is(dir)) { // the former may be a pointer
 		return ggufFile{dir}, nil
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%w: %s is no folder", ErrFolder, dir)
+		return nil, errorf("%s is no folder", dir)
 	}
 	return os.DirFS(dir), nil
 }
@@ -91,13 +99,13 @@ func open[T any](dir string, openFS func(fs.FS, ...Option) (T, error), opts []Op
 }
 
 // openFolder opens the model, and the tokenizer if one is wanted.
-func openFolder(fsys fs.FS, opts []Option, withTokenizer bool) (*folder, error) {
-	return openFolderWith(fsys, opts, withTokenizer, nil)
+func openFolder(fsys fs.FS, pipeline string, opts []Option, withTokenizer bool) (*folder, error) {
+	return openFolderWith(fsys, pipeline, opts, withTokenizer, nil)
 }
 
 // openFolderWith is openFolder with fields in the place of those of tokenizer_config.json.
-func openFolderWith(fsys fs.FS, opts []Option, withTokenizer bool, fields map[string]json.RawMessage) (*folder, error) {
-	o, err := newOptions(opts)
+func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bool, fields map[string]json.RawMessage) (*folder, error) {
+	o, err := newOptions(pipeline, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +118,7 @@ func openFolderWith(fsys fs.FS, opts []Option, withTokenizer bool, fields map[st
 	if withTokenizer {
 		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
 	}
-	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache, Adapters: o.adapters, Warn: o.warn})
+	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache, Adapters: o.adapters, Exact: o.exact, Warn: o.warn})
 	group.Wait()
 	if err != nil {
 		return nil, err
@@ -150,15 +158,21 @@ var plainTokens = tokenizer.Options{NoSpecial: true}
 
 // errorf is an error about the folder.
 func errorf(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrFolder}, args...)...)
+	return check.Errorf(ErrFolder, format, args...)
 }
 
-// noSplit refuses SplitLong for pipelines that cannot join windows.
-func (f *folder) noSplit(pipeline string) error {
-	if f.long == splitLong {
-		return fmt.Errorf("%w: a %s cannot split texts", ErrOption, pipeline)
+// fileError is an error about a field of a file; of the file itself without a field.
+func fileError(file, field, value, format string, args ...any) error {
+	return &Error{Kind: ErrConfig, File: file, Field: field, Value: check.Short(value), Err: fmt.Errorf(format, args...)}
+}
+
+// jsonError is an error of reading a file of JSON.
+func jsonError(file string, err error) error {
+	var wrong *pyjson.TypeError
+	if errors.As(err, &wrong) {
+		return fileError(file, wrong.Path, wrong.Have, "want %v", wrong.Want)
 	}
-	return nil
+	return fileError(file, "", "", "%w", err)
 }
 
 // readJSON fills into from a file, if there is one.
@@ -167,10 +181,10 @@ func (f *folder) readJSON(name string, into any) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return errorf("%w", err)
+		return check.InFile(name, ErrFolder, err)
 	}
 	if err := pyjson.Unmarshal(data, into); err != nil {
-		return errorf("%s: %w", name, err)
+		return jsonError(name, err)
 	}
 	return nil
 }
@@ -185,14 +199,19 @@ type splitter struct {
 
 // splitter cuts texts of more tokens than limit, of which 0 is none, as the options say.
 func (f *folder) splitter(limit int, opts tokenizer.Options) splitter {
-	s := splitter{f.tokenizer, opts, limit, limit > 0 && f.long == refuseLong}
+	return f.splitterAs(f.long, false, limit, opts)
+}
+
+// splitterAs is splitter for one way with long texts; left cuts off their beginnings whatever the folder says.
+func (f *folder) splitterAs(how long, left bool, limit int, opts tokenizer.Options) splitter {
+	s := splitter{f.tokenizer, opts, limit, limit > 0 && how == refuseLong}
 	if limit > 0 && !s.refuse {
 		stride := 0
-		if f.long == splitLong {
+		if how == splitLong {
 			stride = f.stride
 			s.options.Overflow = true
 		}
-		left := f.long != splitLong && s.tokenizer.Config().TruncateLeft
+		left = how != splitLong && (left || s.tokenizer.Config().TruncateLeft)
 		s.tokenizer = s.tokenizer.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Left: left})
 	}
 	return s
@@ -203,6 +222,9 @@ func (s *splitter) cuts() bool { return s.limit > 0 && !s.refuse && !s.options.O
 
 // split gives the windows of a text of a number, or of a pair.
 func (s *splitter) split(number int, text source) ([]*tokenizer.Encoding, error) {
+	if text.ids != nil {
+		return []*tokenizer.Encoding{ofIDs(text.ids)}, nil
+	}
 	var e *tokenizer.Encoding
 	var err error
 	if text.pair {
@@ -214,7 +236,7 @@ func (s *splitter) split(number int, text source) ([]*tokenizer.Encoding, error)
 		return nil, fmt.Errorf("text %d: %w", number, err)
 	}
 	if s.refuse && len(e.IDs) > s.limit {
-		return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrLong, number, len(e.IDs), s.limit)
+		return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrTooLong, number, len(e.IDs), s.limit)
 	}
 	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
 }

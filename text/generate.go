@@ -3,18 +3,16 @@
 package text
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"io/fs"
 	"iter"
 	"math"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
-	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -39,6 +37,9 @@ type GenerateOptions struct {
 	NoRepeatNgram     int
 	// Stop is strings that end the text, which is then what comes before them.
 	Stop []string
+	// Markers are special tokens that the text has although it has no others, such as what
+	// [answer.Format.Markers] gives, for an [answer.Parser].
+	Markers []string
 	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
 	// TopLogProbs says; see [Generator.Pieces].
 	LogProbs    bool
@@ -68,20 +69,34 @@ func (o *GenerateOptions) check() error {
 	} {
 		if !(x.has >= x.least && x.has <= x.most) {
 			if x.most >= math.MaxInt32 {
-				return fmt.Errorf("%w: %s = %g, want at least %g", ErrOption, x.name, x.has, x.least)
+				return check.Option(x.name, x.has, "want at least %g", x.least)
 			}
-			return fmt.Errorf("%w: %s = %g, want %g to %g", ErrOption, x.name, x.has, x.least, x.most)
+			return check.Option(x.name, x.has, "want %g to %g", x.least, x.most)
 		}
 	}
-	if o.Beams > 1 && (o.LogProbs || o.Hook != nil || o.Grammar != nil) {
-		return fmt.Errorf("%w: Beams %d with LogProbs, a Hook or a Grammar, which a search has not", ErrOption, o.Beams)
+	if o.TopLogProbs != 0 && !o.LogProbs {
+		return check.Option("TopLogProbs", o.TopLogProbs, "without LogProbs")
 	}
-	if o.Beams > 1 && o.Temperature > 0 {
-		return fmt.Errorf("%w: Beams %d with Temperature %g: a search does not sample", ErrOption, o.Beams, o.Temperature)
+	if slices.Contains(o.Stop, "") {
+		return check.Option("Stop", "", "an empty string")
 	}
-	for _, s := range o.Stop {
-		if s == "" {
-			return fmt.Errorf("%w: an empty stop string", ErrOption)
+	if o.Beams > 1 {
+		return o.checkSearch()
+	}
+	return nil
+}
+
+// checkSearch refuses what only choosing token by token has.
+func (o *GenerateOptions) checkSearch() error {
+	for _, x := range []struct {
+		name  string
+		given bool
+	}{
+		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Grammar", o.Grammar != nil}, {"Temperature", o.Temperature > 0},
+		{"TopK", o.TopK > 0}, {"TopP", o.TopP > 0 && o.TopP < 1}, {"MinP", o.MinP > 0}, {"TypicalP", o.TypicalP > 0 && o.TypicalP < 1},
+	} {
+		if x.given {
+			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook or a grammar", x.name)
 		}
 	}
 	return nil
@@ -90,11 +105,8 @@ func (o *GenerateOptions) check() error {
 // Generator continues texts. Calls from several goroutines share the model's passes, and texts that begin as one before
 // did, such as the next turn of a chat, compute what is new alone.
 type Generator struct {
-	*folder
-	chats     *chats
-	scheduler *generation.Scheduler
-	// vocabulary is made for the first grammar.
-	vocabulary func() (*grammar.Vocabulary, error)
+	*decoder
+	chats *chats
 }
 
 // OpenGenerator opens the decoder in a folder.
@@ -104,29 +116,19 @@ func OpenGenerator(dir string, opts ...Option) (*Generator, error) {
 
 // OpenGeneratorFS is OpenGenerator for a file system whose root is the folder.
 func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
-	f, err := openFolder(fsys, opts, true)
+	f, err := openFolder(fsys, "Generator", opts, true)
 	if err != nil {
 		return nil, err
 	}
 	if f.model.LM == nil || f.model.Encoder != nil || f.model.Audio != nil {
 		return nil, errorf("model_type %q with %s is no decoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
-	f.setLimit(0)
-	if err := f.readSettings(); err != nil {
+	d, err := newDecoder(f)
+	if err != nil {
 		return nil, err
 	}
-	g := &Generator{folder: f, chats: newChats(f.tokenizer.Config()), vocabulary: sync.OnceValues(f.newVocabulary)}
-	if g.scheduler, err = generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, Threads: f.threads, Memory: f.memory}); err != nil {
-		return nil, err
-	}
-	return g, f.noSplit("Generator")
+	return &Generator{d, newChats(f.tokenizer.Config())}, nil
 }
-
-// Stats tells what the generator has done and does.
-func (g *Generator) Stats() generation.Stats { return g.scheduler.Stats() }
-
-// Tokenizer is the folder's tokenizer.
-func (g *Generator) Tokenizer() *tokenizer.Tokenizer { return g.tokenizer }
 
 // ContextLength is the most tokens of a prompt and what follows it; 0: no limit.
 func (g *Generator) ContextLength() int { return g.limit }
@@ -166,39 +168,7 @@ func (g *Generator) tokens(ctx context.Context, prompt string, special tokenizer
 			yield(0, err)
 			return
 		}
-		for next, err := range g.answer(ctx, ids, opts) {
-			err = cmp.Or(err, next.Err)
-			if err == nil && next.Finish != generation.FinishNone || !yield(next.Token, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// decode yields the tokens behind a prompt.
-func (f *folder) decode(ctx context.Context, ws *models.Workspace, memory *models.Memory, prompt []int, rules *generation.Rules, o GenerateOptions) iter.Seq2[int, error] {
-	n, err := f.room(len(prompt), o.MaxTokens)
-	if err != nil {
-		return func(yield func(int, error) bool) { yield(0, err) }
-	}
-	eos := f.model.Config.EOSTokens
-	decoding := generation.StartLM(ws, f.model.LM, memory, max(o.Beams, 1))
-	if o.Beams <= 1 {
-		return generation.Generate(ctx, decoding, prompt, o.sampler(rules), generation.Limits{MaxTokens: n, Stop: eos})
-	}
-	return func(yield func(int, error) bool) {
-		found, err := generation.Beam(ctx, decoding, prompt, generation.BeamConfig{
-			Width: o.Beams, MaxTokens: n, Stop: eos, LengthPenalty: number(f.settings.Penalty, 1), EarlyStopping: f.settings.early, Rules: rules,
-		})
-		if err != nil {
-			yield(0, err)
-			return
-		}
-		for _, token := range found[0].Tokens {
-			if !yield(token, nil) {
-				return
-			}
-		}
+		tokensOnly(g.answer(ctx, ids, opts))(yield)
 	}
 }
 
@@ -217,7 +187,7 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	if bos := g.model.Config.BOSToken; bos >= 0 {
 		return []int{bos}, nil
 	}
-	return nil, fmt.Errorf("%w: a prompt without tokens", ErrInput)
+	return nil, check.Errorf(ErrInput, "a prompt without tokens")
 }
 
 // yieldText yields the text of tokens.

@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -117,7 +120,7 @@ func TestGenerateErrors(t *testing.T) {
 		opts   GenerateOptions
 		want   error
 	}{
-		"long": {strings.Repeat("word ", 30), GenerateOptions{}, ErrLong}, "empty": {"", GenerateOptions{}, ErrInput},
+		"long": {strings.Repeat("word ", 30), GenerateOptions{}, ErrTooLong}, "empty": {"", GenerateOptions{}, ErrInput},
 		"top p": {"x", GenerateOptions{TopP: 2}, ErrOption}, "stop": {"x", GenerateOptions{Stop: []string{""}}, ErrOption},
 	} {
 		if _, err := Collect(g.Generate(context.Background(), c.prompt, c.opts)); !errors.Is(err, c.want) {
@@ -156,6 +159,70 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
+// TestTranslateTogether: texts of calls at a time share the decoder's steps, and each becomes what it does alone.
+func TestTranslateTogether(t *testing.T) {
+	tr, err := OpenTranslator("testdata/translate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for i := range 24 {
+		texts = append(texts, strings.Repeat("this is a sentence of some words, ", i%5)+strings.Repeat("x", i))
+	}
+	o := TranslateOptions{GenerateOptions: GenerateOptions{MaxTokens: 20}}
+	want := make([]string, len(texts))
+	for i, text := range texts {
+		if want[i], err = Collect(tr.Stream(t.Context(), text, o)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := tr.Stats()
+	var group sync.WaitGroup
+	begun := make(chan struct{})
+	first := sync.OnceFunc(func() {
+		close(begun)
+		for tr.Stats().Waiting < 2*textsAtOnce { // so that they begin together
+			time.Sleep(time.Millisecond)
+		}
+	})
+	group.Go(func() {
+		held := o
+		held.Hook = func([]float32, []int) { first() }
+		if _, err := Collect(tr.Stream(t.Context(), "x", held)); err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	for range 2 {
+		group.Go(func() {
+			if got, err := tr.Translate(t.Context(), texts, o); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%q, %v, want %q", got, err, want)
+			}
+		})
+	}
+	group.Wait()
+	after := tr.Stats()
+	if steps, tokens := after.Steps-before.Steps, after.Tokens-before.Tokens; steps > tokens/2 {
+		t.Errorf("%d steps for %d tokens", steps, tokens)
+	}
+	if _, err := tr.Translate(t.Context(), []string{"a", ""}, TranslateOptions{Language: "none"}); !errors.Is(err, ErrOption) {
+		t.Errorf("an unknown language: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := tr.Translate(ctx, texts, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	yes, err := grammar.Regexp("(yes|no)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Grammar = yes
+	if got, err := tr.Translate(t.Context(), texts[:2], o); err != nil || !slices.Contains([]string{"yes", "no"}, got[1]) {
+		t.Errorf("with a grammar: %q, %v", got, err)
+	}
+}
+
 func TestTranscribe(t *testing.T) {
 	var want struct {
 		Sounds, Texts []string
@@ -181,6 +248,16 @@ func TestTranscribe(t *testing.T) {
 		if err != nil || got != want.Texts[i] {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want.Texts[i])
 		}
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				got, err := Collect(tr.Transcribe(t.Context(), samples, TranscribeOptions{Language: want.Language, MaxTokens: want.MaxTokens}))
+				if err != nil || got != want.Texts[i] {
+					t.Errorf("%s beside others: %q, %v, want %q", name, got, err, want.Texts[i])
+				}
+			})
+		}
+		group.Wait()
 	}
 }
 

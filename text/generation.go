@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 )
@@ -93,11 +94,11 @@ func (f *folder) readSettings() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a GGUF file
 	} else if err != nil {
-		return errorf("%w", err)
+		return check.InFile(s.file, ErrFolder, err)
 	}
 	var fields map[string]json.RawMessage
 	if err := errors.Join(pyjson.Unmarshal(data, &fields), pyjson.Unmarshal(data, s)); err != nil {
-		return errorf("%s: %w", s.file, err)
+		return jsonError(s.file, err)
 	}
 	if err := s.refuse(fields, refused); err != nil {
 		return err
@@ -105,29 +106,29 @@ func (f *folder) readSettings() error {
 	if s.Sample {
 		s.sampling = s.refuse(fields, refusedSampling)
 		if s.Beams > 1 {
-			s.sampling = s.errorf("num_beams", "%d with do_sample is not supported", s.Beams)
+			s.sampling = s.errorf("num_beams", s.Beams, "not supported with do_sample")
 		}
 		for _, x := range []struct {
 			name  string
 			value *float64
 		}{{"temperature", s.Temp}, {"typical_p", s.TypicalP}} { // of which 0 says something else in GenerateOptions
 			if x.value != nil && *x.value == 0 {
-				s.sampling = s.errorf(x.name, "0 with do_sample, want a number above 0")
+				s.sampling = s.errorf(x.name, 0, "with do_sample, want a number above 0")
 			}
 		}
 	}
 	return s.check(f)
 }
 
-func (s *settings) errorf(field, format string, args ...any) error {
-	return errorf("%s: %s = %w", s.file, field, fmt.Errorf(format, args...))
+func (s *settings) errorf(field string, value any, format string, args ...any) error {
+	return fileError(s.file, field, fmt.Sprint(value), format, args...)
 }
 
 func (s *settings) refuse(fields map[string]json.RawMessage, by map[string][]string) error {
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		harmless := by[name]
 		if v, ok := fields[name]; ok && string(v) != "null" && !slices.Contains(harmless, string(v)) {
-			return s.errorf(name, "%.100s is not supported", v)
+			return s.errorf(name, check.JSON(v), "not supported")
 		}
 	}
 	return nil
@@ -139,7 +140,7 @@ func (s *settings) check(f *folder) error {
 	token := func(name string, ids ...int) error {
 		for _, id := range ids {
 			if id < 0 || id >= vocab {
-				return s.errorf(name, "%d, want a token below %d", id, vocab)
+				return s.errorf(name, id, "want a token below %d", vocab)
 			}
 		}
 		return nil
@@ -149,7 +150,7 @@ func (s *settings) check(f *folder) error {
 		value *float64
 	}{{"repetition_penalty", s.Repetition}, {"encoder_repetition_penalty", s.EncoderRep}} {
 		if p := x.value; p != nil && !(*p > 0 && *p < math.MaxFloat32) {
-			return s.errorf(x.name, "%g, want a number above 0", *p)
+			return s.errorf(x.name, *p, "want a number above 0")
 		}
 	}
 	for _, x := range []struct {
@@ -160,14 +161,14 @@ func (s *settings) check(f *folder) error {
 		{"max_length", number(s.MaxLength, 0)}, {"max_new_tokens", number(s.MaxNew, 0)}, {"num_beams", s.Beams},
 	} {
 		if x.value < 0 {
-			return s.errorf(x.name, "%d, want at least 0", x.value)
+			return s.errorf(x.name, x.value, "want at least 0")
 		}
 	}
 	for i, words := range [][][]int{s.Bad, s.biased()} {
 		name := [...]string{"bad_words_ids", "sequence_bias"}[i]
 		for _, word := range words {
 			if len(word) == 0 {
-				return s.errorf(name, "a sequence without tokens")
+				return s.errorf(name, word, "a sequence without tokens")
 			}
 			if err := token(name, word...); err != nil {
 				return err
@@ -180,7 +181,7 @@ func (s *settings) check(f *folder) error {
 		}
 	}
 	if n := len(s.Decay); n != 0 && (n != 2 || s.Decay[0] != math.Trunc(s.Decay[0]) || s.Decay[0] < 0 || s.Decay[0] > math.MaxInt32 || !(s.Decay[1] > 0)) {
-		return s.errorf("exponential_decay_length_penalty", "%v, want a number of tokens and a factor", s.Decay)
+		return s.errorf("exponential_decay_length_penalty", s.Decay, "want a number of tokens and a factor")
 	}
 	switch string(s.Early) {
 	case "", "null", "false":
@@ -190,7 +191,7 @@ func (s *settings) check(f *folder) error {
 	case `"never"`:
 		s.early = generation.EarlyNever
 	default:
-		return s.errorf("early_stopping", "%s, want true, false or \"never\"", s.Early)
+		return s.errorf("early_stopping", check.JSON(s.Early), "want true, false or \"never\"")
 	}
 	for _, place := range []int{1, 2} {
 		if id := s.forced(place); id != -1 {
@@ -244,7 +245,7 @@ func (s *settings) defaults() (GenerateOptions, error) {
 		}
 	}
 	if err := o.check(); err != nil {
-		return o, errorf("%s: %w", s.file, err)
+		return o, fileError(s.file, "", "", "%w", err)
 	}
 	return o, nil
 }
@@ -290,7 +291,7 @@ func (f *folder) room(prompt, wanted int) (int, error) {
 		wanted = *s.MaxNew
 	case s.MaxLength != nil && *s.MaxLength > 0:
 		if wanted = *s.MaxLength - prompt; wanted < 1 {
-			return 0, fmt.Errorf("%w: a prompt of %d, and %s: max_length = %d counts it", ErrLong, prompt, s.file, *s.MaxLength)
+			return 0, fmt.Errorf("%w: a prompt of %d, and %s: max_length = %d counts it", ErrTooLong, prompt, s.file, *s.MaxLength)
 		}
 	default:
 		wanted = defaultNewTokens
@@ -299,7 +300,7 @@ func (f *folder) room(prompt, wanted int) (int, error) {
 		return wanted, nil
 	}
 	if prompt >= f.limit {
-		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", ErrLong, prompt, f.limit)
+		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", ErrTooLong, prompt, f.limit)
 	}
 	return min(wanted, f.limit-prompt), nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/vision"
@@ -23,21 +24,22 @@ type images struct {
 	processor *vision.Processor
 }
 
-func openImages(fsys fs.FS, opts []Option) (images, error) {
-	f, err := openFolder(fsys, opts, false)
+func openImages(fsys fs.FS, pipeline string, opts []Option) (images, error) {
+	f, err := openFolder(fsys, pipeline, opts, false)
 	if err != nil {
 		return images{}, err
 	}
 	if f.model.Image == nil {
 		return images{}, errorf("model_type %q with %s takes no images", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
-	config, err := regular.ReadFile(fsys, "preprocessor_config.json")
+	const file = "preprocessor_config.json"
+	config, err := regular.ReadFile(fsys, file)
 	if err != nil {
-		return images{}, errorf("%w", err)
+		return images{}, check.InFile(file, ErrFolder, err)
 	}
 	p, err := vision.NewProcessor(config)
 	if err != nil {
-		return images{}, errorf("%w", err)
+		return images{}, check.InFile(file, ErrConfig, err)
 	}
 	return images{f, p}, nil
 }
@@ -90,7 +92,7 @@ func OpenImageClassifier(dir string, opts ...Option) (*ImageClassifier, error) {
 // OpenImageClassifierFS is OpenImageClassifier for a file system whose root is the
 // folder.
 func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error) {
-	m, err := openImages(fsys, opts)
+	m, err := openImages(fsys, "ImageClassifier", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +130,7 @@ func OpenImageEmbedder(dir string, opts ...Option) (*ImageEmbedder, error) {
 // OpenImageEmbedderFS is OpenImageEmbedder for a file system whose root is the
 // folder.
 func OpenImageEmbedderFS(fsys fs.FS, opts ...Option) (*ImageEmbedder, error) {
-	m, err := openImages(fsys, opts)
+	m, err := openImages(fsys, "ImageEmbedder", opts)
 	return &ImageEmbedder{m}, err
 }
 

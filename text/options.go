@@ -6,16 +6,22 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
+	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/vision"
 )
 
-// An Option changes how a pipeline works.
+// An Option changes how a pipeline works. One that does not apply to the pipeline, or that contradicts another, is
+// an ErrOption when the pipeline is opened.
 type Option func(*options) error
 
 type options struct {
+	pipeline    string
+	given       map[string]string // what each option is set to; those about long texts count as one
 	threads     kernels.Threads
 	batchTokens int
 	maxLength   int // of a text in tokens; 0: what the folder says
@@ -25,7 +31,9 @@ type options struct {
 	weights     kernels.Format
 	cache       kernels.Format
 	adapters    []models.Adapter
-	memory      int64 // of keys and values; 0: no limit
+	exact       bool
+	memory      int64  // of keys and values; 0: no limit
+	draft       string // the folder of a draft model; empty: none
 	maxPixels   int
 	warn        func(warning string)
 }
@@ -43,8 +51,48 @@ const (
 // or close to it; see BenchmarkBatchTokens.
 const defaultBatchTokens = 2048
 
-func newOptions(opts []Option) (options, error) {
-	o := options{threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens, maxPixels: vision.MaxPixels}
+// takes are the options that apply to a pipeline, beside those that apply to all.
+var takes = map[string][]string{
+	"Embedder":        {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim"},
+	"Reranker":        {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong"},
+	"Classifier":      {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong"},
+	"TokenClassifier": {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong"},
+	"Generator":       {"MaxLength", "Cache", "CacheMemory", "Draft"},
+	"Translator":      {"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"},
+	"Transcriber":     {"MaxLength", "Cache", "CacheMemory"},
+	"ImageClassifier": {"MaxPixels"},
+	"ImageEmbedder":   {"MaxPixels"},
+}
+
+// toAll are the options that apply to all pipelines.
+var toAll = []string{"Threads", "Weights", "Adapter", "Warnings", "Exact"}
+
+// option is an option that sets o to a value, in words.
+func option(name string, value any, set func(o *options)) Option {
+	return func(o *options) error {
+		if own := takes[o.pipeline]; !slices.Contains(toAll, name) && !slices.Contains(own, name) {
+			return check.Option(name, value, "it does not apply to pipelines of the type %s, which take %s", o.pipeline, strings.Join(slices.Concat(toAll, own), ", "))
+		}
+		about, now := name, strings.TrimSpace(name+" "+fmt.Sprint(value))
+		if strings.HasSuffix(name, "Long") {
+			about = "Long"
+		}
+		if before, twice := o.given[about]; twice && before != now && name != "Adapter" || twice && name == "Warnings" {
+			return check.Option(name, value, "beside %s", before)
+		}
+		o.given[about] = now
+		set(o)
+		return nil
+	}
+}
+
+// wrong is an option that cannot be.
+func wrong(name string, value any, want string) Option {
+	return func(*options) error { return check.Option(name, value, "want %s", want) }
+}
+
+func newOptions(pipeline string, opts []Option) (options, error) {
+	o := options{pipeline: pipeline, given: map[string]string{}, threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens, maxPixels: vision.MaxPixels}
 	for _, set := range opts {
 		if err := set(&o); err != nil {
 			return o, err
@@ -55,13 +103,10 @@ func newOptions(opts []Option) (options, error) {
 
 // positive is an option that takes a number from 1 on.
 func positive(name string, n int, set func(o *options)) Option {
-	return func(o *options) error {
-		if n < 1 {
-			return fmt.Errorf("%w: %s(%d), want at least 1", ErrOption, name, n)
-		}
-		set(o)
-		return nil
+	if n < 1 {
+		return wrong(name, n, "at least 1")
 	}
+	return option(name, n, set)
 }
 
 // Threads makes the calls of a pipeline that computes whole texts use up to n threads together,
@@ -85,25 +130,22 @@ func MaxLength(n int) Option {
 
 // TruncateLong cuts the end off texts that are too long. It is the default.
 func TruncateLong() Option {
-	return func(o *options) error { o.long = truncateLong; return nil }
+	return option("TruncateLong", "", func(o *options) { o.long = truncateLong })
 }
 
 // SplitLong cuts texts that are too long into windows, each of which begins
 // with the last stride tokens of the one before. An Embedder averages the
-// windows' vectors by their numbers of tokens; other pipelines refuse the option.
+// windows' vectors by their numbers of tokens; the option does not apply to other pipelines.
 func SplitLong(stride int) Option {
-	return func(o *options) error {
-		if stride < 0 {
-			return fmt.Errorf("%w: SplitLong(%d), want at least 0", ErrOption, stride)
-		}
-		o.long, o.stride = splitLong, stride
-		return nil
+	if stride < 0 {
+		return wrong("SplitLong", stride, "at least 0")
 	}
+	return option("SplitLong", stride, func(o *options) { o.long, o.stride = splitLong, stride })
 }
 
-// RefuseLong makes texts that are too long an ErrLong.
+// RefuseLong makes texts that are too long an ErrTooLong.
 func RefuseLong() Option {
-	return func(o *options) error { o.long = refuseLong; return nil }
+	return option("RefuseLong", "", func(o *options) { o.long = refuseLong })
 }
 
 // Dim cuts vectors to their first n elements and scales them to length 1
@@ -124,58 +166,53 @@ func MaxPixels(n int) Option {
 // FormatQ4_0 even less; results are a little others (the command's -check tells how
 // much). The default is FormatF32, which leaves a GGUF file's blocks as they are.
 func Weights(f kernels.Format) Option {
-	return func(o *options) error {
-		if _, err := kernels.ParseFormat(f.String()); err != nil {
-			return fmt.Errorf("%w: Weights(%v)", ErrOption, f)
-		}
-		o.weights = f
-		return nil
+	if _, err := kernels.ParseFormat(f.String()); err != nil {
+		return wrong("Weights", f, "one of the formats")
 	}
+	return option("Weights", f, func(o *options) { o.weights = f })
 }
 
 // Cache is the format that the keys and values of the tokens so far are held in while a
 // text is generated: kernels.FormatBF16 and FormatF16 take half the memory, FormatInt8 some
 // more than a quarter, and attention takes longer, with FormatInt8 most; results are a little
-// others. The default is FormatF32. Pipelines that generate nothing hold none.
+// others. The default is FormatF32. Pipelines that generate nothing hold none, and refuse the option.
 func Cache(f kernels.Format) Option {
-	return func(o *options) error {
-		if f > kernels.FormatInt8 {
-			return fmt.Errorf("%w: Cache(%v), want f32, bf16, f16 or int8", ErrOption, f)
-		}
-		o.cache = f
-		return nil
+	if f > kernels.FormatInt8 {
+		return wrong("Cache", f, "f32, bf16, f16 or int8")
 	}
+	return option("Cache", f, func(o *options) { o.cache = f })
 }
 
 // Adapter adds a low-rank adapter to the model's weights while they are read: a folder as Python's peft
 // writes it, or for a GGUF file a GGUF file, as [models.Adapter] says. What it adds is multiplied with scale; 1 is
 // as it was trained. The option may be given several times: adapters add up.
 func Adapter(path string, scale float32) Option {
-	return func(o *options) error {
-		if s := float64(scale); scale == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-			return fmt.Errorf("%w: Adapter(%q, %v), want a number other than 0", ErrOption, path, scale)
-		}
-		o.adapters = append(o.adapters, models.Adapter{Path: path, Scale: scale})
-		return nil
+	value := fmt.Sprintf("%s, %v", path, scale)
+	if s := float64(scale); scale == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
+		return wrong("Adapter", value, "a scale other than 0")
 	}
+	return option("Adapter", value, func(o *options) { o.adapters = append(o.adapters, models.Adapter{Path: path, Scale: scale}) })
 }
 
-// CacheMemory is the most bytes of keys and values, of all texts that a Generator generates at a time and of those that
-// it keeps for texts that begin alike. Texts for which it has no room wait. Without it, texts that are
+// CacheMemory is the most bytes of keys and values, of all texts that a Generator, Translator or Transcriber generates at
+// a time and of those that it keeps for texts that begin alike. Texts for which it has no room wait. Without it, texts that are
 // generated get what they need, and others are kept within 1 GiB.
 func CacheMemory(n int64) Option {
-	return func(o *options) error {
-		if n < 1 {
-			return fmt.Errorf("%w: CacheMemory(%d), want at least 1", ErrOption, n)
-		}
-		o.memory = n
-		return nil
+	if n < 1 {
+		return wrong("CacheMemory", n, "at least 1")
 	}
+	return option("CacheMemory", n, func(o *options) { o.memory = n })
+}
+
+// Exact gives each text the same bits whatever is computed with it, in its call or in others at the same time: see
+// models.Options.Exact.
+func Exact() Option {
+	return option("Exact", "", func(o *options) { o.exact = true })
 }
 
 // Warnings has f called with each warning when the pipeline is opened, as soon as it is known: those of models.Model,
 // before memory is taken for weights if they are about that, and that an [Embedder] has nothing that says how vectors
 // are made.
 func Warnings(f func(warning string)) Option {
-	return func(o *options) error { o.warn = f; return nil }
+	return option("Warnings", "", func(o *options) { o.warn = f })
 }

@@ -46,7 +46,7 @@ func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer
 			yield(Piece{}, err)
 			return
 		}
-		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop), usage: Usage{Prompt: len(ids)}}
+		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop, opts.Markers), usage: Usage{Prompt: len(ids)}}
 		for next, err := range g.answer(ctx, ids, opts) {
 			if err = cmp.Or(err, next.Err); err != nil {
 				yield(Piece{}, err)
@@ -89,43 +89,7 @@ func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 	return piece, true
 }
 
-// answer yields the tokens after a prompt: those that are chosen one by one, or at once those of a search.
+// answer yields the tokens after a prompt.
 func (g *Generator) answer(ctx context.Context, prompt []int, o GenerateOptions) iter.Seq2[generation.Next, error] {
-	if o.Beams > 1 {
-		return func(yield func(generation.Next, error) bool) {
-			ws := g.workspace(g.threads)
-			defer g.pool.Put(ws)
-			for token, err := range g.decode(ctx, ws, nil, prompt, g.settings.rules(&o, g.model.Config.EOSTokens, nil), o) {
-				if !yield(generation.Next{Choice: generation.Choice{Token: token}}, err) || err != nil {
-					return
-				}
-			}
-			yield(generation.Next{Choice: generation.Choice{Token: -1}, Finish: generation.FinishStop}, nil)
-		}
-	}
-	return func(yield func(generation.Next, error) bool) {
-		r, err := g.request(prompt, o)
-		if err != nil {
-			yield(generation.Next{}, err)
-			return
-		}
-		g.scheduler.Generate(ctx, r)(yield)
-	}
-}
-
-// request is a prompt with options as the scheduler takes it.
-func (g *Generator) request(prompt []int, o GenerateOptions) (r generation.Request, err error) {
-	n, err := g.room(len(prompt), o.MaxTokens)
-	if err != nil {
-		return r, err
-	}
-	eos := g.model.Config.EOSTokens
-	c := o.sampler(g.settings.rules(&o, eos, nil))
-	c.Vocab, c.Prompt, c.MaxTokens = g.model.LM.Vocab(), prompt, n
-	if c.Constraint, err = g.constraint(&o); err != nil {
-		return r, err
-	}
-	r = generation.Request{Prompt: prompt, Limits: generation.Limits{MaxTokens: n, Stop: eos}}
-	r.Sampler, err = generation.NewSampler(c)
-	return r, err
+	return g.decode(ctx, nil, prompt, g.settings.rules(&o, g.model.Config.EOSTokens, nil), o)
 }

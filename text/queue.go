@@ -221,7 +221,7 @@ func (q *queue) page(c *call) *job {
 	j := &job{threads: 1, call: c, first: c.next}
 	for cost := 0; c.next < c.size && cost < most; c.next++ {
 		s := c.source(c.next)
-		n := len(s.first) + len(s.second)
+		n := len(s.first) + len(s.second) + 4*len(s.ids)
 		cost += 16 + min(n, longest)
 		j.bytes += n
 		j.texts = append(j.texts, s)

@@ -351,8 +351,8 @@ func TestQueueErrors(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			if _, err := e.Embed(context.Background(), texts); !errors.Is(err, ErrLong) || !strings.Contains(err.Error(), "text 1999 ") {
-				t.Errorf("error %v, want an ErrLong of text 1999", err)
+			if _, err := e.Embed(context.Background(), texts); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(), "text 1999 ") {
+				t.Errorf("error %v, want an ErrTooLong of text 1999", err)
 			}
 		})
 		group.Go(func() {

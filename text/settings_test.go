@@ -169,8 +169,8 @@ func TestSettingsRefused(t *testing.T) {
 		for _, value := range values {
 			config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage(value)})
 			_, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
-			if !errors.Is(err, ErrFolder) || !bytes.Contains([]byte(err.Error()), []byte(field)) {
-				t.Errorf("%s = %s: error %v, want an ErrFolder that names it", field, value, err)
+			if !errors.Is(err, ErrConfig) || !bytes.Contains([]byte(err.Error()), []byte(field)) {
+				t.Errorf("%s = %s: error %v, want an ErrConfig that names it", field, value, err)
 			}
 		}
 		config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage("null")})
@@ -190,8 +190,8 @@ func TestSettingsRefused(t *testing.T) {
 			t.Errorf("%s = %s: %v", field, value, err)
 			continue
 		}
-		if _, err := g.Defaults(); !errors.Is(err, ErrFolder) {
-			t.Errorf("%s = %s: error %v of sampling, want an ErrFolder", field, value, err)
+		if _, err := g.Defaults(); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s = %s: error %v of sampling, want an ErrConfig", field, value, err)
 		}
 	}
 }

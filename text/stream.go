@@ -3,6 +3,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,17 +14,31 @@ import (
 // nor what may be the beginning of a stop string.
 type stream struct {
 	decoded *tokenizer.Stream
+	skip    func(token int) bool // tokens that have no text; nil: decoded knows
 	stop    []string
 	held    string // that has not gone out
 }
 
-func newStream(t *tokenizer.Tokenizer, stop []string) *stream {
-	return &stream{decoded: t.Stream(true), stop: stop}
+// newStream is a stream whose text ends before one of the stop strings, and has no special tokens but the markers.
+func newStream(t *tokenizer.Tokenizer, stop, markers []string) *stream {
+	if len(markers) == 0 {
+		return &stream{decoded: t.Stream(true), stop: stop}
+	}
+	return &stream{decoded: t.Stream(false), stop: stop, skip: func(id int) bool {
+		if !t.IsSpecial(id) {
+			return false
+		}
+		token, _ := t.Token(id)
+		return !slices.Contains(markers, token)
+	}}
 }
 
 // add takes the next token, and gives the text that it completes. It reports
 // whether a stop string came; the text ends before it.
 func (s *stream) add(token int) (text string, stopped bool) {
+	if s.skip != nil && s.skip(token) {
+		return "", false
+	}
 	if text, stopped = s.next(s.decoded.Next(token)); stopped {
 		return text, true
 	}

@@ -41,7 +41,7 @@ func TestStreamStops(t *testing.T) {
 					break
 				}
 			}
-			s, got, ended := newStream(tok, stop), "", false
+			s, got, ended := newStream(tok, stop, nil), "", false
 			for _, token := range tokens {
 				var piece string
 				if piece, ended = s.add(token); piece != "" {
@@ -107,12 +107,34 @@ func TestStreamMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s := newStream(tok, []string{"\nUser:", "</answer>"})
+	s := newStream(tok, []string{"\nUser:", "</answer>"}, nil)
 	for i := range 4096 {
 		s.add(e.IDs[i%len(e.IDs)])
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
 		t.Errorf("%d bytes for 4,096 tokens", got)
+	}
+}
+
+// TestMarkers lets the special tokens through that are named.
+func TestMarkers(t *testing.T) {
+	g, err := OpenGenerator("testdata/generate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := g.tokenizer.Encode("<|im_start|>So<|endoftext|> be it", plainTokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, markers := range map[string][]string{"So be it": nil, "<|im_start|>So be it": {"<|im_start|>"}, "So<|endoftext|> be it": {"x", "<|endoftext|>"}} {
+		s, got := newStream(g.tokenizer, nil, markers), ""
+		for _, id := range e.IDs {
+			text, _ := s.add(id)
+			got += text
+		}
+		if got += s.rest(); got != want {
+			t.Errorf("%q: %q, want %q", markers, got, want)
+		}
 	}
 }

@@ -5,7 +5,6 @@ package text
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,13 +13,14 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Transcriber turns speech into text with a Whisper model.
+// Transcriber turns speech into text with a Whisper model. Calls from several goroutines share the decoder's passes.
 type Transcriber struct {
-	*folder
+	*decoder
 	samples int // of one pass
 	bins    int
 }
@@ -32,7 +32,7 @@ func OpenTranscriber(dir string, opts ...Option) (*Transcriber, error) {
 
 // OpenTranscriberFS is OpenTranscriber for a file system whose root is the folder.
 func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
-	f, err := openFolder(fsys, opts, true)
+	f, err := openFolder(fsys, "Transcriber", opts, true)
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +50,13 @@ func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
 		return nil, err
 	}
 	if config.Rate != models.SampleRate || config.Hop != models.SpectrogramHop || config.FFT != 400 || config.Bins != f.model.Audio.Features() || config.Seconds < 1 || config.Seconds > 600 {
-		return nil, errorf("preprocessor_config.json: %+v is not what the model takes", config)
+		return nil, fileError("preprocessor_config.json", "", "", "%+v is not what the model takes", config)
 	}
-	f.setLimit(0)
-	if err := f.readSettings(); err != nil {
+	d, err := newDecoder(f)
+	if err != nil {
 		return nil, err
 	}
-	return &Transcriber{f, config.Seconds * models.SampleRate, config.Bins}, f.noSplit("Transcriber")
+	return &Transcriber{d, config.Seconds * models.SampleRate, config.Bins}, nil
 }
 
 // TranscribeOptions says what is made of speech.
@@ -73,16 +73,14 @@ type TranscribeOptions struct {
 func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if len(samples) == 0 {
-			yield("", fmt.Errorf("%w: no samples", ErrInput))
+			yield("", check.Errorf(ErrInput, "no samples"))
 			return
 		}
-		ws := t.workspace(t.threads)
-		defer t.pool.Put(ws)
 		more := true
 		for at := 0; at < len(samples) && more; at += t.samples {
 			stretch := make([]float32, t.samples) // silence behind short speech
 			copy(stretch, samples[at:])
-			err := t.stretch(ctx, ws, stretch, opts, func(s string, err error) bool {
+			err := t.stretch(ctx, stretch, opts, func(s string, err error) bool {
 				more = yield(s, err) && err == nil
 				return more
 			})
@@ -94,28 +92,36 @@ func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts Tr
 	}
 }
 
-func (t *Transcriber) stretch(ctx context.Context, ws *models.Workspace, samples []float32, opts TranscribeOptions, yield func(string, error) bool) error {
-	features, err := models.LogMel(samples, t.bins) // [bins, frames]
-	if err != nil {
-		return err
-	}
-	frames := len(features) / t.bins
-	rows := t.model.Audio.Rows(frames)
-	memory := &models.Memory{X: make([]float32, rows*t.model.Audio.Dim()), Batch: transformer.Uniform(1, rows)} // [rows, D]
-	if err := t.model.Audio.EncodeAudio(ws, memory.X, features, 1, frames); err != nil {
-		return err
-	}
-	prompt, err := t.prompt(ws, memory, opts)
-	if err != nil {
-		return err
-	}
+func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts TranscribeOptions, yield func(string, error) bool) error {
 	o := GenerateOptions{MaxTokens: opts.MaxTokens, Beams: opts.Beams}
 	if err := o.check(); err != nil {
 		return err
 	}
-	tokens := t.decode(ctx, ws, memory, prompt, t.settings.rules(&o, t.model.Config.EOSTokens, nil), o)
-	yieldText(tokens, newStream(t.tokenizer, nil), yield)
+	memory, prompt, err := t.listen(samples, opts)
+	if err != nil {
+		return err
+	}
+	tokens := t.decode(ctx, memory, prompt, t.settings.rules(&o, t.model.Config.EOSTokens, nil), o)
+	yieldText(tokensOnly(tokens), newStream(t.tokenizer, nil, nil), yield)
 	return nil
+}
+
+// listen is what the encoder makes of samples, and what the decoder begins with.
+func (t *Transcriber) listen(samples []float32, opts TranscribeOptions) (*models.Memory, []int, error) {
+	features, err := models.LogMel(samples, t.bins) // [bins, frames]
+	if err != nil {
+		return nil, nil, err
+	}
+	ws := t.workspace(t.threads)
+	defer t.pool.Put(ws)
+	frames := len(features) / t.bins
+	rows := t.model.Audio.Rows(frames)
+	memory := &models.Memory{X: make([]float32, rows*t.model.Audio.Dim()), Batch: transformer.Uniform(1, rows)} // [rows, D]
+	if err := t.model.Audio.EncodeAudio(ws, memory.X, features, 1, frames); err != nil {
+		return nil, nil, err
+	}
+	prompt, err := t.prompt(ws, memory, opts)
+	return memory, prompt, err
 }
 
 // prompt tells the decoder the language and the task: what the options say, else the
@@ -129,7 +135,7 @@ func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts T
 	transcribe, many := t.tokenizer.TokenID("<|transcribe|>")
 	if !many { // a model of English alone
 		if opts.Translate {
-			return nil, fmt.Errorf("%w: the model does not translate", ErrOption)
+			return nil, check.Option("Translate", true, "the model does not translate")
 		}
 		return append(prompt, notimes), nil
 	}
@@ -140,12 +146,12 @@ func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts T
 	}
 	if s.Task != "" {
 		if task, err = t.token(s.Task); err != nil {
-			return nil, s.errorf("task", "%w", err)
+			return nil, s.errorf("task", s.Task, "%w", err)
 		}
 	}
 	if s.Language != "" {
 		if language, err = t.token(s.Language); err != nil && opts.Language == "" {
-			return nil, s.errorf("language", "%w", err)
+			return nil, s.errorf("language", s.Language, "%w", err)
 		}
 	}
 	if opts.Translate {
@@ -166,7 +172,7 @@ func (t *Transcriber) token(name string) (int, error) {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "<|"), "|>")
 	id, ok := t.tokenizer.TokenID("<|" + name + "|>")
 	if !ok {
-		return 0, fmt.Errorf("%w: the model has no token for %q", ErrOption, name)
+		return 0, check.Option("Language", name, "the model has no token for it")
 	}
 	return id, nil
 }
@@ -197,7 +203,7 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 }
 
 // ErrSound is a sound file that cannot be read, or is of a kind not supported.
-var ErrSound = errors.New("text: sound")
+var ErrSound = check.Input("sound")
 
 // ReadWAV is the samples of a WAV file with 16-bit PCM at 16 kHz; several
 // channels are averaged.

@@ -4,20 +4,22 @@ package text
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Translator turns texts into others with an encoder and a decoder: it
-// translates, or summarises, as the model was trained.
-type Translator struct{ *folder }
+// translates, or summarises, as the model was trained. Calls from several goroutines share the decoder's passes.
+type Translator struct{ *decoder }
 
 // OpenTranslator opens the encoder and decoder in a folder.
 func OpenTranslator(dir string, opts ...Option) (*Translator, error) {
@@ -26,7 +28,7 @@ func OpenTranslator(dir string, opts ...Option) (*Translator, error) {
 
 // OpenTranslatorFS is OpenTranslator for a file system whose root is the folder.
 func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
-	f, err := openFolder(fsys, opts, true)
+	f, err := openFolder(fsys, "Translator", opts, true)
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +36,13 @@ func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
 		return nil, errorf("model_type %q with %s has no decoder behind an encoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	if f.model.Config.DecoderStart < 0 {
-		return nil, errorf("config.json: no decoder_start_token_id")
+		return nil, fileError("config.json", "decoder_start_token_id", "", "missing")
 	}
-	f.setLimit(0)
-	if err := f.readSettings(); err != nil {
+	d, err := newDecoder(f)
+	if err != nil {
 		return nil, err
 	}
-	return &Translator{f}, f.noSplit("Translator")
+	return &Translator{d}, nil
 }
 
 // TranslateOptions says how a text is translated. The zero value is greedy.
@@ -63,33 +65,53 @@ func (t *Translator) Defaults() (TranslateOptions, error) {
 	return TranslateOptions{GenerateOptions: o}, err
 }
 
-// Translate is the translation of each text.
+// Translate is the translation of each text. Several go through the decoder at a time, unless Beams searches.
 func (t *Translator) Translate(ctx context.Context, texts []string, opts TranslateOptions) ([]string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workers := textsAtOnce
+	if opts.Beams > 1 {
+		workers = 1
+	}
 	out := make([]string, len(texts))
-	for i, text := range texts {
-		var err error
-		if out[i], err = Collect(t.Stream(ctx, text, opts)); err != nil {
-			return nil, err
-		}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(workers, len(texts)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				var err error
+				if out[i], err = Collect(t.Stream(ctx, texts[i], opts)); err != nil {
+					cancel(err) // the first counts
+				}
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	return out, nil
 }
+
+// textsAtOnce is how many texts of a call are translated at a time.
+const textsAtOnce = 16
 
 // Stream yields the translation of one text piece by piece; at once if Beams
 // searches.
 func (t *Translator) Stream(ctx context.Context, text string, opts TranslateOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		ws := t.workspace(t.threads)
-		defer t.pool.Put(ws)
-		if err := t.translate(ctx, ws, text, opts, yield); err != nil {
+		if err := t.translate(ctx, text, opts, yield); err != nil {
 			yield("", err)
 		}
 	}
 }
 
-func (t *Translator) translate(ctx context.Context, ws *models.Workspace, text string, opts TranslateOptions, yield func(string, error) bool) error {
+func (t *Translator) translate(ctx context.Context, text string, opts TranslateOptions, yield func(string, error) bool) error {
 	if err := opts.check(); err != nil {
 		return err
+	}
+	if opts.LogProbs {
+		return check.Option("LogProbs", true, "a translation has none")
 	}
 	before, behind, err := t.languageToken(opts.Language)
 	if err != nil {
@@ -105,18 +127,21 @@ func (t *Translator) translate(ctx context.Context, ws *models.Workspace, text s
 		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}
 	}
 	if len(in.IDs) == 0 {
-		return fmt.Errorf("%w: a text without tokens", ErrInput)
+		return check.Errorf(ErrInput, "a text without tokens")
 	}
 	memory := &models.Memory{X: make([]float32, len(in.IDs)*t.model.Encoder.Dim()), Batch: in.Batch} // [rows, D]
-	if err := t.model.Encoder.Encode(ws, memory.X, in); err != nil {
+	ws := t.workspace(t.threads)
+	err = t.model.Encoder.Encode(ws, memory.X, in)
+	t.pool.Put(ws)
+	if err != nil {
 		return err
 	}
 	rules := t.settings.rules(&opts.GenerateOptions, t.model.Config.EOSTokens, in.IDs)
 	if behind != nil {
 		rules.ForcedBOS = behind
 	}
-	tokens := t.decode(ctx, ws, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
-	yieldText(tokens, newStream(t.tokenizer, opts.Stop), yield)
+	tokens := t.decode(ctx, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
+	yieldText(tokensOnly(tokens), newStream(t.tokenizer, opts.Stop, nil), yield)
 	return nil
 }
 
@@ -136,5 +161,5 @@ func (t *Translator) languageToken(language string) (before, behind []int, err e
 			return []int{id}, nil, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("%w: the model has no token of a language %q", ErrOption, language)
+	return nil, nil, check.Option("Language", language, "the model has no token of it")
 }

@@ -224,12 +224,8 @@ func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, ds
 	return call
 }
 
-// fewRows is up to how many rows of a sequence attend each as if it had come alone, with the same bits: tokens that
-// are proposed, of which some are taken back.
-const fewRows = 16
-
-// sequences says where the sequences [from, to) lie. Where the mask is causal, each of a few rows after those of a
-// cache is a sequence of its own.
+// sequences says where the sequences [from, to) lie. Where the mask is causal, each row of
+// a sequence that [Cache.Apart] names is a sequence of its own.
 func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, causal bool) []kernels.AttentionSequence {
 	ws.sequences = ws.sequences[:0]
 	for i := from; i < to; i++ {
@@ -240,7 +236,7 @@ func (p *projected) sequences(ws *Workspace, in *AttentionInput, from, to int, c
 			continue
 		}
 		s.Pages, _ = p.cache.table(i)
-		if rows := s.LenQ; causal && rows > 1 && rows <= fewRows {
+		if rows := s.LenQ; causal && rows > 1 && p.cache.apart(i) {
 			for j := range rows {
 				s.LenQ, s.LenK, s.Past, s.Query = 1, past+j+1, past+j, in.Batch.Start(i)+j
 				ws.sequences = append(ws.sequences, s)

@@ -17,6 +17,7 @@ type Cache struct {
 	pages     *Pages
 	histories []*History
 	layers    []LayerCache
+	apart     []bool // sequences of which each row attends as if it came alone; nil: none
 }
 
 // NewCache is an empty cache for a number of sequences, with pages of its own; the windows are those of
@@ -36,10 +37,19 @@ func NewCacheOf(histories ...*History) *Cache {
 // Use makes c a cache of other histories. They stay the caller's, and so does the slice. The zero Cache
 // may be used so.
 func (c *Cache) Use(histories []*History) {
-	c.histories, c.pages = histories, nil
+	c.histories, c.pages, c.apart = histories, nil, c.apart[:0]
 	if len(histories) > 0 {
 		c.pages = histories[0].pages
 	}
+}
+
+// Apart makes each row of sequence i attend as if it had come alone, with the same bits, until the next Use: for
+// tokens that are proposed, of which some are taken back. It takes longer, and holds where the mask is causal.
+func (c *Cache) Apart(i int) {
+	if len(c.apart) < len(c.histories) {
+		c.apart = append(c.apart, make([]bool, len(c.histories)-len(c.apart))...)
+	}
+	c.apart[i] = true
 }
 
 // History is the history of sequence i.

@@ -32,6 +32,9 @@ func (l *LayerCache) Past(i int) int {
 	return l.cache.Len(i)
 }
 
+// apart reports whether the rows of sequence i attend each as if it came alone.
+func (l *LayerCache) apart(i int) bool { return i < len(l.cache.apart) && l.cache.apart[i] }
+
 // remembers reports whether every sequence has a memory.
 func (l *LayerCache) remembers() bool {
 	for _, h := range l.cache.histories {

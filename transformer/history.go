@@ -36,6 +36,10 @@ func (h *History) Len() int {
 	return h.length
 }
 
+// Remembers reports whether the history has the memory that its sequence attends to, which no pass has to be given
+// any more.
+func (h *History) Remembers() bool { return h != nil && h.settled }
+
 // Fork is a history that goes on from the first rows of h, whose pages it shares.
 func (h *History) Fork(rows int) (*History, error) {
 	h.pages.mu.Lock()

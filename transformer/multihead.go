@@ -22,7 +22,8 @@ type AttentionConfig struct {
 	CrossOnly bool
 
 	// QKNorm, unless nil, normalizes the queries and keys of each head, before
-	// their positions, in self-attention. Its Shape may be left out: {HeadDim}.
+	// their positions, in self-attention. Its Shape may be left out: {HeadDim}. Where it is
+	// {Heads*HeadDim}, all heads of the queries are normalized together, and all of the keys.
 	QKNorm *NormConfig
 	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.
 	NoKeyBias bool
@@ -70,7 +71,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 		if err := norm.check(); err != nil {
 			return c, err
 		}
-		if n := check.Product(norm.Shape); c.HeadDim%n != 0 && !(n == c.Heads*c.HeadDim && c.KVHeads == c.Heads) {
+		if n := check.Product(norm.Shape); c.HeadDim%n != 0 && n != c.Heads*c.HeadDim {
 			return c, check.Errorf(ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
 		}
 		c.QKNorm = &norm
@@ -137,6 +138,10 @@ func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 		if b := l.Optional(c.Bias && !bias, names.Packed+"bias", all); b != nil && !l.Failed() {
 			a.Query.Bias, a.Key.Bias, a.Value.Bias = b[:dim:dim], b[dim:dim+kvDim:dim+kvDim], b[dim+kvDim:]
 		}
+	case names.ByHead && c.Heads > mostHeads:
+		l.Fail(check.Errorf(ErrConfig, "attention: %d heads side by side, want at most %d", c.Heads, mostHeads))
+	case names.ByHead:
+		a.QKV = l.Stacked(c.Dim, c.Bias, byHead(names.Packed, c.Heads, c.HeadDim)...)
 	case names.Packed != "":
 		a.QKV = l.Stacked(c.Dim, c.Bias, Part{Name: names.Packed, Rows: all})
 	default:
@@ -148,7 +153,11 @@ func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 		a.OutDim = dim
 	}
 	if c.QKNorm != nil {
-		a.QueryNorm, a.KeyNorm = l.At(names.QueryNorm).Norm(*c.QKNorm), l.At(names.KeyNorm).Norm(*c.QKNorm)
+		query, key := *c.QKNorm, *c.QKNorm
+		if check.Product(query.Shape) == dim { // all heads together
+			key.Shape = []int{kvDim}
+		}
+		a.QueryNorm, a.KeyNorm = l.At(names.QueryNorm).Norm(query), l.At(names.KeyNorm).Norm(key)
 	}
 	if c.Rotary != nil && !l.Failed() {
 		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
@@ -157,6 +166,21 @@ func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 		a.Relative = &Relative{c.Relative, c.MaxPositions, l.At(names.Distance).Tensor("weight", 2*c.MaxPositions-1, c.HeadDim)}
 	}
 	return a
+}
+
+// mostHeads bounds the parts that a configuration can ask for.
+const mostHeads = 1 << 12
+
+// byHead is the parts of a tensor that has a query, a key and a value for each head in turn: all queries, all keys,
+// all values.
+func byHead(name string, heads, headDim int) []Part {
+	var parts []Part
+	for kind := range 3 {
+		for h := range heads {
+			parts = append(parts, Part{Name: name, Rows: headDim, From: (3*h + kind) * headDim, Of: 3 * heads * headDim})
+		}
+	}
+	return parts
 }
 
 // Forward sets dst, [rows, OutDim], to the attention of in.Query, [rows, Dim],

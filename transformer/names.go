@@ -8,6 +8,9 @@ type AttentionNames struct {
 	// order. Where queries, keys and values differ in width, their weights are
 	// separate and only the bias is packed, as in torch.nn.MultiheadAttention.
 	Packed string
+	// ByHead is set where the rows of Packed are those of one head's query, key and value after those
+	// of another, as in GPT-NeoX.
+	ByHead bool
 	Out    string // empty where there is no output projection
 	// QueryNorm and KeyNorm are the prefixes of the heads' normalizations.
 	QueryNorm, KeyNorm string

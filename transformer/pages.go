@@ -99,11 +99,11 @@ func (p *Pages) Used() int64 {
 	return p.used()
 }
 
-// Fits reports whether n more rows of a new history are within the limit.
-func (p *Pages) Fits(n int) bool {
+// Fits reports whether n more rows of a new history, with a memory of some rows, are within the limit.
+func (p *Pages) Fits(n, memory int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	need := p.used()
+	need := p.used() + int64(p.pagesOf(memory))*p.memory.bytes
 	for i := range p.groups {
 		need += int64(p.pagesOf(n)) * p.groups[i].bytes
 	}

@@ -64,7 +64,7 @@ func TestAdapter(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		dir + "=0":             "want a number other than 0",
+		dir + "=0":             "want a scale other than 0",
 		"/there/is/none":       "none",
 		testdata + "embed":     "adapter_config.json",
 		testdata + "embed=2.5": "adapter_config.json",

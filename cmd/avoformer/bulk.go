@@ -1,311 +1,148 @@
-// Output that survives an interruption.
-//
-// While a run goes on, its output is OUT.part, which it locks, and OUT.part.json says
-// how many lines of the input are in it, and of which model. Both are written out chunk by chunk; a run that
-// finds them goes on after the last chunk that is complete, and at the end
-// OUT.part becomes OUT. So what an interrupted run leaves, once completed, is
-// the bytes of one that was not interrupted: chunks begin at the same lines.
-// With -f a run starts over.
+// avoformer bulk: files of texts to files of vectors, scores or labels, by as many processes as one starts.
 
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime"
-	"syscall"
+	"strings"
+	"time"
 
-	"github.com/avoformer/avoformer/internal/filelock"
-	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/text"
 )
 
-// chunkLines is how many lines go through a pipeline at once, and are lost by
-// an interruption at worst.
-const chunkLines = 512
-
-// job is what a run does: it goes on only with what the same job began.
-type job struct {
-	Work  string            `json:"job"`   // the model's folder and the flags
-	Model map[string]string `json:"model"` // digests of its files
+// filesToFiles is what bulk was asked for.
+type filesToFiles struct {
+	bulk.Options
+	embedding
+	vectors, query, shard, pass string
 }
 
-// state is OUT.part.json.
-type state struct {
-	job
-	Replace bool   `json:"replace,omitempty"` // OUT was there, and the run was to replace it
-	Lines   int    `json:"lines"`             // of the input that are in the output
-	Bytes   int64  `json:"bytes"`             // of the output
-	Input   string `json:"input"`             // digest of these lines
-}
-
-// bulk is an output file that is being written.
-type bulk struct {
-	path string
-	file *os.File
-	state
-	digest hash.Hash // of the lines done
-}
-
-func (b *bulk) part() string      { return b.path + ".part" }
-func (b *bulk) stateFile() string { return b.path + ".part.json" }
-
-// openBulk begins the output, or goes on with what the same job began. With overwrite it starts over,
-// and a complete output is replaced. Nothing of what is read, which read describes by names, is written to.
-func openBulk(path string, job job, read map[string]os.FileInfo, overwrite bool) (*bulk, error) {
-	b := &bulk{path: path, state: state{job: job, Replace: overwrite}, digest: sha256.New()}
-	if err := b.apart(read); err != nil {
-		return nil, err
+func bulkFiles(a *app, args []string) error {
+	var b filesToFiles
+	f := a.flags("bulk")
+	f.StringVar(&b.Out, "o", "", "`folder` of results, which several processes may share; files whose results are there are passed over")
+	f.StringVar(&b.Format, "format", "parquet", "parquet, arrow, npy or jsonl")
+	f.StringVar(&b.Input, "input", "", "lines, jsonl, csv or parquet; default: by the files' names")
+	f.StringVar(&b.Text, "field", "text", "the `name` of the field or column of texts")
+	f.StringVar(&b.pass, "pass", "", "`names` of fields or columns to pass on, with commas between: name, or name:int64 or another kind; * for all of CSV and Parquet")
+	f.StringVar(&b.vectors, "vectors", string(bulk.Float32s), "float32, int8 or binary")
+	f.StringVar(&b.shard, "shard", "", "`i/n`: the i-th of n parts of the files alone")
+	f.IntVar(&b.Concurrent, "files", 0, "files at once; default: 2")
+	f.DurationVar(&b.Stale, "stale", 0, "how long a claim stays unchanged until its file goes to another process; default: 1m")
+	f.IntVar(&b.Attempts, "attempts", 0, "how often a file is tried; default: 3")
+	f.StringVar(&b.query, "query", "", "rank by how well texts answer this `query`")
+	b.modelFlags(f)
+	rest, err := f.parse(args, 3, -1)
+	if err != nil {
+		return err
 	}
-	if err := b.lock(); err != nil {
-		return nil, err
+	if b.Inputs = rest[2:]; b.Out == "" {
+		return usagef("bulk needs a folder for results: -o FOLDER")
 	}
-	if err := b.begin(overwrite); err != nil {
-		if info, statErr := b.file.Stat(); statErr == nil && info.Size() == 0 {
-			b.drop()
+	if b.pass != "" {
+		b.Pass = strings.Split(b.pass, ",")
+	}
+	if b.shard != "" {
+		if n, err := fmt.Sscanf(b.shard+" ", "%d/%d ", &b.Shard, &b.Shards); n != 2 || err != nil || b.Shard < 1 {
+			return usagef("-shard %q, want i/n, such as 1/4", b.shard)
 		}
-		b.file.Close()
-		return nil, err
 	}
-	return b, nil
+	if err := b.apply(f, rest[1]); err != nil {
+		return err
+	}
+	task, err := b.open(a, rest[0], rest[1])
+	if err != nil {
+		return err
+	}
+	if b.Model, err = bulk.Model(a.ctx, rest[0], b.paths...); err != nil {
+		return err
+	}
+	return a.bulkRun(task, &b)
 }
 
-// apart is an error if one of the files that are written is one of those that are read, by whatever name.
-func (b *bulk) apart(read map[string]os.FileInfo) error {
-	for _, path := range []string{b.path, b.part(), b.stateFile(), b.newState()} {
-		info, err := os.Stat(path)
+// apply refuses flags that a task does not heed.
+func (b *filesToFiles) apply(f *flags, task string) error {
+	for name, of := range map[string]string{"vectors": "embed", "prompt": "embed", "dim": "embed", "split": "embed", "query": "rank"} {
+		if f.given(name) && task != of {
+			return usagef("-%s is of %s, not of %s", name, of, task)
+		}
+	}
+	if task == "rank" && b.query == "" {
+		return usagef("rank needs a query: -query TEXT")
+	}
+	if b.split >= 0 && b.refuse {
+		return usagef("-split and -refuse are two ways with longer texts")
+	}
+	return nil
+}
+
+// open opens the model for a task. What results depend on is in the task's name.
+func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error) {
+	weights, err := weightsOption(b.weights)
+	if err != nil {
+		return task, err
+	}
+	if b.adapted, b.paths, err = b.adapters.options(); err != nil {
+		return task, err
+	}
+	opts := append(b.options(), weights, text.Exact())
+	switch name {
+	case "embed":
+		e, err := openModel(a, text.OpenEmbedder, dir, opts)
 		if err != nil {
-			continue // it is not there
+			return task, err
 		}
-		if path == b.path && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file", path)
+		if task, err = bulk.Embed(e, b.prompt, bulk.Vectors(b.vectors)); err != nil {
+			return task, err
 		}
-		for name, other := range read {
-			if os.SameFile(info, other) {
-				return fmt.Errorf("the output would overwrite what is read: %s is %s", path, name)
-			}
-		}
-	}
-	return nil
-}
-
-// lock opens OUT.part and keeps others from writing to it.
-func (b *bulk) lock() error {
-	for {
-		f, err := os.OpenFile(b.part(), os.O_RDWR|os.O_CREATE, 0o666)
+	case "rank":
+		r, err := openModel(a, text.OpenReranker, dir, opts)
 		if err != nil {
-			return err
+			return task, err
 		}
-		held, err := filelock.TryLock(f)
-		if err == nil && !held {
-			err = fmt.Errorf("another process is writing %s", b.part())
+		task = bulk.Rank(r, b.query)
+	case "classify":
+		c, err := openModel(a, text.OpenClassifier, dir, opts)
+		if err != nil {
+			return task, err
 		}
-		if err != nil && !errors.Is(err, errors.ErrUnsupported) { // as some network file systems
-			f.Close()
-			return err
-		}
-		// Whoever held the lock before may have renamed or removed the file.
-		mine, err := f.Stat()
-		if err == nil {
-			var there os.FileInfo
-			if there, err = os.Stat(b.part()); err == nil && os.SameFile(mine, there) {
-				b.file = f
-				return nil
+		task = bulk.Classify(c)
+	default:
+		return task, usagef("bulk %s, want embed, rank or classify", name)
+	}
+	task.Name += fmt.Sprintf(" dim=%d max-length=%d split=%d refuse=%t weights=%s adapters=%q", b.dim, b.length, b.split, b.refuse, b.weights, b.adapters.names)
+	return task, nil
+}
+
+// bulkRun makes the files, and prints what became of them.
+func (a *app) bulkRun(task bulk.Task, b *filesToFiles) error {
+	told := a.newProgress(0)
+	b.Progress = func(p bulk.Progress) {
+		told.show(func(w io.Writer) {
+			fmt.Fprintf(w, "%d of %d files, %d rows, %.0f a second", p.Done, p.Shards, p.Rows, float64(p.Rows)/p.Elapsed.Seconds())
+			if p.Left > 0 {
+				fmt.Fprintf(w, ", %v left", p.Left.Round(time.Second))
 			}
-		}
-		f.Close()
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+		})
 	}
-}
-
-// begin brings OUT.part to where the run begins.
-func (b *bulk) begin(overwrite bool) error {
-	_, err := os.Stat(b.path)
-	exists := err == nil
-	data, err := os.ReadFile(b.stateFile())
-	switch {
-	case overwrite:
-		// Without its state, what OUT.part holds does not count any more.
-		if err = os.Remove(b.stateFile()); err == nil {
-			err = b.syncFolder()
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	case err == nil:
-		if err := b.resume(data, exists); err != nil {
-			return err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	case exists:
-		return fmt.Errorf("%s exists; -f replaces it", b.path)
+	report, err := bulk.Run(a.ctx, task, b.Options)
+	told.done()
+	if report.Shards > 0 {
+		a.left = fmt.Sprintf("; %d of %d files are done, the same command goes on", report.Made+report.Found, report.Shards)
 	}
-	// What stands after the last complete chunk is written again.
-	if err := b.file.Truncate(b.Bytes); err != nil {
-		return err
-	}
-	_, err = b.file.Seek(b.Bytes, io.SeekStart)
-	return err
-}
-
-// resume takes up the state that a run left, of which data is the file.
-func (b *bulk) resume(data []byte, exists bool) error {
-	var s state
-	if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
-		return fmt.Errorf("%s: not what this program wrote; -f starts over", b.stateFile())
-	}
-	if exists && !s.Replace {
-		return fmt.Errorf("%s exists; -f replaces it", b.path)
-	}
-	if s.Work != b.Work {
-		return fmt.Errorf("%s is of another model or other flags; -f starts over", b.part())
-	}
-	if files := different(s.Model, b.Model); files != "" {
-		return fmt.Errorf("%s is of a model whose files have changed (%s); -f starts over", b.part(), files)
-	}
-	info, err := b.file.Stat()
 	if err != nil {
 		return err
 	}
-	if info.Size() < s.Bytes {
-		return fmt.Errorf("%s is shorter than %s says; -f starts over", b.part(), b.stateFile())
+	fmt.Fprintf(a.out, "files   %d: %d made, %d found, %d failed\n", report.Shards, report.Made, report.Found, len(report.Failed))
+	fmt.Fprintf(a.out, "rows    %d: %d written, %d dead letters\n", report.Rows, report.Written, report.Dead)
+	fmt.Fprintf(a.out, "tokens  %d; of %d texts something was cut off\n", report.Tokens, report.Cut)
+	for _, f := range report.Failed {
+		fmt.Fprintf(a.err, "avoformer: %s: %s\n", f.Input, oneLine(f.Err))
 	}
-	b.state = s
-	return nil
-}
-
-// seen takes a line of the input into account.
-func (b *bulk) seen(line []byte) {
-	b.digest.Write(line)
-	b.digest.Write([]byte{'\n'})
-}
-
-func (b *bulk) sum() string { return fmt.Sprintf("%x", b.digest.Sum(nil)) }
-
-// skip passes over the lines that are done, and checks that they are the same.
-func (b *bulk) skip(in *lines) error {
-	for in.n < b.Lines {
-		line, err := in.raw()
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the input has %d lines, of which %d are done; -f starts over", in.n, b.Lines)
-		} else if err != nil {
-			return err
-		}
-		b.seen(line)
-	}
-	if b.Lines > 0 && b.sum() != b.Input {
-		return fmt.Errorf("the first %d lines of the input are others than before; -f starts over", b.Lines)
-	}
-	return nil
-}
-
-// write appends a chunk of some lines. The state follows the data to the disk,
-// so it never says more than there is.
-func (b *bulk) write(data []byte, lines int) error {
-	if _, err := b.file.Write(data); err != nil {
-		return err
-	}
-	if err := syncFile(b.file); err != nil {
-		return err
-	}
-	b.Bytes += int64(len(data))
-	b.Lines += lines
-	b.Input = b.sum()
-	text, err := json.Marshal(b.state)
-	if err != nil {
-		return err
-	}
-	if err := writeSynced(b.newState(), text); err != nil {
-		return err
-	}
-	if err := os.Rename(b.newState(), b.stateFile()); err != nil {
-		return err
-	}
-	return b.syncFolder()
-}
-
-func (b *bulk) newState() string { return b.stateFile() + ".new" }
-
-// finish completes the output, whose beginning becomes header.
-func (b *bulk) finish(header []byte) error {
-	if _, err := b.file.WriteAt(header, 0); err != nil {
-		return err
-	}
-	if err := syncFile(b.file); err != nil {
-		return err
-	}
-	b.letGo()
-	if err := os.Rename(b.part(), b.path); err != nil {
-		return err
-	}
-	if err := b.syncFolder(); err != nil {
-		return err
-	}
-	if err := os.Remove(b.stateFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return errors.Join(b.syncFolder(), b.close())
-}
-
-// drop removes OUT.part, which holds nothing that counts.
-func (b *bulk) drop() {
-	b.letGo()
-	_ = os.Remove(b.part())
-}
-
-// close ends the lock; it may be called again.
-func (b *bulk) close() error {
-	if err := b.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
-}
-
-// letGo closes OUT.part where a file that is open can be neither renamed nor removed. Elsewhere the lock
-// lasts until that is done.
-func (b *bulk) letGo() {
-	if runtime.GOOS == "windows" {
-		b.file.Close()
-	}
-}
-
-// syncFile brings a file, or a folder's entries, to the disk; tests count on it.
-var syncFile = (*os.File).Sync
-
-// writeSynced writes a file, and on to the disk.
-func writeSynced(path string, data []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = syncFile(f)
-	}
-	return errors.Join(err, f.Close())
-}
-
-// syncFolder brings names that were given or taken to the disk, where systems and file systems offer that.
-func (b *bulk) syncFolder() error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(filepath.Dir(b.path))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := syncFile(f); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
-		return err
+	if len(report.Failed) > 0 {
+		return fmt.Errorf("%d files failed", len(report.Failed))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -34,17 +35,9 @@ func embed(a *app, args []string) error {
 	f.BoolVar(&e.overwrite, "f", false, "start over, whatever an interrupted run left, and replace the output file")
 	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: by the output file's name, else jsonl")
 	input := f.input()
-	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder: query, document, ...")
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
 	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
-	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to 1 again")
-	f.IntVar(&e.length, "max-length", 0, "most tokens of a text")
-	f.IntVar(&e.split, "split", -1, "split longer texts, with this many tokens of overlap, and average")
-	f.BoolVar(&e.refuse, "refuse", false, "refuse longer texts, instead of cutting them off")
-	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
-	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
-	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
-	e.adapters = f.adapters()
+	e.modelFlags(f)
 	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -79,6 +72,19 @@ func embed(a *app, args []string) error {
 		return a.embedFile(m, in, &e, format, rest[0])
 	}
 	return a.embedStream(m, in, &e, format)
+}
+
+// modelFlags are those of how vectors are made.
+func (e *embedding) modelFlags(f *flags) {
+	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder: query, document, ...")
+	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to 1 again")
+	f.IntVar(&e.length, "max-length", 0, "most tokens of a text")
+	f.IntVar(&e.split, "split", -1, "split longer texts, with this many tokens of overlap, and average")
+	f.BoolVar(&e.refuse, "refuse", false, "refuse longer texts, instead of cutting them off")
+	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
+	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
+	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
+	e.adapters = f.adapters()
 }
 
 // toFile reports whether the vectors go to a file.
@@ -134,7 +140,7 @@ func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, wri
 	return in.eachChunk(chunkLines, func(first int, texts []string) error {
 		vectors, err := e.vectors(a.ctx, m, texts)
 		if err != nil {
-			return fmt.Errorf("lines %d to %d: %w", first+1, in.n, err)
+			return fmt.Errorf("lines %d to %d: %w", first+1, in.N, err)
 		}
 		var data []byte
 		for i, v := range vectors {
@@ -171,7 +177,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if len(e.paths) > 0 {
 		job.Work += fmt.Sprintf(" adapters=%q", e.adapters.names)
 	}
-	b, err := openBulk(e.out, job, read, e.overwrite)
+	b, err := openResumable(e.out, job, read, e.overwrite)
 	if err != nil {
 		return err
 	}
@@ -179,7 +185,7 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if err := b.skip(in); err != nil {
 		return err
 	}
-	in.progress.resumed(in.n)
+	in.progress.resumed(in.N)
 	in.seen = b.seen
 	err = a.rows(m, in, e, format, func(data []byte, lines int) error {
 		if b.Lines == 0 {
@@ -206,24 +212,14 @@ func (a *app) job(in *lines, dir string, adapters []string) (job, map[string]os.
 	if in.file.info != nil {
 		read["the input"] = in.file.info
 	}
-	files, err := modelFiles(dir)
+	files, err := bulk.ModelFiles(dir, adapters...)
 	if err != nil {
 		return job{}, nil, err
 	}
-	for i, adapter := range adapters {
-		more, err := adapterFiles(adapter)
-		if err != nil {
-			return job{}, nil, err
-		}
-		for _, f := range more {
-			f.name = fmt.Sprintf("adapter %d's %s", i+1, f.name)
-			files = append(files, f)
-		}
-	}
 	for _, f := range files {
-		read["the model's "+f.name] = f.info
+		read["the model's "+f.Name] = f.Info
 	}
-	sums, err := fingerprint(a.ctx, files)
+	sums, err := bulk.Fingerprint(a.ctx, files)
 	return job{Model: sums}, read, err
 }
 

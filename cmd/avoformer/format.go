@@ -3,14 +3,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/avoformer/avoformer/bulk"
 )
 
 // format writes vectors. Its header has the same size whatever is written
@@ -47,15 +46,7 @@ func formatOf(flag, file string) (format, error) {
 
 func noHeader(rows, dim int) []byte { return nil }
 
-// npyHeader is that of NumPy's format 1.0 for float32, [rows, dim], in 128 bytes.
-func npyHeader(rows, dim int) []byte {
-	text := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, dim)
-	const size = 128
-	head := append([]byte("\x93NUMPY\x01\x00"), byte((size-10)&255), byte((size-10)>>8))
-	head = append(head, text...)
-	head = append(head, bytes.Repeat([]byte{' '}, size-1-len(head))...)
-	return append(head, '\n')
-}
+func npyHeader(rows, dim int) []byte { return bulk.NumpyHeader("<f4", rows, dim) }
 
 func rawRow(dst []byte, _ int, _ string, v []float32) []byte {
 	for _, x := range v {
@@ -78,7 +69,7 @@ func jsonRow(dst []byte, index int, text string, v []float32) []byte {
 	dst = append(dst, `{"index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
 	dst = append(dst, `,"text":`...)
-	dst = append(dst, quote(text)...)
+	dst = append(dst, bulk.Quote(text)...)
 	dst = append(dst, `,"embedding":[`...)
 	for i, x := range v {
 		if i > 0 {
@@ -87,13 +78,4 @@ func jsonRow(dst []byte, index int, text string, v []float32) []byte {
 		dst = strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
 	}
 	return append(dst, "]}\n"...)
-}
-
-// quote is a JSON string.
-func quote(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text"
@@ -66,6 +66,7 @@ func generate(a *app, args []string) error {
 	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: another each time")
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, grammar.JSONSchema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
+	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes what comes next: the text is the same, sooner")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -74,6 +75,9 @@ func generate(a *app, args []string) error {
 	opts, err := common.options()
 	if err != nil {
 		return err
+	}
+	if *draft != "" {
+		opts = append(opts, text.Draft(*draft))
 	}
 	g, err := openModel(a, text.OpenGenerator, rest[0], opts)
 	if err != nil {
@@ -134,14 +138,14 @@ func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptio
 		messages = append(messages, text.Message{Role: "system", Content: system})
 	}
 	terminal := isTerminal(a.in)
-	in := lines{r: bufio.NewReader(a.reading(a.in))}
+	in := lines{LineReader: bulk.NewLineReader(a.reading(a.in))}
 	for {
 		line := first
 		if line == "" {
 			if terminal {
 				fmt.Fprint(a.err, "> ")
 			}
-			raw, err := in.raw()
+			raw, err := in.Next()
 			if errors.Is(err, io.EOF) {
 				return nil
 			} else if err != nil {
@@ -198,7 +202,7 @@ func translate(a *app, args []string) error {
 	}
 	return in.eachChunk(1, func(_ int, texts []string) error {
 		if _, err := a.printPieces(t.Stream(a.ctx, texts[0], o)); err != nil {
-			return fmt.Errorf("line %d: %w", in.n, err)
+			return fmt.Errorf("line %d: %w", in.N, err)
 		}
 		return nil
 	})

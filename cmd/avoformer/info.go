@@ -55,7 +55,7 @@ func info(a *app, args []string) error {
 			return found{}, err
 		} else if stat.IsDir() {
 			i.weights()
-		} else if err := i.ggufWeights(stat.Size()); err != nil {
+		} else if err := i.ggufWeights(); err != nil {
 			return found{}, err
 		}
 		return found{i, i.model()}, nil
@@ -103,13 +103,17 @@ func (i *folderInfo) weights() {
 }
 
 // ggufWeights counts what a GGUF file holds.
-func (i *folderInfo) ggufWeights(size int64) error {
+func (i *folderInfo) ggufWeights() error {
 	f, err := gguf.Open(i.Folder)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	i.WeightBytes = size
+	for _, part := range hub.Parts(i.Folder) {
+		if stat, err := os.Stat(part); err == nil {
+			i.WeightBytes += stat.Size()
+		}
+	}
 	for _, tensor := range f.Names() {
 		t, _ := f.Info(tensor)
 		i.Weights += int64(t.Len())

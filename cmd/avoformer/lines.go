@@ -3,30 +3,23 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// maxLine bounds a line.
-const maxLine = 64 << 20
-
 // lines reads texts, and tells how far it is.
 type lines struct {
-	r        *bufio.Reader
+	*bulk.LineReader
 	jsonl    bool
 	field    string            // of an object that is the text
-	n        int               // lines read
-	bytes    int64             // read
 	seen     func(line []byte) // gets every line, if not nil
 	progress *progress
 	file     input
@@ -55,7 +48,7 @@ func (f inputFlags) open(name string) (*lines, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lines{r: bufio.NewReaderSize(file, 1<<16), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(file.size()), file: file}, nil
+	return &lines{LineReader: bulk.NewLineReader(file), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(file.size()), file: file}, nil
 }
 
 func (l *lines) Close() error {
@@ -76,34 +69,13 @@ func isJSONL(format, name string) (bool, error) {
 	return false, usagef("-input %q, want lines or jsonl", format)
 }
 
-// raw is the next line without its end, or io.EOF.
-func (l *lines) raw() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := l.r.ReadSlice('\n')
-		line = append(line, part...)
-		l.bytes += int64(len(part))
-		if errors.Is(err, bufio.ErrBufferFull) && len(line) < maxLine {
-			continue
-		}
-		if len(line) > 0 && (err == nil || errors.Is(err, io.EOF)) {
-			l.n++
-			return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), nil
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = fmt.Errorf("line %d is longer than %d MB", l.n+1, maxLine>>20)
-		}
-		return nil, err
-	}
-}
-
 // text is the text that a line holds.
 func (l *lines) text(line []byte) (string, error) {
-	if l.n == 1 {
+	if l.N == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff")) // as Windows' editors write it
 	}
-	if isBinary(line) {
-		return "", fmt.Errorf("line %d holds control characters: what is read is no text in UTF-8", l.n)
+	if bulk.IsBinary(line) {
+		return "", fmt.Errorf("line %d holds control characters: what is read is no text in UTF-8", l.N)
 	}
 	if !l.jsonl {
 		return string(bytes.ToValidUTF8(line, []byte("\ufffd"))), nil
@@ -114,27 +86,20 @@ func (l *lines) text(line []byte) (string, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := pyjson.Unmarshal(line, &object); err != nil {
-		return "", fmt.Errorf("line %d is no JSON object: %w", l.n, err)
+		return "", fmt.Errorf("line %d is no JSON object: %w", l.N, err)
 	}
 	raw, ok := object[l.field]
 	if !ok || pyjson.Unmarshal(raw, &s) != nil {
-		return "", fmt.Errorf("line %d has no string %q", l.n, l.field)
+		return "", fmt.Errorf("line %d has no string %q", l.N, l.field)
 	}
 	return s, nil
-}
-
-// isBinary reports whether a line is from no text: it has a byte 0, or other control characters where it is
-// no UTF-8, as vectors in binary have. Text in an older encoding than UTF-8 has none.
-func isBinary(line []byte) bool {
-	control := func(c byte) bool { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f }
-	return bytes.IndexByte(line, 0) >= 0 || !utf8.Valid(line) && slices.ContainsFunc(line, control)
 }
 
 // chunk is up to n texts, fewer only at the end.
 func (l *lines) chunk(n int) ([]string, error) {
 	var texts []string
 	for len(texts) < n {
-		line, err := l.raw()
+		line, err := l.Next()
 		if errors.Is(err, io.EOF) {
 			return texts, nil
 		} else if err != nil {
@@ -156,7 +121,7 @@ func (l *lines) chunk(n int) ([]string, error) {
 func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error {
 	defer l.progress.done()
 	for {
-		first := l.n
+		first := l.N
 		texts, err := l.chunk(n)
 		if err != nil || len(texts) == 0 {
 			return err
@@ -164,7 +129,7 @@ func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error
 		if err := do(first, texts); err != nil {
 			return err
 		}
-		l.progress.tell(l.n, l.bytes)
+		l.progress.tell(l.N, l.Bytes)
 	}
 }
 

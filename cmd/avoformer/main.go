@@ -1,6 +1,7 @@
 // Command avoformer runs models of the Hugging Face hub from a folder on disk.
 //
 //	avoformer embed DIR [FILE]      vectors of lines
+//	avoformer bulk DIR embed FILE…  files of texts to files of vectors, by many processes
 //	avoformer rerank DIR QUERY      lines by how well they answer
 //	avoformer classify DIR [FILE]   labels of lines, of their words, of images
 //	avoformer generate DIR [PROMPT] text, or a chat
@@ -8,7 +9,9 @@
 //	avoformer transcribe DIR WAV…   text of speech
 //	avoformer info DIR              what a folder is
 //	avoformer bench DIR             how fast it is here
+//	avoformer serve DIR…            models over HTTP
 //	avoformer pull NAME             a model of the hub, to a folder
+//	avoformer quantize FILE         a GGUF file with weights of fewer bits
 //
 // DIR may be hf://org/name, which is pulled first; nothing else goes to the network.
 //
@@ -33,7 +36,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -78,11 +81,14 @@ func init() {
 		{"embed", "DIR [FILE]", "vectors of lines: JSONL, CSV, .npy or raw float32; -nearest finds the closest", embed},
 		{"rerank", "DIR QUERY [FILE]", "lines by how well they answer a query", rerank},
 		{"classify", "DIR [FILE...]", "labels of lines, with -words of their words, or of images", classify},
+		{"bulk", "DIR embed|rank|classify FILE...", "files and folders of texts to files of vectors, scores or labels, by many processes at once", bulkFiles},
 		{"generate", "DIR [PROMPT]", "text that follows a prompt, or a chat", generate},
 		{"translate", "DIR [FILE]", "lines in another language, or shorter", translate},
 		{"transcribe", "DIR WAV...", "text of speech", transcribe},
 		{"info", "DIR", "what a folder is, and what of it is not supported", info},
+		{"serve", "DIR...", "models over HTTP, by OpenAI's protocol and that of text-embeddings-inference", serveModels},
 		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
+		{"quantize", "FILE", "a GGUF file again, with weights of fewer bits: -weights q4_k -o OUT.gguf", quantize},
 		{"bench", "DIR", "speed and memory here, beside other engines that are installed", bench},
 	}
 }
@@ -105,7 +111,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		return exitOK
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
-	case errors.Is(err, errUsage), errors.Is(err, text.ErrOption) && !errors.Is(err, text.ErrFolder):
+	case errors.Is(err, errUsage), errors.Is(err, bulk.ErrOption), errors.Is(err, text.ErrOption) && !errors.Is(err, text.ErrFolder) && !errors.Is(err, text.ErrConfig):
 		fmt.Fprintln(stderr, "avoformer:", oneLine(err))
 		return exitUsage
 	case errors.Is(err, context.Canceled):
@@ -122,7 +128,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 // and that say no more than the rest.
 func oneLine(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
-	for _, kind := range []error{text.ErrFolder, models.ErrFolder, models.ErrConfig, text.ErrOption, text.ErrInput} {
+	for _, kind := range []error{bulk.ErrInput, bulk.ErrOption, bulk.ErrOther, text.ErrFolder, text.ErrConfig, text.ErrOption, text.ErrInput} {
 		s = strings.ReplaceAll(s, kind.Error()+": ", "")
 	}
 	return s

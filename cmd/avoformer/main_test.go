@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/internal/peerenv"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -36,6 +37,7 @@ func call(t testing.TB, in string, args ...string) (code int, out, stderr string
 
 func TestCommands(t *testing.T) {
 	texts := "hello world\nthe cat reads\n\nParis.\n"
+	out := t.TempDir()
 	for _, c := range []struct {
 		name, in string
 		args     []string
@@ -50,6 +52,10 @@ func TestCommands(t *testing.T) {
 		{"check rerank", texts, []string{"rerank", testdata + "rerank", "what?", "-check", "-weights", "int8"}, []string{"int8 beside f32 on 4 texts: scores differ by 0.0", "at most by 0.", "(line "}},
 		{"check classify", texts, []string{"classify", testdata + "classify", "-check", "-weights=bf16"}, []string{"bf16 beside f32 on 4 texts: scores differ by 0.00", "the best label is the same for 4"}},
 		{"blocks", texts, []string{"classify", testdata + "classify", "-check", "-weights=q8_0"}, []string{"q8_0 beside f32 on 4 texts: scores differ by 0.0"}},
+		{"bulk", "", []string{"bulk", testdata + "embed", "embed", "testdata/texts", "-o", out + "/vectors", "-format", "jsonl", "-pass", "id:int64", "-refuse"}, []string{"files   1: 1 made, 0 found, 0 failed\nrows    3: 2 written, 1 dead letters\ntokens  "}},
+		{"bulk again", "", []string{"bulk", testdata + "embed", "embed", "testdata/texts", "-o", out + "/vectors", "-format", "jsonl", "-pass", "id:int64", "-refuse"}, []string{"0 made, 1 found, 0 failed\nrows    3: 2 written"}},
+		{"bulk rank", "", []string{"bulk", testdata + "rerank", "rank", "testdata/texts", "-o", out + "/ranks", "-query", "what?"}, []string{"1 made", "2 written"}},
+		{"bulk classify", "", []string{"bulk", testdata + "classify", "classify", "testdata/texts", "-o", out + "/labels", "-format=arrow"}, []string{"1 made", "2 written"}},
 		{"rerank", texts, []string{"rerank", testdata + "rerank", "what?", "-top", "2"}, []string{"\t", "\n", "\t", "\n"}},
 		{"classify", texts, []string{"classify", testdata + "classify", "-top", "1"}, []string{`{"labels":[{"label":`, `"text":"hello world"}`, `"text":"Paris."}`}},
 		{"marks", "\ufeffa\xffb\r\n", []string{"classify", testdata + "classify", "-top", "1"}, []string{"\"text\":\"a\ufffdb\"}\n"}},
@@ -167,7 +173,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"classify", testdata + "image"}, "", exitFailed, "takes images, no texts"},
 		{[]string{"classify", "-pixels", "100", testdata + "image", "../../text/internal/vision/testdata/format-alpha.webp"}, "", exitFailed, "pixels"},
 		{[]string{"generate", testdata + "generate", "x", "-top-k", "5"}, "", exitUsage, "-temperature above 0"},
-		{[]string{"generate", testdata + "generate", "x", "-temperature", "-1"}, "", exitUsage, "Temperature = -1, want at least 0"},
+		{[]string{"generate", testdata + "generate", "x", "-temperature", "-1"}, "", exitUsage, "Temperature = -1: want at least 0"},
 		{[]string{"embed", testdata + "embed", "-dim", "999"}, "", exitUsage, "999"},
 		{[]string{"embed", testdata + "embed", "-check"}, "", exitUsage, "-weights"},
 		{[]string{"embed", testdata + "embed", "-check", "-weights", "int8", "-o", exists}, "", exitUsage, "-o"},
@@ -175,7 +181,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-split", "3", "-refuse"}, "", exitUsage, "-split"},
 		{[]string{"embed", testdata + "embed", "-nearest", "x", "-k", "0"}, "", exitUsage, "-k 0"},
 		{[]string{"bench", testdata + "embed", "-engines", "avoformer,fly"}, "", exitUsage, `"fly"`},
-		{[]string{"translate", testdata + "translate", "-to", "fr"}, "x\n", exitUsage, `no token of a language "fr"`},
+		{[]string{"translate", testdata + "translate", "-to", "fr"}, "x\n", exitUsage, `Language = fr: the model has no token of it`},
 		{[]string{"classify", testdata + "tokens", "-words=first", "-check"}, "", exitUsage, "not of -words"},
 		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},
 		{[]string{"generate", testdata + "embed", "q"}, "", exitFailed, "bert"},
@@ -260,7 +266,7 @@ func TestOwnOutput(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]bool{"": false, "a\tb\x1b[1m": false, "\x01": false, "\xcf\xf0\xe8\xe2\xe5\xf2": false, "\xff\x01": true, "a\x00b": true, "P\x00a\x00": true} {
-		if got := isBinary([]byte(line)); got != want {
+		if got := bulk.IsBinary([]byte(line)); got != want {
 			t.Errorf("%q: binary %t, want %t", line, got, want)
 		}
 	}

@@ -47,21 +47,27 @@ func isTerminal(stream any) bool {
 // resumed says that lines were done before.
 func (p *progress) resumed(lines int) { p.began, p.start = lines, time.Now() }
 
-// tell tells that so many lines, and bytes, are done; not more often than five
-// times a second.
+// tell tells that so many lines, and bytes, are done.
 func (p *progress) tell(lines int, bytes int64) {
+	p.show(func(w io.Writer) {
+		rate := float64(lines-p.began) / time.Since(p.start).Seconds()
+		fmt.Fprintf(w, "%d lines, %.0f a second", lines, rate)
+		if p.size > 0 && bytes > 0 && rate > 0 {
+			left := float64(lines) * float64(p.size-bytes) / float64(bytes) / rate
+			fmt.Fprintf(w, ", %d%%, %v left", 100*bytes/p.size, time.Duration(left*float64(time.Second)).Round(time.Second))
+		}
+	})
+}
+
+// show shows what print prints; not more often than five times a second.
+func (p *progress) show(print func(w io.Writer)) {
 	now := time.Now()
 	if p.w == nil || now.Sub(p.own) < 200*time.Millisecond {
 		return
 	}
 	p.own, p.told = now, true
-	seconds := now.Sub(p.start).Seconds()
-	rate := float64(lines-p.began) / seconds
-	fmt.Fprintf(p.w, "\r\033[K%d lines, %.0f a second", lines, rate)
-	if p.size > 0 && bytes > 0 && rate > 0 {
-		left := float64(lines) * float64(p.size-bytes) / float64(bytes) / rate
-		fmt.Fprintf(p.w, ", %d%%, %v left", 100*bytes/p.size, time.Duration(left*float64(time.Second)).Round(time.Second))
-	}
+	fmt.Fprint(p.w, "\r\033[K")
+	print(p.w)
 }
 
 // done clears what was told.

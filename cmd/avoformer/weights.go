@@ -116,10 +116,10 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 	})
 	if err != nil {
 		return err
-	} else if in.n == 0 {
+	} else if in.N == 0 {
 		return errNoTexts
 	}
-	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: mean cosine %.6f, least %.6f (line %d)\n", e.weights, in.n, sum/float64(in.n), least, worst)
+	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: mean cosine %.6f, least %.6f (line %d)\n", e.weights, in.N, sum/float64(in.N), least, worst)
 	return err
 }
 
@@ -158,13 +158,13 @@ func (a *app) checkScores(in *lines, weights string, score, exact scoring) error
 	})
 	if err != nil {
 		return err
-	} else if in.n == 0 {
+	} else if in.N == 0 {
 		return errNoTexts
 	}
 	labels := ""
-	if n > in.n {
+	if n > in.N {
 		labels = fmt.Sprintf("; the best label is the same for %d", same)
 	}
-	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", weights, in.n, sum/float64(n), most, worst, labels)
+	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", weights, in.N, sum/float64(n), most, worst, labels)
 	return err
 }

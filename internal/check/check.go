@@ -2,28 +2,7 @@
 // checks that they share.
 package check
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
-
-// The errors that package transformer exports under these names.
-var (
-	ErrConfig    = errors.New("transformer: invalid configuration")
-	ErrShape     = errors.New("transformer: sizes do not fit")
-	ErrToken     = errors.New("transformer: token outside the vocabulary")
-	ErrMemory    = errors.New("transformer: limit of memory reached")
-	ErrTooLong   = errors.New("transformer: sequence too long")
-	ErrMissing   = errors.New("transformer: weights are missing")
-	ErrLeftOver  = errors.New("transformer: weights are left over")
-	ErrMisshapen = errors.New("transformer: weights have the wrong shape")
-)
-
-// Errorf is an error that matches sentinel.
-func Errorf(sentinel error, format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{sentinel}, args...)...)
-}
+import "math"
 
 // Len returns an error unless the slice called name has want elements.
 func Len(name string, x []float32, want int, shape string) error {

@@ -2,9 +2,12 @@ package hub
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -48,4 +51,26 @@ func IsPointer(r io.ReaderAt) bool {
 	var start [len(pointer)]byte
 	n, _ := r.ReadAt(start[:], 0)
 	return string(start[:n]) == pointer
+}
+
+// split is the name of a part of a GGUF file: its number, from 1 on, and how many there are.
+var split = regexp.MustCompile(`^(.*)-([0-9]{5})-of-([0-9]{5})\.gguf$`)
+
+// Parts is the paths of all parts of a GGUF file that was split, of which path is one: x-00001-of-00002.gguf and
+// x-00002-of-00002.gguf. Of another file it is path alone.
+func Parts(path string) []string {
+	m := split.FindStringSubmatch(path)
+	if m == nil {
+		return []string{path}
+	}
+	number, _ := strconv.Atoi(m[2])
+	count, _ := strconv.Atoi(m[3])
+	if number < 1 || number > count {
+		return []string{path}
+	}
+	parts := make([]string, count)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%s-%05d-of-%05d.gguf", m[1], i+1, count)
+	}
+	return parts
 }

@@ -16,8 +16,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 # Those of models.ModelTypes, which TestClasses compares.
 MODEL_TYPES = """
-    bert camembert xlm-roberta roberta mpnet distilbert modernbert nomic_bert
-    gpt2 llama mistral qwen2 qwen3 phi3 gemma gemma2 gemma3_text
+    bert electra albert deberta-v2 camembert xlm-roberta roberta mpnet distilbert modernbert nomic_bert gte eurobert
+    gpt2 llama mistral qwen2 qwen3 phi3 smollm3 olmo2 granite starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3_text
     t5 mt5 bart mbart marian m2m_100 whisper
     clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model vit
 """.split()
@@ -52,7 +52,7 @@ def popped(cls):
         if isinstance(n, ast.Call) and ast.unparse(n.func) in ("kwargs.get", "kwargs.pop") and isinstance(n.args[0], ast.Constant):
             default = n.args[1] if len(n.args) > 1 else ast.Constant(None)
             fields[n.args[0].value] = default.value if isinstance(default, ast.Constant) else None
-    return {k: v for k, v in vars(cls()).items() if k[0] != "_"} | fields
+    return {k: v for k, v in vars(cls()).items() if k[0] != "_" and not isinstance(v, set)} | fields  # sets are no JSON
 
 
 def asked(cls):

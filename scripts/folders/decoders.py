@@ -57,7 +57,7 @@ def _(out, name):
 
 def llama(cls, **more):
     return cls(**(dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-                       max_position_embeddings=256, rms_norm_eps=1e-5, bos_token_id=1, eos_token_id=EOS, pad_token_id=None) | more))
+                       max_position_embeddings=256, bos_token_id=1, eos_token_id=EOS, pad_token_id=None) | ({"rms_norm_eps": 1e-5} if hasattr(cls, "rms_norm_eps") else {}) | more))
 
 
 def old_rope(c):
@@ -193,3 +193,77 @@ def _(out, name):
 
     published = {"config": causal} if name == "qwen3-embed" else None
     encoder(out, name, cls(config), cls, low=3, seed=1900, published=published, **more)
+
+
+@folder("smollm3", "smollm3-window")
+def _(out, name):
+    """Layers without positions: every second one; of smollm3-window the second and the third, which see 5 tokens."""
+    more = dict(no_rope_layer_interval=2, tie_word_embeddings=True) if name == "smollm3" else dict(num_hidden_layers=3, no_rope_layers=[1, 0, 0], use_sliding_window=True, sliding_window=5, attention_bias=True, mlp_bias=True)
+    c = llama(hf.SmolLM3Config, **more)
+
+    def config(c):
+        old_rope(c)
+        if name == "smollm3":
+            c.pop("layer_types")
+
+    decoder(out, name, hf.SmolLM3ForCausalLM(c), hf.SmolLM3ForCausalLM, seed=3500, config=config)
+
+
+@folder("olmo2", "olmo2-groups")
+def _(out, name):
+    more = dict(num_key_value_heads=4) if name == "olmo2" else dict(attention_bias=True)
+    decoder(out, name, hf.Olmo2ForCausalLM(llama(hf.Olmo2Config, **more)), hf.Olmo2ForCausalLM, seed=3510, config=old_rope)
+
+
+@folder("granite", "granite-bias")
+def _(out, name):
+    more = dict() if name == "granite" else dict(attention_bias=True, mlp_bias=True)
+    c = llama(hf.GraniteConfig, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **more)
+    decoder(out, name, hf.GraniteForCausalLM(c), hf.GraniteForCausalLM, seed=3520, config=old_rope)
+
+
+@folder("starcoder2", "starcoder2-plain")
+def _(out, name):
+    more = dict(sliding_window=6) if name == "starcoder2" else dict(use_bias=False, tie_word_embeddings=False, norm_epsilon=1e-3)
+    c = llama(hf.Starcoder2Config, **more)
+    decoder(out, name, hf.Starcoder2ForCausalLM(c), hf.Starcoder2ForCausalLM, seed=3530, config=old_rope)
+
+
+@folder("phi", "phi-normed")
+def _(out, name):
+    """phi rotates half of each head; phi-normed a quarter, and normalizes queries and keys."""
+    more = dict(num_key_value_heads=4) if name == "phi" else dict(qk_layernorm=True, rope_parameters=rope("default", partial_rotary_factor=0.25))
+    decoder(out, name, hf.PhiForCausalLM(llama(hf.PhiConfig, **more)), hf.PhiForCausalLM, seed=3540)
+
+
+@folder("gpt_neox", "gpt_neox-hub", "gpt_neox-serial")
+def _(out, name):
+    """gpt_neox-hub is as Pythia is published; in gpt_neox-serial the feed-forward network takes what attention gives."""
+    more = dict(use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new") if name == "gpt_neox-serial" else {}
+    c = hf.GPTNeoXConfig(**(dict(vocab_size=VOCAB, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=256, bos_token_id=1, eos_token_id=EOS, pad_token_id=None) | more))
+
+    def published(c):
+        for k in ("rope_parameters", "attention_bias"):
+            c.pop(k)
+        c.update(rotary_emb_base=10000, rotary_pct=0.25)
+
+    def rename(w):
+        w = {k.replace("lm_head.", "embed_out."): v for k, v in w.items()}
+        return w | {f"gpt_neox.layers.{i}.attention.bias": torch.ones(1, 1, 256, 256).tril().bool() for i in range(2)} | {f"gpt_neox.layers.{i}.attention.masked_bias": torch.tensor(-1e9) for i in range(2)}
+
+    decoder(out, name, hf.GPTNeoXForCausalLM(c), hf.GPTNeoXForCausalLM, seed=3550, published={"config": published, "rename": rename} if name == "gpt_neox-hub" else None)
+
+
+@folder("cohere2", "cohere2-pattern")
+def _(out, name):
+    """Two layers with windows and positions, and one that sees all and has none; with the keys of transformers and those
+    of the hub."""
+    c = llama(hf.Cohere2Config, num_hidden_layers=3, sliding_window=6, layer_types=["sliding_attention", "sliding_attention", "full_attention"], logit_scale=0.5, attention_bias=name == "cohere2-pattern")
+
+    def config(c):
+        old_rope(c)
+        for k in ("layer_types", "_sliding_window_pattern"):
+            c.pop(k, None)
+        c.update(sliding_window_pattern=3)
+
+    decoder(out, name, hf.Cohere2ForCausalLM(c), hf.Cohere2ForCausalLM, seed=3560, config=config if name == "cohere2-pattern" else None)

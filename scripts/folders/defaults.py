@@ -25,6 +25,9 @@ IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, interme
 # Name: the class, the fields of config.json, and by what the weights of embeddings are multiplied.
 ENCODERS = {
     "bert": (hf.BertForSequenceClassification, LEARNED, 1e-6),
+    "electra": (hf.ElectraForMaskedLM, LEARNED, 1e-6),
+    "albert": (hf.AlbertForMaskedLM, LEARNED, 1e-6),
+    "deberta-v2": (hf.DebertaV2ForSequenceClassification, LEARNED, 1e-6),
     "roberta": (hf.RobertaForSequenceClassification, LEARNED, 1e-6),
     "xlm-roberta": (hf.XLMRobertaForMaskedLM, LEARNED, 1e-6),
     "camembert": (hf.CamembertForTokenClassification, LEARNED, 1e-6),
@@ -32,6 +35,8 @@ ENCODERS = {
     "mpnet": (hf.MPNetForMaskedLM, LEARNED, 1e-6),
     "modernbert": (hf.ModernBertForSequenceClassification, SMALL | dict(num_hidden_layers=4, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2), 3e-3),
     "nomic_bert": (hf.NomicBertForMaskedLM, SMALL, 1e-6),
+    "gte": (hf.GteForSequenceClassification, SMALL, 1e-6),
+    "eurobert": (hf.EuroBertForSequenceClassification, SMALL | dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, mask_token_id=3), 3e-3),
     "t5-encoder": (hf.T5EncoderModel, T5, 1e-3),
 }
 DECODERS = {
@@ -41,6 +46,13 @@ DECODERS = {
     "qwen2": (hf.Qwen2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-3, []),
     "qwen3": (hf.Qwen3ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-3, []),
     "phi3": (hf.Phi3ForCausalLM, SMALL | dict(pad_token_id=0), 3e-3, []),
+    "smollm3": (hf.SmolLM3ForCausalLM, SMALL | dict(num_hidden_layers=4, num_key_value_heads=1, pad_token_id=0), 1e-3, []),
+    "olmo2": (hf.Olmo2ForCausalLM, SMALL, 1e-3, []),
+    "granite": (hf.GraniteForCausalLM, SMALL, 1e-3, []),
+    "starcoder2": (hf.Starcoder2ForCausalLM, SMALL | dict(num_key_value_heads=1), 3e-3, []),
+    "phi": (hf.PhiForCausalLM, SMALL, 3e-3, []),
+    "gpt_neox": (hf.GPTNeoXForCausalLM, SMALL, 3e-3, []),
+    "cohere2": (hf.Cohere2ForCausalLM, SMALL | dict(num_hidden_layers=4), 3e-3, []),
     "gemma": (hf.GemmaForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, []),
     "gemma2": (hf.Gemma2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, [("q_proj", 20), ("model.norm", 1e5)]),
     "gemma3_text": (hf.Gemma3ForCausalLM, SMALL | dict(num_hidden_layers=6, num_key_value_heads=1, head_dim=8), 1e-4, []),

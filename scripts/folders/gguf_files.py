@@ -80,7 +80,7 @@ def kind_of(name, w, types):
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
 
-def convert(source, path, types):
+def convert(source, path, types, pooling=None):
     """Writes the folder source as a file. Returns the matrices as they are read back, by their names
     in the folder."""
     with open(os.path.join(source, "config.json")) as f:
@@ -126,11 +126,15 @@ def convert(source, path, types):
         w.add_rope_scaling_attn_factors(float(numpy.sqrt(1 + numpy.log(ratio) / numpy.log(rope["original_max_position_embeddings"]))))
         for length in ("long", "short"):
             w.add_tensor(f"rope_factors_{length}.weight", numpy.array(rope[length + "_factor"], numpy.float32))
+    if pooling:
+        w.add_pooling_type(pooling)
     vocabulary(w, c)
     names = gguf.get_tensor_name_map(arch, c["num_hidden_layers"])
     read = {}
     for hub, x in load_file(os.path.join(source, "model.safetensors")).items():
         x = x.float().numpy()
+        if not hub.startswith(("model.", "lm_head.")):
+            hub = "model." + hub
         own = names.get_name(hub, try_suffixes=(".weight", ".bias"))
         if arch == gguf.MODEL_ARCH.LLAMA and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
             x = permute(x, heads if "q_proj" in hub else kv)
@@ -197,6 +201,75 @@ def gguf_folder(out, name, config, cls, quantized, **options):
             noise["logits_" + file] = "%.2g" % float((decoders.outputs(model.double())["logits"] - result.double()).abs().max())
             print(f"{name:24} {file} noise {noise['logits_' + file]}, relative error {float((result - folder_logits).norm() / folder_logits.norm()):.3g}", flush=True)
         f.expected(tensors, {"class": cls.__name__, "transformers": hf.__version__, "noise": noise})
+
+
+POOLINGS = {"pooling_mode_mean_tokens": gguf.PoolingType.MEAN, "pooling_mode_cls_token": gguf.PoolingType.CLS, "pooling_mode_lasttoken": gguf.PoolingType.LAST, "lasttoken": gguf.PoolingType.LAST}
+
+
+def pooling_of(source):
+    """llama.cpp's name of a folder's pooling, the mean where it has none."""
+    path = os.path.join(source, "1_Pooling", "config.json")
+    if not os.path.exists(path):
+        return gguf.PoolingType.MEAN
+    with open(path) as f:
+        c = json.load(f)
+    return next(kind for mode, kind in POOLINGS.items() if c.get(mode) or c.get("pooling_mode") == mode)
+
+
+def convert_encoder(source, path, kind):
+    """Writes the folder source of BERT or Nomic BERT as a file, its matrices in a type."""
+    with open(os.path.join(source, "config.json")) as f:
+        c = json.load(f)
+    arch = {"bert": gguf.MODEL_ARCH.BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT}[c["model_type"]]
+    w = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[arch])
+    layers = c.get("num_hidden_layers") or c["n_layer"]
+    w.add_block_count(layers)
+    w.add_context_length(c.get("max_position_embeddings") or c["n_positions"])
+    w.add_embedding_length(c.get("hidden_size") or c["n_embd"])
+    w.add_feed_forward_length(c.get("intermediate_size") or c["n_inner"])
+    w.add_head_count(c.get("num_attention_heads") or c["n_head"])
+    w.add_layer_norm_eps(c.get("layer_norm_eps") or c["layer_norm_epsilon"])
+    if arch == gguf.MODEL_ARCH.NOMIC_BERT:
+        w.add_rope_freq_base(c["rope_parameters"]["rope_theta"] if "rope_parameters" in c else c["rotary_emb_base"])
+    w.add_causal_attention(False)
+    w.add_pooling_type(pooling_of(source))
+    w.add_vocab_size(c["vocab_size"])
+    w.add_token_type_count(c["type_vocab_size"])
+    w.add_tokenizer_model("bert")
+    w.add_token_list(["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + [f"\u2581t{i}" for i in range(4, c["vocab_size"])])
+    w.add_token_types([gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * (c["vocab_size"] - 4))
+    w.add_unk_token_id(1)
+    w.add_bos_token_id(2)
+    w.add_sep_token_id(3)
+    names = gguf.get_tensor_name_map(arch, layers)
+    for hub, x in load_file(os.path.join(source, "model.safetensors")).items():
+        name = names.get_name(hub, try_suffixes=(".weight", ".bias")) or plain_name(hub)
+        matrix = x.dim() == 2 and kind != TYPES.F32
+        x = x.float().numpy()
+        w.add_tensor(name, gguf.quants.quantize(x, kind) if matrix else x, raw_dtype=kind if matrix else TYPES.F32)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def plain_name(hub):
+    """The name of a tensor of Nomic BERT in transformers 5, which the gguf package does not know."""
+    parts = {"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "post_attention_layernorm": "attn_output_norm",
+             "post_mlp_layernorm": "layer_output_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+    _, layer, part = hub.split(".", 2)
+    part, kind = part.rsplit(".", 1)
+    return f"blk.{layer}.{parts[part]}.{kind}"
+
+
+@folder("gguf-encoders")
+def _(out, name):
+    """The folders of these names, which are there already, as files of these types."""
+    path = os.path.join(os.path.dirname(out.rstrip("/")), name)
+    os.makedirs(path, exist_ok=True)
+    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16}.items():
+        convert_encoder(os.path.join(out, source), os.path.join(path, source + ".gguf"), kind)
+    convert(os.path.join(out, "qwen3-embed"), os.path.join(path, "qwen3-embed.gguf"), [TYPES.F32], pooling_of(os.path.join(out, "qwen3-embed")))
 
 
 SMALL = {"q8_0": [TYPES.Q8_0], "q4_0": [TYPES.Q4_0]}

@@ -121,10 +121,11 @@ func Parse(f Format, o Options, text string) (Answer, error) {
 		return Answer{}, err
 	}
 	var a Answer
-	for _, events := range [][]Event{p.Add(text), p.End()} {
-		for _, e := range events {
-			a.Add(e)
-		}
+	for _, e := range p.Add(text) {
+		a.Add(e)
+	}
+	for _, e := range p.End() {
+		a.Add(e)
 	}
 	return a, nil
 }

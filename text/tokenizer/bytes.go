@@ -26,15 +26,35 @@ func (t *Tokenizer) TokenBytes() ([][]byte, error) {
 		var bytes []byte
 		if ok {
 			found++
-			if _, added := t.added.byID[uint32(id)]; added && !t.IsSpecial(id) {
-				bytes = []byte(s)
-			} else if !t.IsSpecial(id) {
-				bytes = spell(s)
+			if !t.IsSpecial(id) {
+				bytes = t.bytesOf(id, s, spell)
 			}
 		}
 		all = append(all, bytes)
 	}
 	return all, nil
+}
+
+// SpellToken is the bytes of one token as TokenBytes has them, and a special token's own text: what a list of tokens
+// shows. It is nil for an id that no token has, and the token as the vocabulary has it where TokenBytes is an error.
+func (t *Tokenizer) SpellToken(id int) []byte {
+	s, ok := t.Token(id)
+	if !ok {
+		return nil
+	}
+	spell, err := spelling(t.decoder)
+	if err != nil {
+		return []byte(s)
+	}
+	return t.bytesOf(id, s, spell)
+}
+
+// bytesOf is the bytes of a token, which is its text if it was added to the vocabulary.
+func (t *Tokenizer) bytesOf(id int, token string, spell func(token string) []byte) []byte {
+	if _, added := t.added.byID[uint32(id)]; added {
+		return []byte(token)
+	}
+	return spell(token)
 }
 
 // spelling is what a decoder makes of a token alone.

@@ -48,6 +48,8 @@ func TestTokenBytes(t *testing.T) {
 			for id, b := range all {
 				if s, ok := tok.Token(id); (!ok || tok.IsSpecial(id)) && len(b) > 0 || ok && !tok.IsSpecial(id) && s != "" && len(b) == 0 {
 					t.Errorf("token %d, %q, has the bytes %q", id, s, b)
+				} else if shown := string(tok.SpellToken(id)); shown != string(b) && shown != s || tok.IsSpecial(id) && shown != s {
+					t.Errorf("token %d, %q, is shown as %q, its bytes are %q", id, s, shown, b)
 				}
 			}
 			if slices.ContainsFunc(all, func(b []byte) bool { return string(b) == " " }) == slices.ContainsFunc(all, func(b []byte) bool { return string(b) == "▁" || string(b) == "Ġ" }) {

@@ -70,7 +70,7 @@ func readJSON(fsys fs.FS, name string) (*object, error) {
 			return o, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", name, err)
+	return nil, inFile(name, err)
 }
 
 // readSettings reads tokenizer_config.json with other values for some of its fields, and the files
@@ -113,18 +113,18 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 	if v, ok := o.take("model_max_length"); ok {
 		n, isNumber := v.float()
 		if !isNumber || n < 1 {
-			o.fail(ErrFormat, ".model_max_length: %s", v)
+			o.fail(ErrFormat, "model_max_length", "malformed")
 		} else if n < noLimit {
 			s.MaxLength = int(n)
 		}
 	}
 	side, given := o.take("truncation_side")
 	if given && string(side) != `"left"` && string(side) != `"right"` {
-		o.fail(ErrFormat, ".truncation_side: %s", side)
+		o.fail(ErrFormat, "truncation_side", "malformed")
 	}
 	s.side = string(side)
 	if v, ok := o.take("split_special_tokens"); ok && !slices.Contains([]string{"false", "0", "0.0", `""`, "[]", "{}"}, string(v)) {
-		o.fail(ErrUnsupported, ".split_special_tokens: %s", v)
+		o.fail(ErrUnsupported, "split_special_tokens", "not supported")
 	}
 	if err := s.readTemplates(fsys); err != nil {
 		return nil, err

@@ -23,8 +23,9 @@ type Encoding struct {
 	Offsets   []Offset // if Options.Offsets; those of special tokens and padding are 0, 0
 	Words     []int    // if Options.Offsets: which piece of its text, -1 for special tokens
 
-	// Overflowing holds what truncation cut off, if Options.Overflow.
+	// Overflowing holds what truncation cut off, if Options.Overflow; else Cut is the number of those tokens.
 	Overflowing []*Encoding
+	Cut         int
 
 	sequences []sequence
 	trims     []trim // white space of each token, where a post-processor asks for it
@@ -195,6 +196,7 @@ func (e *Encoding) append(f *Encoding) {
 	e.Offsets = append(e.Offsets, f.Offsets...)
 	e.Words = append(e.Words, f.Words...)
 	e.trims = append(e.trims, f.trims...)
+	e.Cut += f.Cut
 }
 
 // join puts parts in a row. What overflows of one part is combined with every

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -26,15 +27,15 @@ func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
 	}
 	reader, ok := file.(io.ReaderAt)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s: the file system cannot read at a place", ErrUnsupported, name)
+		return nil, check.InFile(name, ErrUnsupported, errors.New("the file system cannot read at a place"))
 	}
 	f, err := gguf.NewFile(reader, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
+		return nil, check.InFile(name, ErrFormat, err)
 	}
 	t, err := FromGGUF(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, check.InFile(name, ErrFormat, err)
 	}
 	return t, nil
 }
@@ -75,7 +76,7 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	case "t5":
 		t, err = g.t5()
 	default:
-		err = fmt.Errorf("%w: tokenizer.ggml.model: %q", ErrUnsupported, kind)
+		err = &check.Error{Kind: ErrUnsupported, Field: "tokenizer.ggml.model", Value: kind}
 	}
 	if err = errors.Join(g.err, err); err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	pre := g.text("pre", "")
 	source, ok := ggufPatterns[pre]
 	if !ok {
-		return nil, fmt.Errorf("%w: tokenizer.ggml.pre: %q", ErrUnsupported, pre)
+		return nil, &check.Error{Kind: ErrUnsupported, Field: "tokenizer.ggml.pre", Value: pre}
 	}
 	lines := get(g, "merges", g.file.Texts)
 	merges := make([][2]string, len(lines))

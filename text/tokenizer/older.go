@@ -4,12 +4,15 @@ package tokenizer
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
@@ -63,7 +66,7 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 // vocabText reads tokens, one a line, whose ids are the lines' numbers.
 func vocabText(data []byte) (*vocabulary, error) {
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%w: vocab.txt is not UTF-8", ErrFormat)
+		return nil, check.Errorf(ErrFormat, "not UTF-8")
 	}
 	v := newVocabulary(len(data) / 8)
 	for id := uint32(0); len(data) > 0; id++ {
@@ -154,7 +157,7 @@ func readVocabJSON(fsys fs.FS) (*vocabulary, error) {
 // mergesText reads merges, one a line.
 func mergesText(data []byte) ([][2]string, error) {
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%w: merges.txt is not UTF-8", ErrFormat)
+		return nil, check.InFile("merges.txt", ErrFormat, errors.New("not UTF-8"))
 	}
 	var merges [][2]string
 	for n, line := range strings.Split(string(data), "\n") {
@@ -164,7 +167,7 @@ func mergesText(data []byte) ([][2]string, error) {
 		}
 		a, b, ok := strings.Cut(line, " ")
 		if !ok || strings.Contains(b, " ") {
-			return nil, fmt.Errorf("%w: merges.txt:%d: %q is not two tokens", ErrFormat, n+1, line)
+			return nil, &check.Error{Kind: ErrFormat, File: "merges.txt", Field: fmt.Sprintf("line %d", n+1), Value: check.Short(strconv.Quote(string(line))), Err: errors.New("not two tokens")}
 		}
 		merges = append(merges, [2]string{a, b})
 	}
@@ -197,7 +200,7 @@ func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	s.role("pad_token", "<pad>")
 	tokens, scores := v.tokens, make([]float64, len(v.tokens))
 	if len(v.sparse) > 0 || len(v.ids) != len(tokens) {
-		return nil, fmt.Errorf("%w: vocab.json: ids are not 0 to %d", ErrFormat, len(v.ids)-1)
+		return nil, check.Errorf(ErrFormat, "ids are not 0 to %d", len(v.ids)-1)
 	}
 	for i := range scores {
 		scores[i] = math.NaN() // nothing in the text becomes this token

@@ -10,8 +10,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
 )
@@ -53,6 +55,8 @@ func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error)
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		t, err = openOlder(fsys, s)
+	default:
+		err = check.InFile("tokenizer.json", check.ErrFolder, err)
 	}
 	if err != nil {
 		return nil, err
@@ -67,21 +71,29 @@ func exists(fsys fs.FS, name string) bool {
 
 // openOlder reads the files of before tokenizer.json.
 func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
+	name, open := "", openMarian
 	switch {
 	case exists(fsys, "source.spm") && exists(fsys, "vocab.json"):
-		return openMarian(fsys, s)
+		name = "source.spm"
 	case exists(fsys, "vocab.json") && exists(fsys, "merges.txt"):
-		return openMerges(fsys, s)
+		name, open = "vocab.json", openMerges
 	case exists(fsys, "vocab.txt"):
-		return openVocabText(fsys, s)
+		name, open = "vocab.txt", openVocabText
+	default:
+		name = spmName(fsys)
+		open = func(fsys fs.FS, s *settings) (*Tokenizer, error) { return openSPM(fsys, s, name) }
 	}
-	if name := spmName(fsys); name != "" {
-		return openSPM(fsys, s, name)
-	}
-	if files, _ := fs.Glob(fsys, "*.gguf"); len(files) == 1 {
+	if files, _ := fs.Glob(fsys, "*.gguf"); name == "" && len(files) == 1 {
 		return openGGUF(fsys, path.Clean(files[0]))
 	}
-	return nil, fmt.Errorf("no tokenizer: %w", fs.ErrNotExist)
+	if name == "" {
+		return nil, check.Errorf(check.ErrFolder, "no tokenizer: %w", fs.ErrNotExist)
+	}
+	t, err := open(fsys, s)
+	if err != nil {
+		return nil, inFile(name, err)
+	}
+	return t, nil
 }
 
 // genericClass has no rules of its own.
@@ -114,7 +126,7 @@ func (s *settings) class(fsys fs.FS) (string, error) {
 	case class == "" && known:
 		return genericClass, nil
 	case class == "" && modelType != "":
-		return "", fmt.Errorf("%w: config.json.model_type: %q, and no tokenizer_class", ErrUnsupported, modelType)
+		return "", &check.Error{Kind: ErrUnsupported, File: "config.json", Field: "model_type", Value: strconv.Quote(modelType), Err: errors.New("and no tokenizer_class")}
 	case registered == genericClass, registered != "" && misnamed[modelType]:
 		return registered, nil
 	}
@@ -122,7 +134,7 @@ func (s *settings) class(fsys fs.FS) (string, error) {
 }
 
 func unknownClass(class, file string) error {
-	return fmt.Errorf("%w: tokenizer_class %q with %s alone", ErrUnsupported, class, file)
+	return &check.Error{Kind: ErrUnsupported, Field: "tokenizer_class", Value: strconv.Quote(class), Err: fmt.Errorf("not supported with %s alone", file)}
 }
 
 // role gives the token with a role, and what it is called if the files do not say.

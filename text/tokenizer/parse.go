@@ -3,9 +3,14 @@ package tokenizer
 // tokenizer.json: fields and their types.
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // object holds the fields of one part of the file. Those that are read are
@@ -16,13 +21,15 @@ type object struct {
 	fields map[string]value
 	err    error
 
+	taken    string   // the field that was read last
+	value    value    // of it
 	repeated []string // fields that stand there twice
 }
 
 func parseObject(what string, in value) (*object, error) {
 	o := &object{what: what, in: in, fields: map[string]value{}}
 	if len(in) == 0 || in[0] != '{' {
-		return nil, fmt.Errorf("%w: %s must be an object", ErrFormat, what)
+		return nil, failure(ErrFormat, what, "", "must be an object")
 	}
 	in.each(func(key, v value) error {
 		name, _ := key.text()
@@ -49,22 +56,52 @@ func parseOnce(what string, in value) (*object, error) {
 func (o *object) once(names ...string) error {
 	for _, name := range names {
 		if slices.Contains(o.repeated, name) {
-			return fmt.Errorf("%w: %s.%s stands there twice", ErrFormat, o.what, name)
+			return failure(ErrFormat, o.what, name, "stands there twice")
 		}
 	}
 	return nil
 }
 
-func (o *object) fail(kind error, format string, args ...any) {
-	if o.err == nil {
-		o.err = fmt.Errorf("%w: %s%s", kind, o.what, fmt.Sprintf(format, args...))
+// failure is an error about a field of an object, or of the object without one. What begins with the name of
+// the file names it; else whoever read it does.
+func failure(kind error, what, field, format string, args ...any) *check.Error {
+	e := &check.Error{Kind: kind, Field: what}
+	if file, rest, ok := strings.Cut(what, ".json"); ok {
+		e.File, e.Field = file+".json", strings.TrimPrefix(rest, ".")
 	}
+	e.Field = strings.TrimPrefix(e.Field+"."+field, ".")
+	e.Field = strings.TrimSuffix(e.Field, ".")
+	if format != "" {
+		e.Err = fmt.Errorf(format, args...)
+	}
+	return e
+}
+
+// inFile is an error about a file, which that in it does not name.
+func inFile(name string, err error) error {
+	if e := (*check.Error)(nil); errors.As(err, &e) && e.File != "" {
+		return err
+	}
+	return check.InFile(name, ErrFormat, err)
+}
+
+// fail keeps the first error about a field, of which the format tells more.
+func (o *object) fail(kind error, field, format string, args ...any) {
+	if o.err != nil {
+		return
+	}
+	e := failure(kind, o.what, field, format, args...)
+	if field != "" && field == o.taken {
+		e.Value = check.JSON([]byte(o.value))
+	}
+	o.err = e
 }
 
 // take gives a field, which is missing if it is null.
 func (o *object) take(name string) (value, bool) {
 	v, ok := o.fields[name]
 	delete(o.fields, name)
+	o.taken, o.value = name, v
 	return v, ok && !v.isNull()
 }
 
@@ -76,7 +113,7 @@ func (o *object) text(name string, fallback ...string) string {
 	}
 	s, isText := v.text()
 	if !isText {
-		o.fail(ErrFormat, ".%s must be a string", name)
+		o.fail(ErrFormat, name, "must be a string")
 	}
 	return s
 }
@@ -88,7 +125,7 @@ func (o *object) bool(name string, fallback ...bool) bool {
 	}
 	b, isBool := v.bool()
 	if !isBool {
-		o.fail(ErrFormat, ".%s must be true or false", name)
+		o.fail(ErrFormat, name, "must be true or false")
 	}
 	return b
 }
@@ -100,7 +137,7 @@ func (o *object) number(name string, fallback ...int) int {
 	}
 	n, isNumber := v.uint32()
 	if !isNumber || n > maxID {
-		o.fail(ErrFormat, ".%s must be a whole number of up to 31 bits", name)
+		o.fail(ErrFormat, name, "must be a whole number of up to 31 bits")
 	}
 	return int(n)
 }
@@ -109,7 +146,7 @@ func (o *object) rune(name string) rune {
 	s := o.text(name)
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 || n != len(s) {
-		o.fail(ErrFormat, ".%s must be one character", name)
+		o.fail(ErrFormat, name, "must be one character")
 	}
 	return r
 }
@@ -119,7 +156,7 @@ func choice[T any](o *object, name string, names map[string]T, fallback ...strin
 	s := o.text(name, fallback...)
 	v, ok := names[s]
 	if !ok {
-		o.fail(ErrUnsupported, ".%s: %q", name, s)
+		o.fail(ErrUnsupported, name, "not supported")
 	}
 	return v
 }
@@ -129,7 +166,7 @@ func (o *object) done() error {
 	delete(o.fields, "type")
 	for name, v := range o.fields {
 		if o.err == nil && !v.isNull() {
-			o.fail(ErrUnsupported, ".%s", name)
+			o.fail(ErrUnsupported, name, "not supported")
 		}
 	}
 	return o.err
@@ -139,7 +176,7 @@ func (o *object) done() error {
 func parts[T any](o *object, name string, parse func(what string, in value) (T, error)) []T {
 	v, ok := o.take(name)
 	if !ok || v[0] != '[' {
-		o.fail(ErrFormat, ".%s must be an array", name)
+		o.fail(ErrFormat, name, "must be an array")
 		return nil
 	}
 	var list []T
@@ -162,11 +199,13 @@ func typed(what string, in value) (*object, string, error) {
 	}
 	kind, ok := o.fields["type"].text()
 	if !ok {
-		return nil, "", fmt.Errorf("%w: %s has no type", ErrUnsupported, what)
+		return nil, "", failure(ErrUnsupported, what, "type", "missing")
 	}
 	return o, kind, nil
 }
 
 func unknownType(what, kind string) error {
-	return fmt.Errorf("%w: %s.type: %q", ErrUnsupported, what, kind)
+	e := failure(ErrUnsupported, what, "type", "not supported")
+	e.Value = strconv.Quote(kind)
+	return e
 }

@@ -189,7 +189,7 @@ func parsePadding(in value) (*Padding, error) {
 	v, _ := o.take("strategy")
 	if s, ok := v.text(); ok {
 		if s != "BatchLongest" {
-			o.fail(ErrUnsupported, ".strategy: %q", s)
+			o.fail(ErrUnsupported, "strategy", "not supported")
 		}
 		return c, o.done()
 	}

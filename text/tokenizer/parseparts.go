@@ -101,7 +101,7 @@ func parsePreTokenizer(what string, in value) (preTokenizer, error) {
 	case "FixedLength":
 		n := o.number("length", 5)
 		if n < 1 {
-			o.fail(ErrFormat, ".length is 0")
+			o.fail(ErrFormat, "length", "is 0")
 		}
 		p = fixedLength(n)
 	case "Split":
@@ -129,7 +129,7 @@ func parseMetaspace(o *object) metaspace {
 	p.scheme = choice(o, "prepend_scheme", schemes, "always")
 	if !o.bool("add_prefix_space", true) {
 		if given && p.scheme != never {
-			o.fail(ErrFormat, ": add_prefix_space is false, but prepend_scheme is not never")
+			o.fail(ErrFormat, "", "add_prefix_space is false, but prepend_scheme is not never")
 		}
 		p.scheme = never
 	}
@@ -183,7 +183,7 @@ func parseSpecial(o *object, name string) special {
 		})
 	}
 	if !ok || i != 2 {
-		o.fail(ErrFormat, ".%s must be a token and its id", name)
+		o.fail(ErrFormat, name, "must be a token and its id")
 	}
 	return s
 }
@@ -197,7 +197,7 @@ func parseTemplate(o *object) *template {
 			return nil
 		})
 	} else {
-		o.fail(ErrFormat, ".special_tokens must be an object")
+		o.fail(ErrFormat, "special_tokens", "must be an object")
 	}
 	return &template{single: parsePieces(o, "single", tokens), pair: parsePieces(o, "pair", tokens)}
 }
@@ -207,19 +207,19 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 	var list []special
 	fields, err := parseObject(o.what+".special_tokens", in)
 	if err != nil {
-		o.fail(ErrFormat, ".special_tokens[%q] must be an object", name)
+		o.fail(ErrFormat, "special_tokens", "%q must be an object", name)
 		return nil
 	}
 	ids, okIDs := fields.take("ids")
 	texts, okTexts := fields.take("tokens")
 	if !okIDs || !okTexts || ids[0] != '[' || texts[0] != '[' {
-		o.fail(ErrFormat, ".special_tokens[%q] must have ids and tokens", name)
+		o.fail(ErrFormat, "special_tokens", "%q must have ids and tokens", name)
 		return nil
 	}
 	ids.each(func(_, v value) error {
 		id, ok := v.uint32()
 		if !ok || id > maxID {
-			o.fail(ErrFormat, ".special_tokens[%q].ids holds %s", name, v)
+			o.fail(ErrFormat, "special_tokens", "the ids of %q hold %s", name, v)
 		}
 		list = append(list, special{id: int(id)})
 		return nil
@@ -228,7 +228,7 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 	texts.each(func(_, v value) error {
 		s, ok := v.text()
 		if !ok || i >= len(list) {
-			o.fail(ErrFormat, ".special_tokens[%q] must have as many tokens as ids", name)
+			o.fail(ErrFormat, "special_tokens", "%q must have as many tokens as ids", name)
 			return nil
 		}
 		list[i].token = s
@@ -236,7 +236,7 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 		return nil
 	})
 	if i != len(list) {
-		o.fail(ErrFormat, ".special_tokens[%q] must have as many tokens as ids", name)
+		o.fail(ErrFormat, "special_tokens", "%q must have as many tokens as ids", name)
 	}
 	return list
 }
@@ -244,7 +244,7 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 func parsePieces(o *object, name string, tokens map[string][]special) []templatePiece {
 	v, ok := o.take(name)
 	if !ok || v[0] != '[' {
-		o.fail(ErrFormat, ".%s must be an array", name)
+		o.fail(ErrFormat, name, "must be an array")
 		return nil
 	}
 	var pieces []templatePiece
@@ -260,14 +260,14 @@ func parsePieces(o *object, name string, tokens map[string][]special) []template
 		}
 		fields, err := parseObject(o.what+"."+name, inner)
 		if err != nil {
-			o.fail(ErrFormat, ".%s must hold objects", name)
+			o.fail(ErrFormat, name, "must hold objects")
 			return nil
 		}
 		id := fields.text("id")
 		piece.typeID = fields.number("type_id")
 		switch {
 		case fields.done() != nil:
-			o.fail(ErrFormat, ".%s: %v", name, fields.err)
+			o.fail(ErrFormat, name, "%v", fields.err)
 		case kind == "Sequence" && id == "A":
 			piece.text = 0
 		case kind == "Sequence" && id == "B" && name == "pair":
@@ -275,10 +275,10 @@ func parsePieces(o *object, name string, tokens map[string][]special) []template
 		case kind == "SpecialToken":
 			known := false
 			if piece.tokens, known = tokens[id]; !known {
-				o.fail(ErrFormat, ".%s: %q is not in special_tokens", name, id)
+				o.fail(ErrFormat, name, "%q is not in special_tokens", id)
 			}
 		default:
-			o.fail(ErrUnsupported, ".%s: %s %q", name, kind, id)
+			o.fail(ErrUnsupported, name, "%s %q", kind, id)
 		}
 		pieces = append(pieces, piece)
 		return nil

@@ -55,7 +55,7 @@ func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
 	}
 	f := &spmFolder{settings: s, t: new(Tokenizer), byDefault: map[string]bool{}}
 	if f.spmModel, err = parseSPM(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, inFile(name, err)
 	}
 	if err := f.build(c); err != nil {
 		return nil, fmt.Errorf("%s as %s: %w", name, class, err)
@@ -138,7 +138,7 @@ func (f *spmFolder) addTokens() error {
 func (f *spmFolder) role(name string) string {
 	text := f.special[name+"_token"].Content
 	if text == "" {
-		f.fields.fail(ErrUnsupported, ".%s_token is null", name)
+		f.fields.fail(ErrUnsupported, name+"_token", "is null")
 	}
 	return text
 }

@@ -93,7 +93,7 @@ func TestUnknownClass(t *testing.T) {
 		for i, name := range strings.Split(files, " and ") {
 			fsys[name] = &fstest.MapFile{Data: []byte(contents[i])}
 		}
-		want := fmt.Sprintf("tokenizer_class %q with %s alone", "FunnyTokenizer", files)
+		want := fmt.Sprintf("tokenizer_class = %q: not supported with %s alone", "FunnyTokenizer", files)
 		if _, err := OpenFS(fsys); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -16,15 +16,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Errors that errors.Is matches. Files that do not exist are fs.ErrNotExist.
+// Errors that errors.Is matches, beside those of package transformer, whose Error tells the file, the field and the
+// value. Files that do not exist are fs.ErrNotExist.
 var (
-	ErrFormat      = errors.New("tokenizer: malformed file")
-	ErrUnsupported = errors.New("tokenizer: not supported")
+	ErrFormat      = check.ErrFormat // a file is damaged
+	ErrUnsupported = check.ErrConfig // a file says what is not supported
 	ErrTruncation  = errors.New("tokenizer: cannot truncate")
 	ErrPadding     = errors.New("tokenizer: cannot pad")
-	ErrText        = errors.New("tokenizer: cannot encode the text")
+	ErrText        = check.Input("cannot encode the text") // a kind of transformer.ErrInput
 )
 
 // Tokenizer is a tokenizer as its files describe it.
@@ -65,6 +68,14 @@ const maxText = 1 << 26
 
 // Parse reads the contents of a tokenizer.json.
 func Parse(data []byte) (*Tokenizer, error) {
+	t, err := parseFile(data)
+	if err != nil {
+		return nil, inFile("tokenizer.json", err)
+	}
+	return t, nil
+}
+
+func parseFile(data []byte) (*Tokenizer, error) {
 	root, err := parseJSON(data)
 	if err != nil {
 		return nil, err
@@ -74,7 +85,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if version := o.text("version", "1.0"); version != "1.0" {
-		return nil, fmt.Errorf("%w: version %q", ErrUnsupported, version)
+		return nil, &check.Error{Kind: ErrUnsupported, Field: "version", Value: version}
 	}
 	t := new(Tokenizer)
 	m, _ := o.take("model")

@@ -28,7 +28,7 @@ func TestRefused(t *testing.T) {
 		{"invalid UTF-8", "{\"a\":\"\xff\"}", ErrFormat, "UTF-8"},
 		{"text behind", `{} x`, ErrFormat, "byte 3"},
 		{"deep", strings.Repeat("[", 5000), ErrFormat, "deep"},
-		{"version", `{"version":"2.0",` + model + `}`, ErrUnsupported, `"2.0"`},
+		{"version", `{"version":"2.0",` + model + `}`, ErrUnsupported, "version = 2.0"},
 		{"field", `{"colour":1,` + model + `}`, ErrUnsupported, "colour"},
 		{"model", `{"model":{"type":"Neural","vocab":{}}}`, ErrUnsupported, `"Neural"`},
 		{"no model", `{}`, ErrFormat, "model"},

@@ -97,6 +97,8 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 		out := e.slice(0, 0)
 		if over {
 			out.Overflowing = []*Encoding{e}
+		} else {
+			out.Cut = total
 		}
 		return out, nil
 	case c.Stride >= n:
@@ -114,7 +116,9 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 		}
 	}
 	out := parts[0]
-	out.Overflowing = parts[1:]
+	if out.Overflowing = parts[1:]; !over {
+		out.Cut = total - n
+	}
 	return out, nil
 }
 

@@ -19,13 +19,14 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
 var (
-	ErrFormat = errors.New("gguf: malformed file")
+	ErrFormat = check.ErrFormat // which is transformer.ErrFormat
 	ErrAbsent = errors.New("gguf: no such tensor or key")
 	ErrType   = errors.New("gguf: type does not fit")
 )
@@ -50,6 +51,7 @@ func (i Info) Len() int {
 // entry is a tensor with its place in the data.
 type entry struct {
 	Info
+	file       *File // that has it: for a file that was split, one of its parts
 	begin, end int64 // bytes, relative to the start of the data
 }
 
@@ -60,7 +62,7 @@ type File struct {
 	data     int64 // where the data starts
 	entries  map[string]*entry
 	metadata map[string]any
-	closer   io.Closer
+	closers  []io.Closer
 }
 
 // Is reports whether the file at path begins as a GGUF file does.
@@ -76,13 +78,26 @@ func Is(path string) bool {
 }
 
 // Open opens the file at path. Tensors are read when asked for, so a file may be
-// larger than memory.
+// larger than memory. Of a file that was split, path is the first part, x-00001-of-00003.gguf, and
+// those beside it are opened too.
 func Open(path string) (*File, error) {
+	f, err := openOne(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.join(path); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func openOne(path string) (*File, error) {
 	f, closer, err := datafile.Open(path, NewFile)
 	if err != nil {
 		return nil, err
 	}
-	f.closer = closer
+	f.closers = []io.Closer{closer}
 	return f, nil
 }
 
@@ -92,7 +107,7 @@ func Parse(data []byte) (*File, error) {
 }
 
 // NewFile reads the metadata and the list of tensors of the GGUF file of size bytes
-// that r holds.
+// that r holds. Of a file that was split, it is the part that r holds.
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{r: datafile.Reader{ReaderAt: r, Format: "gguf", Malformed: ErrFormat}, entries: map[string]*entry{}, metadata: map[string]any{}}
 	h := newHeader(r, size)
@@ -104,10 +119,11 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 
 // Close closes a file that came from Open; otherwise it does nothing.
 func (f *File) Close() error {
-	if f.closer == nil {
-		return nil
+	var err error
+	for _, c := range f.closers {
+		err = errors.Join(err, c.Close())
 	}
-	return f.closer.Close()
+	return err
 }
 
 // Version is the version of the format, 1 to 3.
@@ -131,7 +147,20 @@ func (f *File) Bytes(name string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: tensor %q", ErrAbsent, name)
 	}
-	return f.r.Between(f.data+e.begin, f.data+e.end, name)
+	return e.file.r.Between(e.file.data+e.begin, e.file.data+e.end, name)
+}
+
+// Copy writes the raw little-endian data of the named tensor to w, a piece at a time.
+func (f *File) Copy(w io.Writer, name string) error {
+	e, ok := f.entries[name]
+	if !ok {
+		return fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+	}
+	n, err := io.Copy(w, io.NewSectionReader(e.file.r, e.file.data+e.begin, e.end-e.begin))
+	if err == nil && n < e.end-e.begin {
+		err = fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+	}
+	return err
 }
 
 // Float32 reads a tensor of any format that [Dequantize] knows, in row-major order.
@@ -161,7 +190,7 @@ func (f *File) ReadBlocks(dst []byte, name string, from int) error {
 	if from < 0 || from > e.Len() || from%e.Type.Block() != 0 || int64(len(dst)) > e.end-e.begin-int64(e.Type.Bytes(from)) {
 		return fmt.Errorf("gguf: %q: %d bytes from element %d of %d in blocks of %d", name, len(dst), from, e.Len(), e.Type.Block())
 	}
-	return f.r.Fill(dst, f.data+e.begin+int64(e.Type.Bytes(from)), name)
+	return e.file.r.Fill(dst, e.file.data+e.begin+int64(e.Type.Bytes(from)), name)
 }
 
 // chunk is the number of elements, a multiple of every format's block, that
@@ -196,8 +225,8 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 		first := from / block * block // of the block that element from is in
 		n := min((from-first+len(dst)+block-1)/block*block, chunk)
 		raw, values := buffer.raw[:e.Type.Bytes(n)], buffer.values[:n]
-		at := f.data + e.begin + int64(first/block)*int64(e.Type.Bytes(block))
-		if err := f.r.Fill(raw, at, name); err != nil {
+		at := e.file.data + e.begin + int64(first/block)*int64(e.Type.Bytes(block))
+		if err := e.file.r.Fill(raw, at, name); err != nil {
 			return err
 		}
 		if err := Dequantize(e.Type, values, raw); err != nil {

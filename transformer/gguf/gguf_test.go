@@ -142,7 +142,8 @@ func TestReadFloat32(t *testing.T) {
 		large[i] = float32(i)
 	}
 	binary.Write(&b, binary.LittleEndian, large)
-	g := &File{r: datafile.Reader{ReaderAt: bytes.NewReader(b.Bytes())}, entries: map[string]*entry{"x": {Info: Info{F32, []int{len(large)}}, end: int64(b.Len())}}}
+	g := &File{r: datafile.Reader{ReaderAt: bytes.NewReader(b.Bytes())}, entries: map[string]*entry{}}
+	g.entries["x"] = &entry{Info: Info{F32, []int{len(large)}}, file: g, end: int64(b.Len())}
 	got := make([]float32, len(large)-7)
 	if err := g.ReadFloat32(got, "x", 7); err != nil || !slices.Equal(got, large[7:]) {
 		t.Errorf("several chunks: error %v", err)

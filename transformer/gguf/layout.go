@@ -48,7 +48,10 @@ func (f *File) readHeader(h *header) error {
 		if f.entries[name] != nil {
 			h.fail("tensor %q occurs twice", name)
 		}
-		f.entries[name] = h.tensor(name)
+		if e := h.tensor(name); e != nil {
+			e.file = f
+			f.entries[name] = e
+		}
 	}
 	if h.err != nil {
 		return h.err

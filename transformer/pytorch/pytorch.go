@@ -20,12 +20,13 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
 var (
-	ErrFormat  = errors.New("pytorch: malformed file")
+	ErrFormat  = check.ErrFormat // which is transformer.ErrFormat
 	ErrRefused = errors.New("pytorch: refused")
 	ErrAbsent  = errors.New("pytorch: no such tensor")
 	ErrDType   = errors.New("pytorch: element type does not fit")

@@ -22,13 +22,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
 var (
-	ErrFormat = errors.New("safetensors: malformed file")
+	ErrFormat = check.ErrFormat // which is transformer.ErrFormat
 	ErrAbsent = errors.New("safetensors: no such tensor")
 	ErrDType  = errors.New("safetensors: element type does not fit")
 )

@@ -8,20 +8,20 @@ package vision
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"io"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 )
 
 // ErrImage is an image that cannot be read, or is of a kind not supported.
-var ErrImage = errors.New("image")
+var ErrImage = check.Input("image")
 
 // MaxPixels is what an image may have unless the caller says otherwise: some more than the
 // cameras of telephones make, and 350 MB while the image is decoded.

@@ -4,17 +4,17 @@ package vision
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// ErrConfig is a preprocessor_config.json with values that are unknown or that
+// ErrConfig is what errors match about values of a preprocessor_config.json that are unknown or that
 // contradict each other.
-var ErrConfig = errors.New("preprocessor_config.json")
+var ErrConfig = check.ErrConfig
 
 // Processor turns images into a model's pixel_values.
 type Processor struct {
@@ -73,14 +73,14 @@ var (
 )
 
 func configError(field, format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s", ErrConfig, field, fmt.Sprintf(format, args...))
+	return &check.Error{Kind: ErrConfig, Field: field, Err: fmt.Errorf(format, args...)}
 }
 
 // NewProcessor reads the text of a preprocessor_config.json.
 func NewProcessor(text []byte) (*Processor, error) {
 	var c config
 	if err := pyjson.Unmarshal(text, &c); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+		return nil, check.Errorf(ErrConfig, "%w", err)
 	}
 	name := c.Type
 	if name == "" {

@@ -36,7 +36,7 @@ func (e *LoadError) Error() string {
 	list("misshapen", e.Misshapen)
 	list("left over", e.LeftOver)
 	if len(parts) > 0 {
-		parts = append([]string{"transformer: weights do not fit the model"}, parts...)
+		parts[0] = check.ErrWeights.Error() + ": " + parts[0]
 	}
 	for i, err := range e.other {
 		if i == most {

@@ -1,6 +1,6 @@
 // What a model's files hold, so that an interrupted run goes on with the same model alone.
 
-package main
+package bulk
 
 import (
 	"cmp"
@@ -21,22 +21,38 @@ import (
 	cache "github.com/avoformer/avoformer/internal/hub"
 )
 
-// A modelFile is one that opening the model reads.
-type modelFile struct {
-	name string // in its folder
-	info os.FileInfo
-	path string
+// A ModelFile is one that opening a model or an adapter reads.
+type ModelFile struct {
+	Name string // in its folder
+	Info os.FileInfo
+	Path string
 }
 
-// modelFiles lists the files that opening dir, a folder or a GGUF file, as a model reads.
-func modelFiles(dir string) ([]modelFile, error) {
+// ModelFiles lists the files that opening dir, a folder or a GGUF file, as a model reads, and those of adapters.
+func ModelFiles(dir string, adapters ...string) ([]ModelFile, error) {
+	files, err := filesOf(dir)
+	for i, adapter := range adapters {
+		more, adapterErr := adapterFiles(adapter)
+		if err = cmp.Or(err, adapterErr); err != nil {
+			return nil, err
+		}
+		for _, f := range more {
+			f.Name = fmt.Sprintf("adapter %d's %s", i+1, f.Name)
+			files = append(files, f)
+		}
+	}
+	return files, err
+}
+
+// filesOf lists the files that opening dir as a model reads.
+func filesOf(dir string) ([]ModelFile, error) {
 	dir = cache.Folder(dir)
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []modelFile{{filepath.Base(dir), info, dir}}, nil
+		return partFiles(dir)
 	}
 	var names []string
 	for _, pattern := range []string{"*", "*/*"} {
@@ -46,7 +62,7 @@ func modelFiles(dir string) ([]modelFile, error) {
 		}
 		names = append(names, found...)
 	}
-	var files []modelFile
+	var files []ModelFile
 	for _, name := range hub.Needed(names) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		info, err := os.Stat(path)
@@ -54,43 +70,65 @@ func modelFiles(dir string) ([]modelFile, error) {
 			return nil, err
 		}
 		if info.Mode().IsRegular() {
-			files = append(files, modelFile{name, info, path})
+			files = append(files, ModelFile{name, info, path})
 		}
 	}
 	return files, nil
 }
 
+// partFiles lists the GGUF file at path, or its parts.
+func partFiles(path string) ([]ModelFile, error) {
+	var files []ModelFile
+	for _, part := range cache.Parts(path) {
+		info, err := os.Stat(part)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, ModelFile{filepath.Base(part), info, part})
+	}
+	return files, nil
+}
+
 // adapterFiles lists the files that opening dir, a folder or a GGUF file, as an adapter reads.
-func adapterFiles(dir string) ([]modelFile, error) {
+func adapterFiles(dir string) ([]ModelFile, error) {
 	dir = cache.Folder(dir)
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []modelFile{{filepath.Base(dir), info, dir}}, nil
+		return []ModelFile{{filepath.Base(dir), info, dir}}, nil
 	}
 	names, err := fs.Glob(os.DirFS(dir), "adapter_*")
-	var files []modelFile
+	var files []ModelFile
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		info, statErr := os.Stat(path)
 		if err = cmp.Or(err, statErr); err == nil && info.Mode().IsRegular() {
-			files = append(files, modelFile{name, info, path})
+			files = append(files, ModelFile{name, info, path})
 		}
 	}
 	return files, err
 }
 
-// fingerprint is the files' digests by name.
-func fingerprint(ctx context.Context, files []modelFile) (map[string]string, error) {
+// Model is the fingerprint of a model, and of adapters to it.
+func Model(ctx context.Context, dir string, adapters ...string) (map[string]string, error) {
+	files, err := ModelFiles(dir, adapters...)
+	if err != nil {
+		return nil, err
+	}
+	return Fingerprint(ctx, files)
+}
+
+// Fingerprint is the files' digests by name.
+func Fingerprint(ctx context.Context, files []ModelFile) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, f := range files {
-		sum, err := digest(ctx, f.path)
+		sum, err := digest(ctx, f.Path)
 		if err != nil {
 			return nil, err
 		}
-		sums[f.name] = sum
+		sums[f.Name] = sum
 	}
 	return sums, nil
 }
@@ -121,8 +159,8 @@ func digest(ctx context.Context, path string) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(binary.LittleEndian.AppendUint64(sums, uint64(length)))), nil
 }
 
-// different names the files that two fingerprints have not in common.
-func different(a, b map[string]string) string {
+// Different names the files that two fingerprints have not in common.
+func Different(a, b map[string]string) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if b[name] != a[name] {

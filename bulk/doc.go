@@ -1,0 +1,30 @@
+// Package bulk takes files of texts to files of vectors, scores or labels, each row exactly once.
+//
+//	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Exact())
+//	task, err := bulk.Embed(e, "", bulk.Float32s)
+//	model, err := bulk.Model(ctx, "all-MiniLM-L6-v2")
+//	report, err := bulk.Run(ctx, task, bulk.Options{
+//		Inputs: files, Out: "vectors", Format: "parquet", Model: model,
+//	})
+//
+// # Shards
+//
+// Every input file is a shard. Its results are OUT/NAME.parquet (or .arrow, .npy, .jsonl), its rows
+// that have none OUT/NAME.dead.jsonl, and OUT/NAME.json is its manifest: the input with its digest, the
+// numbers of rows, the model and the options. The manifest gets its name last, so a shard is there whole or not at
+// all; a run passes over shards that are there. A shard that cannot be read has OUT/NAME.failed.json with the
+// reason, and no results.
+//
+// # Many machines
+//
+// Any number of processes may work on one folder that they share, without another that tells them what to
+// do. Who works on a shard has made OUT/NAME.claim.0, which only one can, and changes it every
+// [Options.Stale]/4. A claim that somebody has seen unchanged for Stale, by their own clock, is stale: its shard goes
+// to who makes NAME.claim.1, and so on. On one machine a claim is stale at once when its process has ended. Who
+// lost a claim so does not put results in place, unless it wakes in that very moment: then both put the same bytes.
+//
+// # Bytes
+//
+// A pipeline opened with text.Exact gives each text the same bits whatever is computed beside it, so results depend
+// neither on the order of shards nor on threads, chunks or interruptions.
+package bulk

@@ -1,0 +1,121 @@
+// Manifests, and the other small files beside results.
+
+package bulk
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
+)
+
+// A Manifest is what OUT/NAME.json says of a shard that is there.
+type Manifest struct {
+	Input   Input             `json:"input"`
+	Work    string            `json:"work"`  // the task and the options
+	Model   map[string]string `json:"model"` // digests of its files
+	Counts  Counts            `json:"counts"`
+	Outputs []Output          `json:"outputs"`
+	Seconds float64           `json:"seconds"`
+}
+
+// Input is a file that was read.
+type Input struct {
+	Path     string    `json:"path"`
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+	SHA256   string    `json:"sha256"`
+}
+
+// Output is a file that was written, in the manifest's folder.
+type Output struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Counts are of rows: those that were read are those that were written and those that are dead.
+type Counts struct {
+	Rows    int64 `json:"rows"`
+	Written int64 `json:"written"`
+	Dead    int64 `json:"dead"`
+	Cut     int64 `json:"cut"`    // of those written, texts of which something was cut off
+	Tokens  int64 `json:"tokens"` // of those written
+}
+
+func (c *Counts) add(d Counts) {
+	c.Rows += d.Rows
+	c.Written += d.Written
+	c.Dead += d.Dead
+	c.Cut += d.Cut
+	c.Tokens += d.Tokens
+}
+
+// ReadManifest reads a manifest. There may be none: fs.ErrNotExist.
+func ReadManifest(path string) (*Manifest, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var m Manifest
+	if err := pyjson.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("%w: %s is no manifest: %w", ErrOther, path, err)
+	}
+	return &m, nil
+}
+
+// writeWhole writes a small file, which is there whole or not at all.
+func writeWhole(path, token string, v any) error {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	o, err := create(path, token)
+	if err != nil {
+		return err
+	}
+	defer o.drop()
+	if _, err := o.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	if err := o.finish(); err != nil {
+		return err
+	}
+	return errors.Join(o.place(), syncFolder(filepath.Dir(path)))
+}
+
+// failure is what OUT/NAME.failed.json says.
+type failure struct {
+	Input  string `json:"input"`
+	Reason string `json:"reason"`
+}
+
+// deadLetter is a line of OUT/NAME.dead.jsonl. What was read is a text, or in base64 where it is none.
+type deadLetter struct {
+	Row    int64   `json:"row"` // in its input, from 0
+	Reason string  `json:"reason"`
+	Text   *string `json:"text,omitempty"`
+	Base64 string  `json:"base64,omitempty"`
+}
+
+// dead is a dead row as a line.
+func dead(x row) ([]byte, error) {
+	d := deadLetter{Row: x.number, Reason: x.err.Error()}
+	raw := x.raw
+	if raw == nil {
+		raw = []byte(x.text)
+	}
+	if s := string(raw); utf8.ValidString(s) {
+		d.Text = &s
+	} else {
+		d.Base64 = base64.StdEncoding.EncodeToString(raw)
+	}
+	line, err := json.Marshal(d)
+	return append(line, '\n'), err
+}

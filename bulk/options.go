@@ -1,0 +1,119 @@
+// Options that are left out, and the inputs as shards.
+
+package bulk
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// check fills in what is left out, and gives this run's shards.
+func (o *Options) check() ([]*shard, error) {
+	if _, ok := formats[o.Format]; !ok {
+		return nil, fmt.Errorf("%w: Format %q, want parquet, arrow, npy or jsonl", ErrOption, o.Format)
+	}
+	if o.Text == "" {
+		o.Text = "text"
+	}
+	if o.Shards == 0 && o.Shard == 0 {
+		o.Shard, o.Shards = 1, 1
+	}
+	if o.Shard < 1 || o.Shard > o.Shards {
+		return nil, fmt.Errorf("%w: Shard %d of %d, want 1 to their number", ErrOption, o.Shard, o.Shards)
+	}
+	if o.Concurrent < 0 || o.Attempts < 0 || o.Stale < 0 || o.Pause < 0 {
+		return nil, fmt.Errorf("%w: Concurrent %d, Attempts %d, Stale %v, Pause %v: less than nothing", ErrOption, o.Concurrent, o.Attempts, o.Stale, o.Pause)
+	}
+	orElse(&o.Concurrent, 2)
+	orElse(&o.Attempts, 3)
+	orElse(&o.Pause, time.Second)
+	orElse(&o.Stale, time.Minute)
+	var err error
+	if o.pass, err = parsePass(o.Pass); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Out, 0o777); err != nil {
+		return nil, err
+	}
+	return o.shards()
+}
+
+func orElse[T comparable](v *T, other T) {
+	var none T
+	if *v == none {
+		*v = other
+	}
+}
+
+// shards are the inputs in the order of their names, with the folders that their results need.
+func (o *Options) shards() ([]*shard, error) {
+	var all []*shard
+	for _, path := range o.Inputs {
+		found, err := inputs(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: there are no input files", ErrOption)
+	}
+	slices.SortFunc(all, func(a, b *shard) int { return strings.Compare(a.name, b.name) })
+	out, err := filepath.Abs(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	var own []*shard
+	for i, s := range all {
+		if i > 0 && all[i-1].name == s.name {
+			return nil, fmt.Errorf("%w: %s and %s would have results of the same name; a folder of both as the input keeps them apart", ErrOption, all[i-1].input, s.input)
+		}
+		path, err := filepath.Abs(s.input)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(path, out+string(filepath.Separator)) {
+			return nil, fmt.Errorf("%w: %s is in the folder of results", ErrOption, s.input)
+		}
+		if _, _, err := inputKind(s.input, o.Input); err != nil {
+			return nil, err
+		}
+		if i%o.Shards != o.Shard-1 {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(o.Out, filepath.FromSlash(s.name))), 0o777); err != nil {
+			return nil, err
+		}
+		own = append(own, s)
+	}
+	return own, nil
+}
+
+// inputs are a file, or those in a folder but for ones whose names begin with a dot or an underscore, as other
+// programs name what is no data.
+func inputs(path string) ([]*shard, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []*shard{{name: filepath.Base(path), input: path}}, err
+	}
+	var all []*shard
+	err = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+		switch hidden := file != path && strings.ContainsAny(d.Name()[:1], "._"); {
+		case err != nil:
+			return err
+		case hidden && d.IsDir():
+			return fs.SkipDir
+		case hidden || d.IsDir():
+			return nil
+		}
+		name, err := filepath.Rel(path, file)
+		all = append(all, &shard{name: filepath.ToSlash(name), input: file})
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,154 @@
+// Plain lines and JSON objects, one a line.
+
+package bulk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"unicode/utf8"
+
+	"bytes"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
+)
+
+var (
+	errUTF8   = errors.New("not UTF-8")
+	errBinary = errors.New("control characters: no text in UTF-8")
+)
+
+// textReader reads a text a line.
+type textReader struct{ lines *LineReader }
+
+func newTextReader(in io.Reader, o *Options) (*textReader, error) {
+	if len(o.pass.columns) > 0 {
+		return nil, fmt.Errorf("%w: plain lines have no columns to pass on", ErrOption)
+	}
+	return &textReader{NewLineReader(in)}, nil
+}
+
+func (r *textReader) columns() []Column { return nil }
+
+func (r *textReader) next() (row, error) { return nextLine(r.lines) }
+
+// nextLine is a row with a line as its text.
+func nextLine(lines *LineReader) (row, error) {
+	line, err := lines.Next()
+	if err != nil {
+		return row{}, err
+	}
+	if lines.N == 1 {
+		line = bytes.TrimPrefix(line, mark)
+	}
+	x := row{number: int64(lines.N - 1), raw: line}
+	switch {
+	case IsBinary(line):
+		x.err = errBinary
+	case !utf8.Valid(line):
+		x.err = errUTF8
+	default:
+		x.text = string(line)
+	}
+	return x, nil
+}
+
+// jsonReader reads an object a line.
+type jsonReader struct {
+	lines *LineReader
+	field string
+	pass  []Column
+}
+
+func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
+	if o.pass.all {
+		return nil, fmt.Errorf("%w: objects of a JSONL file need not have the same fields: name those to pass on", ErrOption)
+	}
+	r := &jsonReader{lines: NewLineReader(in), field: o.Text}
+	for _, c := range o.pass.columns {
+		if c.Kind < 0 {
+			c.Kind = JSON
+		}
+		if c.Kind == Bytes {
+			return nil, fmt.Errorf("%w: JSON has no bytes: Pass %q", ErrOption, c.Name+":bytes")
+		}
+		r.pass = append(r.pass, c)
+	}
+	return r, nil
+}
+
+func (r *jsonReader) columns() []Column { return r.pass }
+
+func (r *jsonReader) next() (row, error) {
+	x, err := nextLine(r.lines)
+	if err != nil || x.err != nil {
+		return x, err
+	}
+	x.passed = make([]any, len(r.pass))
+	x.text, x.err = r.object(x.raw, x.passed)
+	return x, nil
+}
+
+// object takes the text and what is passed on from a line.
+func (r *jsonReader) object(line []byte, passed []any) (string, error) {
+	var object map[string]json.RawMessage
+	if err := pyjson.Unmarshal(line, &object); err != nil {
+		return "", fmt.Errorf("no JSON object: %w", err)
+	}
+	var s string
+	raw, ok := object[r.field]
+	if !ok || string(raw) == "null" || pyjson.Unmarshal(raw, &s) != nil {
+		return "", fmt.Errorf("no string %q", r.field)
+	}
+	for i, c := range r.pass {
+		raw, ok := object[c.Name]
+		if !ok || c.Kind != JSON && string(raw) == "null" {
+			continue
+		}
+		v, err := fromJSON(c.Kind, raw)
+		if err != nil {
+			return "", fmt.Errorf("%q is no %s", c.Name, c.Kind)
+		}
+		passed[i] = v
+	}
+	return s, nil
+}
+
+// fromJSON is a value of a kind.
+func fromJSON(k Kind, raw json.RawMessage) (any, error) {
+	switch k {
+	case JSON:
+		return string(raw), nil
+	case Int32:
+		return read[int32](raw)
+	case Int64:
+		return read[int64](raw)
+	case Float32:
+		v, err := read[float64](raw)
+		if f, ok := v.(float64); err == nil && ok && math.Abs(f) <= math.MaxFloat32 {
+			return float32(f), nil
+		}
+		return nil, errors.Join(err, errRange)
+	case Float64:
+		return read[float64](raw)
+	case Bool:
+		return read[bool](raw)
+	}
+	return read[string](raw)
+}
+
+var errRange = errors.New("out of range")
+
+func read[T any](raw []byte) (any, error) {
+	var v T
+	err := pyjson.Unmarshal(raw, &v)
+	return v, err
+}
+
+// checkJSON is an error unless s is the text of a JSON value.
+func checkJSON(s string) error {
+	var v any
+	return pyjson.Unmarshal([]byte(s), &v)
+}

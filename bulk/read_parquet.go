@@ -1,0 +1,231 @@
+// Parquet: flat columns of the kinds that row.go lists.
+
+package bulk
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// parquetReader reads the columns that are wanted, row group by row group.
+type parquetReader struct {
+	groups  []parquet.RowGroup
+	pass    []Column
+	cursors []cursor
+	left    int64 // rows of the group
+	n       int64
+}
+
+// cursor reads one column of a row group.
+type cursor struct {
+	column int
+	pages  parquet.Pages
+	values parquet.ValueReader
+	buffer []parquet.Value
+	ready  []parquet.Value
+}
+
+func newParquetReader(f *os.File, o *Options) (r *parquetReader, err error) {
+	defer caught(&err)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	r = &parquetReader{groups: file.RowGroups()}
+	pass := o.pass.columns
+	if o.pass.all {
+		for _, field := range file.Schema().Fields() {
+			if field.Name() != o.Text {
+				pass = append(pass, Column{Name: field.Name(), Kind: -1})
+			}
+		}
+	}
+	for _, c := range append([]Column{{Name: o.Text, Kind: -1}}, pass...) {
+		at, kind, err := columnOf(file.Schema(), c.Name)
+		if err != nil {
+			return nil, err
+		}
+		if c.Kind >= 0 && c.Kind != kind {
+			return nil, fmt.Errorf("%w: Pass: the column %q holds %s, not %s", ErrOption, c.Name, kind, c.Kind)
+		}
+		c.Kind = kind
+		r.pass, r.cursors = append(r.pass, c), append(r.cursors, cursor{column: at})
+	}
+	if k := r.pass[0].Kind; k != String {
+		return nil, fmt.Errorf("%w: the column %q holds %s, not strings", ErrInput, o.Text, k)
+	}
+	r.pass = r.pass[1:]
+	return r, nil
+}
+
+// columnOf is the number of the leaf of a name, and what it holds.
+func columnOf(schema *parquet.Schema, name string) (int, Kind, error) {
+	fields := schema.Fields()
+	i := slices.IndexFunc(fields, func(f parquet.Field) bool { return f.Name() == name })
+	if i < 0 {
+		var names []string
+		for _, f := range fields {
+			names = append(names, f.Name())
+		}
+		return 0, 0, fmt.Errorf("%w: no column %q, there are %q", ErrInput, name, names)
+	}
+	leaf, ok := schema.Lookup(name)
+	if !ok || !fields[i].Leaf() || leaf.MaxRepetitionLevel > 0 {
+		return 0, 0, fmt.Errorf("%w: the column %q is nested or repeated", ErrInput, name)
+	}
+	kind, ok := kindOf(fields[i].Type())
+	if !ok {
+		return 0, 0, fmt.Errorf("%w: the column %q holds %v, which is not supported", ErrInput, name, fields[i].Type())
+	}
+	return leaf.ColumnIndex, kind, nil
+}
+
+// kindOf is what a column of a type holds.
+func kindOf(t parquet.Type) (Kind, bool) {
+	logical := t.LogicalType()
+	plain := logical == nil || logical.String() == "INT(32,true)" || logical.String() == "INT(64,true)"
+	switch t.Kind() {
+	case parquet.Boolean:
+		return Bool, plain
+	case parquet.Int32:
+		return Int32, plain
+	case parquet.Int64:
+		return Int64, plain
+	case parquet.Float:
+		return Float32, plain
+	case parquet.Double:
+		return Float64, plain
+	case parquet.ByteArray:
+		switch {
+		case plain:
+			return Bytes, true
+		case strings.HasPrefix(logical.String(), "STRING"), strings.HasPrefix(logical.String(), "ENUM"):
+			return String, true
+		case strings.HasPrefix(logical.String(), "JSON"):
+			return JSON, true
+		}
+	}
+	return 0, false
+}
+
+func (r *parquetReader) columns() []Column { return r.pass }
+
+func (r *parquetReader) next() (x row, err error) {
+	defer caught(&err)
+	for r.left == 0 {
+		if len(r.groups) == 0 {
+			return row{}, io.EOF
+		}
+		if err := r.nextGroup(); err != nil {
+			return row{}, err
+		}
+	}
+	r.left--
+	x = row{number: r.n, passed: make([]any, len(r.pass))}
+	r.n++
+	for i := range r.cursors {
+		v, err := r.cursors[i].next()
+		if err != nil {
+			return row{}, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+		if i > 0 {
+			x.passed[i-1], x.err = plainValue(r.pass[i-1], v, x.err)
+		} else if v.IsNull() {
+			x.err = fmt.Errorf("no text: null")
+		} else if x.raw = v.Clone().ByteArray(); !utf8.Valid(x.raw) {
+			x.err = errUTF8
+		} else {
+			x.text = string(x.raw)
+		}
+	}
+	return x, nil
+}
+
+// nextGroup goes on to the next row group.
+func (r *parquetReader) nextGroup() error {
+	group := r.groups[0]
+	r.groups, r.left = r.groups[1:], group.NumRows()
+	chunks := group.ColumnChunks()
+	for i := range r.cursors {
+		c := &r.cursors[i]
+		if c.pages != nil {
+			if err := c.pages.Close(); err != nil {
+				return err
+			}
+		}
+		c.pages, c.values, c.ready = chunks[c.column].Pages(), nil, nil
+	}
+	return nil
+}
+
+// next is the next value of the column.
+func (c *cursor) next() (parquet.Value, error) {
+	for len(c.ready) == 0 {
+		if c.values == nil {
+			page, err := c.pages.ReadPage()
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF // the group has more rows
+			}
+			if err != nil {
+				return parquet.Value{}, err
+			}
+			c.values = page.Values()
+		}
+		if c.buffer == nil {
+			c.buffer = make([]parquet.Value, 256)
+		}
+		n, err := c.values.ReadValues(c.buffer)
+		c.ready = c.buffer[:n]
+		if err == io.EOF {
+			c.values = nil
+		} else if err != nil {
+			return parquet.Value{}, err
+		}
+	}
+	v := c.ready[0]
+	c.ready = c.ready[1:]
+	return v, nil
+}
+
+// plainValue is a value as row has it; before is why the row is dead already.
+func plainValue(c Column, v parquet.Value, before error) (any, error) {
+	if v.IsNull() {
+		return nil, before
+	}
+	switch c.Kind {
+	case Bool:
+		return v.Boolean(), before
+	case Int32:
+		return v.Int32(), before
+	case Int64:
+		return v.Int64(), before
+	case Float32:
+		return v.Float(), before
+	case Float64:
+		return v.Double(), before
+	case Bytes:
+		return slices.Clone(v.ByteArray()), before
+	}
+	s := string(v.ByteArray())
+	if before == nil && !utf8.ValidString(s) {
+		before = fmt.Errorf("%q: %w", c.Name, errUTF8)
+	}
+	return s, before
+}
+
+// caught makes an error of a panic: the library panics on some files that are damaged.
+func caught(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("%w: damaged: %v", ErrInput, v)
+	}
+}

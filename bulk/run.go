@@ -1,0 +1,291 @@
+// All shards: which are there, who works on which, and what is told.
+
+package bulk
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options say what is read and written.
+type Options struct {
+	// Inputs are files, and folders of which all files count, with those of folders in them. Results have the names
+	// of files, or of their paths within the folder.
+	Inputs []string
+	Input  string   // format: "lines", "jsonl", "csv" or "parquet"; "" goes by the files' names
+	Text   string   // the field or column of texts; "" is "text"
+	Pass   []string // fields and columns to pass on: "name", "name:kind", or "*" for all that the file names
+
+	Out    string // the folder of results
+	Format string // "parquet", "arrow", "npy" or "jsonl"
+	// Model is the model's fingerprint, and whatever else a run must have in common with those before.
+	Model map[string]string
+
+	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
+	Shard, Shards int
+	// Concurrent is how many shards are worked on at once, at least 1 and 0 for 2: their texts share batches.
+	Concurrent int
+	// Attempts is how often a shard is tried that cannot be read or written; 0 is 3. Pause, before the second
+	// attempt, doubles each time; 0 is a second.
+	Attempts int
+	Pause    time.Duration
+	// Stale is how long a claim stays unchanged until it counts as left; 0 is a minute.
+	Stale time.Duration
+	// Progress, unless nil, is called with what is done so far, by one goroutine at a time.
+	Progress func(Progress)
+
+	pass passing
+}
+
+// Progress is how far all runs on a folder are.
+type Progress struct {
+	Shards, Done int           // shards of this run's, and those that are there
+	Bytes, Read  int64         // of the shards, and of those that are there
+	Rows         int64         // that this run has read
+	Elapsed      time.Duration // since it began
+	Left         time.Duration // by its rate so far; 0: not known yet
+}
+
+// A Report is what a run leaves. The counts are of all its shards that are there, whoever made them.
+type Report struct {
+	Shards int // of this run
+	Made   int // by this run
+	Found  int // made by others, or before
+	Failed []Failure
+	Counts
+}
+
+// Failure is a shard that could not be made.
+type Failure struct {
+	Input string
+	Err   error
+}
+
+// run is a call of Run.
+type run struct {
+	options Options
+	task    Task
+	label   string // of what manifests must have in common
+	claims  *claims
+
+	mu       sync.Mutex
+	report   Report
+	progress Progress
+	made     int64 // bytes of shards that this run has made
+	began    time.Time
+	left     []*shard // that are not there
+	err      error    // of the folder
+}
+
+// Run makes all shards of the inputs that are not there yet, and waits for those that others make. The error is the
+// context's, or one of the options or the folder; shards that failed are in the report alone.
+func Run(ctx context.Context, task Task, o Options) (Report, error) {
+	shards, err := o.check()
+	if err != nil {
+		return Report{}, err
+	}
+	r := &run{options: o, task: task, claims: newClaims(o.Stale), began: time.Now()}
+	r.label = fmt.Sprintf("%s format=%s input=%q text=%q pass=%q", task.Name, o.Format, o.Input, o.Text, o.Pass)
+	r.report.Shards, r.progress.Shards = len(shards), len(shards)
+	for _, s := range shards {
+		s.run = r
+		if info, err := os.Stat(s.input); err == nil {
+			s.size = info.Size() // what cannot be read fails later
+		}
+		r.progress.Bytes += s.size
+		there, err := r.there(s)
+		if err != nil {
+			return r.report, err
+		}
+		if !there {
+			r.left = append(r.left, s)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(o.Concurrent, len(r.left)) {
+		workers.Go(func() { r.work(ctx) })
+	}
+	workers.Wait()
+	if err := cmp.Or(r.err, ctx.Err()); err != nil {
+		return r.report, err
+	}
+	return r.report, nil
+}
+
+// work makes shards until none is left.
+func (r *run) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		s, held, wait := r.next()
+		switch {
+		case s != nil:
+			r.make(ctx, s, held)
+		case !wait:
+			return
+		default: // others are at work on all that are left
+			select {
+			case <-ctx.Done():
+			case <-time.After(min(r.options.Stale/4, time.Second)):
+			}
+		}
+	}
+}
+
+// next claims a shard. Without one, wait says whether some are left.
+func (r *run) next() (s *shard, held *claim, wait bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := 0; i < len(r.left) && r.err == nil; i++ {
+		s := r.left[i]
+		if s.busy {
+			wait = true
+			continue
+		}
+		there, err := r.there(s)
+		var held *claim
+		if err == nil && !there {
+			held, err = r.claims.take(s.path(""))
+		}
+		if held != nil { // it may have been made since
+			if there, err = r.there(s); err != nil || there {
+				held.release()
+			}
+		}
+		switch {
+		case err != nil:
+			r.err = err
+			return nil, nil, false
+		case there:
+			r.left = slices.Delete(r.left, i, i+1)
+			i--
+		case held == nil:
+			wait = true
+		default:
+			s.busy = true
+			return s, held, false
+		}
+	}
+	return nil, nil, wait && r.err == nil
+}
+
+// there reports whether a shard is there already, and counts it.
+func (r *run) there(s *shard) (bool, error) {
+	m, err := ReadManifest(s.path(".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if m.Work != r.label {
+		return false, fmt.Errorf("%w: %s.json is of %s, this run is %s", ErrOther, s.path(""), m.Work, r.label)
+	}
+	if files := Different(m.Model, r.options.Model); files != "" {
+		return false, fmt.Errorf("%w: %s.json is of a model with other files (%s)", ErrOther, s.path(""), files)
+	}
+	if err := m.Input.same(s.input); err != nil {
+		return false, err
+	}
+	r.report.Found++
+	r.count(s, m.Counts)
+	return true, nil
+}
+
+// same is an error if the input is another than it was. One that is gone is the same.
+func (in Input) same(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == in.Bytes && info.ModTime().Equal(in.Modified) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return err
+	}
+	if fmt.Sprintf("%x", sum.Sum(nil)) != in.SHA256 {
+		return fmt.Errorf("%w: %s has changed since its results were made; remove their manifest to make them again", ErrOther, path)
+	}
+	return nil
+}
+
+// count adds a shard that is there to the report.
+func (r *run) count(s *shard, c Counts) {
+	r.report.add(c)
+	r.progress.Done++
+	r.progress.Read += s.size
+}
+
+// make makes a shard that this run holds the claim of, and tries again where that may help.
+func (r *run) make(ctx context.Context, s *shard, held *claim) {
+	defer held.release()
+	var m *Manifest
+	var err error
+	pause := r.options.Pause
+	for attempt := 1; ; attempt++ {
+		fresh := &shard{run: r, name: s.name, input: s.input}
+		if m, err = fresh.work(ctx, held); err == nil || ctx.Err() != nil || attempt == r.options.Attempts || lasting(err) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+	failed := s.path(".failed.json")
+	if err != nil && ctx.Err() == nil {
+		_ = writeWhole(failed, r.claims.text.Token, failure{s.input, err.Error()}) // the report has it too
+	} else if m != nil {
+		_ = os.Remove(failed)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.busy = false
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		r.report.Failed = append(r.report.Failed, Failure{s.input, err})
+	case m == nil:
+		return // somebody else has taken it over
+	default:
+		r.report.Made++
+		r.made += s.size
+		r.count(s, m.Counts)
+	}
+	r.left = slices.DeleteFunc(r.left, func(x *shard) bool { return x == s })
+}
+
+// lasting reports whether an error would come again.
+func lasting(err error) bool {
+	return errors.Is(err, ErrInput) || errors.Is(err, ErrOption) || errors.Is(err, fs.ErrNotExist)
+}
+
+// tell tells that rows were done.
+func (r *run) tell(rows int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Rows += rows
+	if r.options.Progress == nil {
+		return
+	}
+	p := r.progress
+	p.Elapsed = time.Since(r.began)
+	if r.made > 0 {
+		p.Left = time.Duration(float64(p.Elapsed) * float64(p.Bytes-p.Read) / float64(r.made))
+	}
+	r.options.Progress(p)
+}

@@ -1,0 +1,266 @@
+// One shard: its rows read, computed and written, several chunks at a time.
+
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// A chunk is what goes through the task at once.
+const (
+	chunkRows  = 1024
+	chunkBytes = 1 << 20
+	// chunksAhead are read or computed while one is written: the task has always one to go on with.
+	chunksAhead = 3
+)
+
+// chunk is some rows, and once done is closed their results.
+type chunk struct {
+	rows    []row
+	results []Result // of the rows that have no error
+	err     error    // of reading or computing; io.EOF after the last
+	done    chan struct{}
+}
+
+// shard is an input on its way to the folder.
+type shard struct {
+	*run
+	name  string // in the folder
+	input string
+	size  int64 // of the input
+	busy  bool  // this run works on it
+	began time.Time
+	count Counts
+	files []*output
+	dead  *output // nil without dead letters
+	into  writer
+}
+
+// path is where the folder has a file of the shard.
+func (s *shard) path(end string) string {
+	return filepath.Join(s.options.Out, filepath.FromSlash(s.name)) + end
+}
+
+// work makes the shard, while held is its claim. Without an error and a manifest, the claim was lost.
+func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) {
+	s.began = time.Now()
+	defer func() {
+		for _, o := range append(s.files, s.dead) {
+			if o != nil {
+				o.drop()
+			}
+		}
+	}()
+	in, err := open(s.input, &s.options)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	before, err := in.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(in.columns()); err != nil {
+		return nil, err
+	}
+	if err := s.pass(ctx, in); err != nil {
+		return nil, err
+	}
+	sum, err := in.digest()
+	if err != nil {
+		return nil, err
+	}
+	after, err := os.Stat(s.input)
+	if err != nil {
+		return nil, err
+	}
+	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		return nil, fmt.Errorf("%w: it changed while it was read", ErrInput)
+	}
+	m = &Manifest{
+		Input: Input{s.input, before.Size(), before.ModTime(), sum},
+		Work:  s.label, Model: s.options.Model, Counts: s.count,
+	}
+	return s.finish(m, held)
+}
+
+// begin opens the files that results go to.
+func (s *shard) begin(passed []Column) error {
+	columns := append(slices.Clone(passed), Column{Name: "row", Kind: Int64})
+	columns = append(append(columns, s.task.Columns...), Column{Name: "tokens", Kind: Int32}, Column{Name: "cut", Kind: Bool})
+	seen := map[string]bool{}
+	for _, c := range columns {
+		if seen[c.Name] {
+			return fmt.Errorf("%w: a column %q is passed on, and made", ErrOption, c.Name)
+		}
+		seen[c.Name] = true
+	}
+	f := formats[s.options.Format]
+	var files []io.Writer
+	for _, end := range f.ends {
+		o, err := create(s.path(end), s.claims.text.Token)
+		if err != nil {
+			return err
+		}
+		s.files, files = append(s.files, o), append(files, o)
+	}
+	var err error
+	s.into, err = f.make(files, columns)
+	return err
+}
+
+// pass takes all rows from in to the files.
+func (s *shard) pass(ctx context.Context, in reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	chunks := make(chan *chunk, chunksAhead)
+	go func() {
+		defer close(chunks)
+		for {
+			c := readChunk(in)
+			go s.compute(ctx, c)
+			select {
+			case chunks <- c:
+			case <-ctx.Done():
+				return
+			}
+			if c.err != nil {
+				return
+			}
+		}
+	}()
+	defer func() { // nothing is read after the return
+		cancel()
+		for range chunks {
+		}
+	}()
+	for c := range chunks {
+		<-c.done
+		if err := s.take(c); err != nil {
+			return err
+		}
+		if errors.Is(c.err, io.EOF) {
+			return nil
+		} else if c.err != nil {
+			return c.err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// readChunk reads the next rows. Its err is that of reading after them.
+func readChunk(in reader) *chunk {
+	c := &chunk{done: make(chan struct{})}
+	for bytes := 0; len(c.rows) < chunkRows && bytes < chunkBytes; {
+		x, err := in.next()
+		if err != nil {
+			c.err = err
+			return c
+		}
+		c.rows = append(c.rows, x)
+		bytes += max(len(x.text), len(x.raw))
+	}
+	return c
+}
+
+// compute makes the results of a chunk.
+func (s *shard) compute(ctx context.Context, c *chunk) {
+	defer close(c.done)
+	var texts []string
+	for _, x := range c.rows {
+		if x.err == nil {
+			texts = append(texts, x.text)
+		}
+	}
+	if len(texts) == 0 {
+		return
+	}
+	var err error
+	if c.results, err = s.task.Each(ctx, texts); err != nil {
+		c.rows, c.err = nil, err
+	}
+}
+
+// take writes a chunk.
+func (s *shard) take(c *chunk) error {
+	var out [][]any
+	results := c.results
+	for _, x := range c.rows {
+		s.count.Rows++
+		var r Result
+		if x.err == nil {
+			r, results = results[0], results[1:]
+			x.err = r.Err
+		}
+		if x.err != nil {
+			if err := s.bury(x); err != nil {
+				return err
+			}
+			continue
+		}
+		s.count.Written++
+		s.count.Tokens += int64(r.Tokens)
+		if r.Cut {
+			s.count.Cut++
+		}
+		values := append(append(x.passed, x.number), r.Values...)
+		out = append(out, append(values, int32(r.Tokens), r.Cut))
+	}
+	s.tell(int64(len(c.rows)))
+	if len(out) == 0 {
+		return nil
+	}
+	return s.into.write(out)
+}
+
+// bury writes a dead row.
+func (s *shard) bury(x row) error {
+	if s.dead == nil {
+		var err error
+		if s.dead, err = create(s.path(".dead.jsonl"), s.claims.text.Token); err != nil {
+			return err
+		}
+	}
+	s.count.Dead++
+	line, err := dead(x)
+	if err == nil {
+		_, err = s.dead.Write(line)
+	}
+	return err
+}
+
+// finish puts the files in place, the manifest last.
+func (s *shard) finish(m *Manifest, held *claim) (*Manifest, error) {
+	if err := s.into.close(); err != nil {
+		return nil, err
+	}
+	files := s.files
+	if s.dead != nil {
+		files = append(files, s.dead)
+	}
+	for _, o := range files {
+		if err := o.finish(); err != nil {
+			return nil, err
+		}
+		m.Outputs = append(m.Outputs, Output{filepath.Base(o.path), o.bytes, o.digest()})
+	}
+	if mine, err := held.mine(); err != nil || !mine {
+		return nil, err
+	}
+	for _, o := range files {
+		if err := o.place(); err != nil {
+			return nil, err
+		}
+	}
+	if err := syncFolder(filepath.Dir(s.path(""))); err != nil {
+		return nil, err
+	}
+	m.Seconds = time.Since(s.began).Seconds()
+	return m, writeWhole(s.path(".json"), s.claims.text.Token, m)
+}

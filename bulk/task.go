@@ -1,0 +1,120 @@
+// What is done with texts: vectors, scores, labels.
+
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// A Task computes columns of texts.
+type Task struct {
+	// Name says what the task is and what it depends on beside the model, such as a prompt: manifests hold it.
+	Name string
+	// Columns are those that it makes.
+	Columns []Column
+	// Compute makes the values of texts, each as long as Columns. It is called by several goroutines.
+	Compute func(ctx context.Context, texts []string) ([]Result, error)
+}
+
+// A Result is what a task made of a text.
+type Result struct {
+	Values []any
+	Tokens int  // that were computed
+	Cut    bool // something of the text was cut off
+	Err    error
+}
+
+// Embed makes vectors of e, with the prompt of a name; "" is the folder's default.
+func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
+	if err := v.check(); err != nil {
+		return Task{}, err
+	}
+	if prompt != "" && !slices.Contains(e.Prompts(), prompt) {
+		return Task{}, fmt.Errorf("%w: no prompt %q, the folder has %q", ErrOption, prompt, e.Prompts())
+	}
+	return Task{
+		Name:    fmt.Sprintf("embed prompt=%q vectors=%s", prompt, v),
+		Columns: v.columns(e.Dim()),
+		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
+			vectors, n, err := e.EmbedInputs(ctx, text.Texts(texts), text.EmbedOptions{Prompt: prompt})
+			return results(n, err, func(i int) []any { return v.values(vectors[i]) })
+		},
+	}, nil
+}
+
+// Rank makes a column "score" of how well texts answer the query.
+func Rank(r *text.Reranker, query string) Task {
+	return Task{
+		Name:    fmt.Sprintf("rank query=%q", query),
+		Columns: []Column{{Name: "score", Kind: Float32}},
+		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
+			scores, n, err := r.ScoreTexts(ctx, query, texts, text.ClassifyOptions{})
+			return results(n, err, func(i int) []any { return []any{scores[i]} })
+		},
+	}
+}
+
+// Classify makes the columns "label" and "score", the best label with its score, and "labels", all of them as JSON.
+func Classify(c *text.Classifier) Task {
+	return Task{
+		Name:    "classify",
+		Columns: []Column{{Name: "label", Kind: String}, {Name: "score", Kind: Float32}, {Name: "labels", Kind: JSON}},
+		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
+			labels, n, err := c.ClassifyInputs(ctx, text.Texts(texts), text.ClassifyOptions{})
+			return results(n, err, func(i int) []any {
+				return []any{labels[i][0].Label, labels[i][0].Score, string(appendLabels(nil, labels[i]))}
+			})
+		},
+	}
+}
+
+// appendLabels appends labels as JSON, with null for scores that JSON has not.
+func appendLabels(dst []byte, labels []text.Label) []byte {
+	return appendList(dst, len(labels), func(dst []byte, i int) []byte {
+		dst = append(append(append(dst, `{"label":`...), Quote(labels[i].Label)...), `,"score":`...)
+		return append(appendFloat(dst, float64(labels[i].Score), 32), '}')
+	})
+}
+
+// results are those of the texts that n counts, unless there is an error.
+func results(n text.Counts, err error, values func(i int) []any) ([]Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Result, len(n.Tokens))
+	for i := range out {
+		out[i] = Result{Values: values(i), Tokens: n.Tokens[i], Cut: n.Cut[i]}
+	}
+	return out, nil
+}
+
+// Each computes texts, and where they fail together finds those that fail alone, which have an Err. An error is the
+// context's, or one of all texts.
+func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
+	out, err := t.Compute(ctx, texts)
+	if err == nil && len(out) != len(texts) {
+		return nil, fmt.Errorf("bulk: the task %q gave %d results of %d texts", t.Name, len(out), len(texts))
+	}
+	switch {
+	case err == nil:
+		return out, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case len(texts) == 1 && errors.Is(err, text.ErrInput):
+		return []Result{{Err: err}}, nil
+	case len(texts) <= 1:
+		return nil, err
+	}
+	half := len(texts) / 2
+	first, err := t.Each(ctx, texts[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := t.Each(ctx, texts[half:])
+	return append(first, second...), err
+}

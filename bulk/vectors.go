@@ -1,0 +1,86 @@
+// Vectors in fewer bits.
+
+package bulk
+
+import (
+	"fmt"
+	"math"
+)
+
+// Vectors is how vectors are written.
+type Vectors string
+
+// The ways. What a vector becomes depends on itself alone.
+const (
+	// Float32s: as they are.
+	Float32s Vectors = "float32"
+	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest, of ties the even; a column
+	// "scale" holds what they are to be multiplied with.
+	Int8Vectors Vectors = "int8"
+	// Binary: a bit for each element, 1 above 0, the first in the highest bit of the first byte, as numpy.packbits
+	// has them; a column "scale" holds the mean magnitude, with which -1 and 1 are to be multiplied.
+	Binary Vectors = "binary"
+)
+
+// check is an error if there is no such way.
+func (v Vectors) check() error {
+	switch v {
+	case Float32s, Int8Vectors, Binary:
+		return nil
+	}
+	return fmt.Errorf("%w: Vectors %q, want float32, int8 or binary", ErrOption, v)
+}
+
+// columns are those of vectors of dim elements.
+func (v Vectors) columns(dim int) []Column {
+	scale := Column{Name: "scale", Kind: Float32}
+	switch v {
+	case Int8Vectors:
+		return []Column{{"embedding", Int8s, dim}, scale}
+	case Binary:
+		return []Column{{"embedding", Bytes, (dim + 7) / 8}, scale}
+	}
+	return []Column{{"embedding", Floats, dim}}
+}
+
+// values are those of a vector's columns.
+func (v Vectors) values(x []float32) []any {
+	switch v {
+	case Int8Vectors:
+		q, scale := quantize(x)
+		return []any{q, scale}
+	case Binary:
+		bits, scale := signs(x)
+		return []any{bits, scale}
+	}
+	return []any{x}
+}
+
+// quantize is a vector in 8 bits.
+func quantize(x []float32) ([]int8, float32) {
+	most := float32(0)
+	for _, v := range x {
+		most = max(most, float32(math.Abs(float64(v))))
+	}
+	out := make([]int8, len(x))
+	if most == 0 || math.IsNaN(float64(most)) {
+		return out, 0
+	}
+	for i, v := range x {
+		out[i] = int8(math.RoundToEven(float64(v) * 127 / float64(most)))
+	}
+	return out, float32(float64(most) / 127)
+}
+
+// signs is a vector in a bit an element.
+func signs(x []float32) ([]byte, float32) {
+	out := make([]byte, (len(x)+7)/8)
+	sum := 0.0
+	for i, v := range x {
+		sum += math.Abs(float64(v))
+		if v > 0 {
+			out[i/8] |= 0x80 >> (i % 8)
+		}
+	}
+	return out, float32(sum / float64(max(len(x), 1)))
+}

@@ -1,0 +1,100 @@
+// Writing results: formats, and files that are counted.
+
+package bulk
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+)
+
+// writer writes rows, of which values has those of each column.
+type writer interface {
+	write(rows [][]any) error
+	// close ends the file, but does not close what is under it.
+	close() error
+}
+
+// formats are the ends of file names and what writes such files. The others of a format are files beside the first.
+var formats = map[string]struct {
+	ends []string
+	make func(files []io.Writer, columns []Column) (writer, error)
+}{
+	"parquet": {[]string{".parquet"}, newParquetWriter},
+	"arrow":   {[]string{".arrow"}, newArrowWriter},
+	"npy":     {[]string{".npy", ".rows.jsonl"}, newNumpyWriter},
+	"jsonl":   {[]string{".out.jsonl"}, newJSONWriter},
+}
+
+// output is a file that is being written under a name of its own.
+type output struct {
+	path     string // under which it will be
+	part     string // under which it is
+	file     *os.File
+	buffer   *bufio.Writer
+	sum      hash.Hash
+	bytes    int64
+	rewrites bool // its beginning is written at the end: the digest is taken then
+}
+
+// create begins a file that will be at path; token makes its name until then nobody else's.
+func create(path, token string) (*output, error) {
+	o := &output{path: path, part: path + "." + token + ".part", sum: sha256.New()}
+	f, err := os.OpenFile(o.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	o.file = f
+	o.buffer = bufio.NewWriterSize(f, 1<<18)
+	return o, nil
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.buffer.Write(p)
+	o.sum.Write(p[:n])
+	o.bytes += int64(n)
+	return n, err
+}
+
+// rewrite replaces the file's beginning.
+func (o *output) rewrite(p []byte) error {
+	if err := o.buffer.Flush(); err != nil {
+		return err
+	}
+	o.rewrites = true
+	_, err := o.file.WriteAt(p, 0)
+	return err
+}
+
+// finish brings the file to the disk.
+func (o *output) finish() error {
+	if err := o.buffer.Flush(); err != nil {
+		return err
+	}
+	if o.rewrites {
+		o.sum.Reset()
+		if _, err := io.Copy(o.sum, io.NewSectionReader(o.file, 0, o.bytes)); err != nil {
+			return err
+		}
+	}
+	if err := o.file.Sync(); err != nil {
+		return err
+	}
+	return o.file.Close()
+}
+
+// place gives the file its name.
+func (o *output) place() error { return os.Rename(o.part, o.path) }
+
+// drop removes the file, unless it has its name.
+func (o *output) drop() {
+	o.file.Close()
+	_ = os.Remove(o.part) // what is left of a failure
+}
+
+// digest is that of the file once it is finished.
+func (o *output) digest() string { return fmt.Sprintf("%x", o.sum.Sum(nil)) }

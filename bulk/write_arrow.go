@@ -1,0 +1,119 @@
+// Arrow's IPC files and streams.
+
+package bulk
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// arrowType is what Arrow calls what a column holds.
+func arrowType(c Column) arrow.DataType {
+	switch c.Kind {
+	case Int32:
+		return arrow.PrimitiveTypes.Int32
+	case Int64:
+		return arrow.PrimitiveTypes.Int64
+	case Float32:
+		return arrow.PrimitiveTypes.Float32
+	case Float64:
+		return arrow.PrimitiveTypes.Float64
+	case Bool:
+		return arrow.FixedWidthTypes.Boolean
+	case Bytes:
+		if c.Length > 0 {
+			return &arrow.FixedSizeBinaryType{ByteWidth: c.Length}
+		}
+		return arrow.BinaryTypes.Binary
+	case Floats:
+		return arrow.FixedSizeListOfNonNullable(int32(c.Length), arrow.PrimitiveTypes.Float32)
+	case Int8s:
+		return arrow.FixedSizeListOfNonNullable(int32(c.Length), arrow.PrimitiveTypes.Int8)
+	}
+	return arrow.BinaryTypes.String
+}
+
+// arrowSchema is that of columns.
+func arrowSchema(columns []Column) *arrow.Schema {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c.Name, Type: arrowType(c), Nullable: c.Length == 0}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// appendArrow appends a value to what is built of a column.
+func appendArrow(to array.Builder, v any) {
+	switch v := v.(type) {
+	case string:
+		to.(*array.StringBuilder).Append(v)
+	case int32:
+		to.(*array.Int32Builder).Append(v)
+	case int64:
+		to.(*array.Int64Builder).Append(v)
+	case float32:
+		to.(*array.Float32Builder).Append(v)
+	case float64:
+		to.(*array.Float64Builder).Append(v)
+	case bool:
+		to.(*array.BooleanBuilder).Append(v)
+	case []byte:
+		if fixed, ok := to.(*array.FixedSizeBinaryBuilder); ok {
+			fixed.Append(v)
+		} else {
+			to.(*array.BinaryBuilder).Append(v)
+		}
+	case []float32:
+		list := to.(*array.FixedSizeListBuilder)
+		list.Append(true)
+		list.ValueBuilder().(*array.Float32Builder).AppendValues(v, nil)
+	case []int8:
+		list := to.(*array.FixedSizeListBuilder)
+		list.Append(true)
+		list.ValueBuilder().(*array.Int8Builder).AppendValues(v, nil)
+	default:
+		to.AppendNull()
+	}
+}
+
+// arrowWriter writes a record batch of the rows of each call.
+type arrowWriter struct {
+	builder *array.RecordBuilder
+	file    interface {
+		Write(arrow.RecordBatch) error
+		Close() error
+	}
+}
+
+func newArrowWriter(files []io.Writer, columns []Column) (writer, error) {
+	schema := arrowSchema(columns)
+	file, err := ipc.NewFileWriter(files[0], ipc.WithSchema(schema))
+	if err != nil {
+		return nil, err
+	}
+	return &arrowWriter{array.NewRecordBuilder(memory.DefaultAllocator, schema), file}, nil
+}
+
+func (w *arrowWriter) write(rows [][]any) error {
+	for _, row := range rows {
+		for i, v := range row {
+			appendArrow(w.builder.Field(i), v)
+		}
+	}
+	batch := w.builder.NewRecordBatch()
+	defer batch.Release()
+	if err := w.file.Write(batch); err != nil {
+		return fmt.Errorf("arrow: %w", err)
+	}
+	return nil
+}
+
+func (w *arrowWriter) close() error {
+	w.builder.Release()
+	return w.file.Close()
+}

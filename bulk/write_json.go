@@ -1,0 +1,179 @@
+// JSONL, and NumPy's .npy with JSONL beside it.
+
+package bulk
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+// jsonWriter writes an object a row.
+type jsonWriter struct {
+	w       io.Writer
+	columns []Column
+	line    []byte
+}
+
+func newJSONWriter(files []io.Writer, columns []Column) (writer, error) {
+	return &jsonWriter{w: files[0], columns: columns}, nil
+}
+
+func (w *jsonWriter) write(rows [][]any) error {
+	for _, row := range rows {
+		if err := w.row(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *jsonWriter) row(row []any) error {
+	w.line = append(w.line[:0], '{')
+	for i, c := range w.columns {
+		if i > 0 {
+			w.line = append(w.line, ',')
+		}
+		w.line = append(append(w.line, Quote(c.Name)...), ':')
+		w.line = appendJSON(w.line, c.Kind, row[i])
+	}
+	w.line = append(w.line, "}\n"...)
+	_, err := w.w.Write(w.line)
+	return err
+}
+
+func (w *jsonWriter) close() error { return nil }
+
+// appendJSON appends a value; numbers that JSON has not are null, bytes are in base64.
+func appendJSON(dst []byte, k Kind, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		if k == JSON {
+			return append(dst, v...)
+		}
+		return append(dst, Quote(v)...)
+	case int32:
+		return strconv.AppendInt(dst, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case float32:
+		return appendFloat(dst, float64(v), 32)
+	case float64:
+		return appendFloat(dst, v, 64)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case []byte:
+		return append(append(append(dst, '"'), base64.StdEncoding.EncodeToString(v)...), '"')
+	case []float32:
+		return appendList(dst, len(v), func(dst []byte, i int) []byte { return appendFloat(dst, float64(v[i]), 32) })
+	case []int8:
+		return appendList(dst, len(v), func(dst []byte, i int) []byte { return strconv.AppendInt(dst, int64(v[i]), 10) })
+	}
+	return append(dst, "null"...)
+}
+
+func appendList(dst []byte, n int, element func(dst []byte, i int) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = element(dst, i)
+	}
+	return append(dst, ']')
+}
+
+func appendFloat(dst []byte, v float64, bits int) []byte {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendFloat(dst, v, 'g', -1, bits)
+}
+
+// Quote is a JSON string.
+func Quote(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// numpyWriter writes the first column of vectors as an array [rows, length], and the other columns beside it.
+type numpyWriter struct {
+	array  *output
+	others jsonWriter
+	vector int // its number
+	length int
+	descr  string
+	rows   int
+	buffer []byte
+	row    []any
+}
+
+func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
+	w := &numpyWriter{vector: -1, others: jsonWriter{w: files[1]}}
+	var ok bool
+	if w.array, ok = files[0].(*output); !ok {
+		return nil, fmt.Errorf("%w: npy needs a file, whose beginning is written at the end", ErrOption)
+	}
+	for i, c := range columns {
+		if c.Length > 0 && w.vector < 0 {
+			w.vector, w.length = i, c.Length
+			w.descr = map[Kind]string{Floats: "<f4", Int8s: "|i1", Bytes: "|u1"}[c.Kind]
+			continue
+		}
+		w.others.columns = append(w.others.columns, c)
+	}
+	if w.vector < 0 {
+		return nil, fmt.Errorf("%w: npy holds vectors, and there are none", ErrOption)
+	}
+	_, err := w.array.Write(NumpyHeader(w.descr, 0, w.length))
+	return w, err
+}
+
+func (w *numpyWriter) write(rows [][]any) error {
+	for _, row := range rows {
+		w.buffer = w.buffer[:0]
+		switch v := row[w.vector].(type) {
+		case []float32:
+			for _, x := range v {
+				w.buffer = binary.LittleEndian.AppendUint32(w.buffer, math.Float32bits(x))
+			}
+		case []int8:
+			for _, x := range v {
+				w.buffer = append(w.buffer, byte(x))
+			}
+		case []byte:
+			w.buffer = append(w.buffer, v...)
+		}
+		if _, err := w.array.Write(w.buffer); err != nil {
+			return err
+		}
+		w.row = append(append(w.row[:0], row[:w.vector]...), row[w.vector+1:]...)
+		if err := w.others.row(w.row); err != nil {
+			return err
+		}
+	}
+	w.rows += len(rows)
+	return nil
+}
+
+func (w *numpyWriter) close() error {
+	return w.array.rewrite(NumpyHeader(w.descr, w.rows, w.length))
+}
+
+// NumpyHeader is that of NumPy's format 1.0 for elements such as "<f4", [rows, length], in 128 bytes.
+func NumpyHeader(descr string, rows, length int) []byte {
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", descr, rows, length)
+	const size = 128
+	head := append([]byte("\x93NUMPY\x01\x00"), byte((size-10)&255), byte((size-10)>>8))
+	head = append(head, text...)
+	head = append(head, bytes.Repeat([]byte{' '}, size-1-len(head))...)
+	return append(head, '\n')
+}

@@ -1,0 +1,29 @@
+//go:build !js && !wasip1
+
+// What SIGHUP does.
+
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// onHangup calls do for each SIGHUP until ctx ends.
+func onHangup(ctx context.Context, do func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(hangups)
+		for {
+			select {
+			case <-hangups:
+				do()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}

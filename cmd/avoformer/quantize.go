@@ -1,0 +1,50 @@
+// avoformer quantize: a GGUF file with weights of fewer bits.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+)
+
+// quantize writes a GGUF file again. What it writes has its name once it is whole.
+func quantize(a *app, args []string) error {
+	f := a.flags("quantize")
+	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks as q8_0, q4_k, q4_0")
+	out := f.String("o", "", "output `file`, whose name ends with .gguf")
+	overwrite := f.Bool("f", false, "replace the output file")
+	args, err := f.parse(args, 1, 1)
+	if err != nil {
+		return err
+	}
+	format, err := kernels.ParseFormat(*name)
+	if err != nil {
+		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+	}
+	if filepath.Ext(*out) != ".gguf" {
+		return usagef("-o %q: want a file whose name ends with .gguf", *out)
+	}
+	if info, err := os.Stat(args[0]); err != nil {
+		return err
+	} else if info.IsDir() {
+		return fmt.Errorf("%s is a folder: quantize takes a GGUF file", args[0])
+	}
+	if _, err := os.Lstat(*out); !errors.Is(err, fs.ErrNotExist) && !*overwrite {
+		return errors.Join(fmt.Errorf("%s is there already; -f replaces it", *out), err)
+	}
+	return regular.Create(*out, func(w *os.File) error {
+		_, err := interruptible(a, func() (struct{}, error) { return struct{}{}, models.QuantizeGGUF(w, args[0], format) })
+		if errors.Is(err, models.ErrOption) {
+			return usagef("-weights %s: %v", *name, err)
+		}
+		return err
+	})
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestQuantize(t *testing.T) {
+	const file = "../../models/testdata/gguf/llama/f32.gguf"
+	dir := t.TempDir()
+	out := filepath.Join(dir, "small.gguf")
+	for _, c := range []struct {
+		args []string
+		code int
+		err  string
+	}{
+		{[]string{"-weights", "q8_0", "-o", out, file}, exitOK, ""},
+		{[]string{"-weights", "q8_0", "-o", out, file}, exitFailed, "-f replaces it"},
+		{[]string{"-weights", "q4_0", "-f", "-o", out, file}, exitOK, ""},
+		{[]string{"-weights", "q4_k", "-f", "-o", out, file}, exitUsage, "no multiple of 256"},
+		{[]string{"-weights", "int8", "-f", "-o", out, file}, exitUsage, "int8"},
+		{[]string{"-weights", "q9", "-o", out, file}, exitUsage, "q9"},
+		{[]string{"-weights", "q8_0", file}, exitUsage, "-o"},
+		{[]string{"-weights", "q8_0", "-o", filepath.Join(dir, "folder.gguf"), filepath.Dir(file)}, exitFailed, "is a folder"},
+		{[]string{"-weights", "q8_0", "-o", filepath.Join(dir, "none.gguf"), "none.gguf"}, exitFailed, "none.gguf"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), append([]string{"quantize"}, c.args...), strings.NewReader(""), &stdout, &stderr); code != c.code || !strings.Contains(stderr.String(), c.err) {
+			t.Errorf("%q: exit code %d, %s", c.args, code, &stderr)
+		}
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("%d files, want one", len(files))
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"info", out}, nil, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), "Q4_0") {
+		t.Errorf("info: exit code %d, %s%s", code, &stdout, &stderr)
+	}
+}

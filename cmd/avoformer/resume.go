@@ -1,0 +1,312 @@
+// Output that survives an interruption.
+//
+// While a run goes on, its output is OUT.part, which it locks, and OUT.part.json says
+// how many lines of the input are in it, and of which model. Both are written out chunk by chunk; a run that
+// finds them goes on after the last chunk that is complete, and at the end
+// OUT.part becomes OUT. So what an interrupted run leaves, once completed, is
+// the bytes of one that was not interrupted: chunks begin at the same lines.
+// With -f a run starts over.
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/internal/filelock"
+	"github.com/avoformer/avoformer/internal/pyjson"
+)
+
+// chunkLines is how many lines go through a pipeline at once, and are lost by
+// an interruption at worst.
+const chunkLines = 512
+
+// job is what a run does: it goes on only with what the same job began.
+type job struct {
+	Work  string            `json:"job"`   // the model's folder and the flags
+	Model map[string]string `json:"model"` // digests of its files
+}
+
+// state is OUT.part.json.
+type state struct {
+	job
+	Replace bool   `json:"replace,omitempty"` // OUT was there, and the run was to replace it
+	Lines   int    `json:"lines"`             // of the input that are in the output
+	Bytes   int64  `json:"bytes"`             // of the output
+	Input   string `json:"input"`             // digest of these lines
+}
+
+// resumable is an output file that is being written.
+type resumable struct {
+	path string
+	file *os.File
+	state
+	digest hash.Hash // of the lines done
+}
+
+func (b *resumable) part() string      { return b.path + ".part" }
+func (b *resumable) stateFile() string { return b.path + ".part.json" }
+
+// openResumable begins the output, or goes on with what the same job began. With overwrite it starts over,
+// and a complete output is replaced. Nothing of what is read, which read describes by names, is written to.
+func openResumable(path string, job job, read map[string]os.FileInfo, overwrite bool) (*resumable, error) {
+	b := &resumable{path: path, state: state{job: job, Replace: overwrite}, digest: sha256.New()}
+	if err := b.apart(read); err != nil {
+		return nil, err
+	}
+	if err := b.lock(); err != nil {
+		return nil, err
+	}
+	if err := b.begin(overwrite); err != nil {
+		if info, statErr := b.file.Stat(); statErr == nil && info.Size() == 0 {
+			b.drop()
+		}
+		b.file.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// apart is an error if one of the files that are written is one of those that are read, by whatever name.
+func (b *resumable) apart(read map[string]os.FileInfo) error {
+	for _, path := range []string{b.path, b.part(), b.stateFile(), b.newState()} {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // it is not there
+		}
+		if path == b.path && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file", path)
+		}
+		for name, other := range read {
+			if os.SameFile(info, other) {
+				return fmt.Errorf("the output would overwrite what is read: %s is %s", path, name)
+			}
+		}
+	}
+	return nil
+}
+
+// lock opens OUT.part and keeps others from writing to it.
+func (b *resumable) lock() error {
+	for {
+		f, err := os.OpenFile(b.part(), os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		held, err := filelock.TryLock(f)
+		if err == nil && !held {
+			err = fmt.Errorf("another process is writing %s", b.part())
+		}
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) { // as some network file systems
+			f.Close()
+			return err
+		}
+		// Whoever held the lock before may have renamed or removed the file.
+		mine, err := f.Stat()
+		if err == nil {
+			var there os.FileInfo
+			if there, err = os.Stat(b.part()); err == nil && os.SameFile(mine, there) {
+				b.file = f
+				return nil
+			}
+		}
+		f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+}
+
+// begin brings OUT.part to where the run begins.
+func (b *resumable) begin(overwrite bool) error {
+	_, err := os.Stat(b.path)
+	exists := err == nil
+	data, err := os.ReadFile(b.stateFile())
+	switch {
+	case overwrite:
+		// Without its state, what OUT.part holds does not count any more.
+		if err = os.Remove(b.stateFile()); err == nil {
+			err = b.syncFolder()
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	case err == nil:
+		if err := b.resume(data, exists); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case exists:
+		return fmt.Errorf("%s exists; -f replaces it", b.path)
+	}
+	// What stands after the last complete chunk is written again.
+	if err := b.file.Truncate(b.Bytes); err != nil {
+		return err
+	}
+	_, err = b.file.Seek(b.Bytes, io.SeekStart)
+	return err
+}
+
+// resume takes up the state that a run left, of which data is the file.
+func (b *resumable) resume(data []byte, exists bool) error {
+	var s state
+	if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {
+		return fmt.Errorf("%s: not what this program wrote; -f starts over", b.stateFile())
+	}
+	if exists && !s.Replace {
+		return fmt.Errorf("%s exists; -f replaces it", b.path)
+	}
+	if s.Work != b.Work {
+		return fmt.Errorf("%s is of another model or other flags; -f starts over", b.part())
+	}
+	if files := bulk.Different(s.Model, b.Model); files != "" {
+		return fmt.Errorf("%s is of a model whose files have changed (%s); -f starts over", b.part(), files)
+	}
+	info, err := b.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < s.Bytes {
+		return fmt.Errorf("%s is shorter than %s says; -f starts over", b.part(), b.stateFile())
+	}
+	b.state = s
+	return nil
+}
+
+// seen takes a line of the input into account.
+func (b *resumable) seen(line []byte) {
+	b.digest.Write(line)
+	b.digest.Write([]byte{'\n'})
+}
+
+func (b *resumable) sum() string { return fmt.Sprintf("%x", b.digest.Sum(nil)) }
+
+// skip passes over the lines that are done, and checks that they are the same.
+func (b *resumable) skip(in *lines) error {
+	for in.N < b.Lines {
+		line, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("the input has %d lines, of which %d are done; -f starts over", in.N, b.Lines)
+		} else if err != nil {
+			return err
+		}
+		b.seen(line)
+	}
+	if b.Lines > 0 && b.sum() != b.Input {
+		return fmt.Errorf("the first %d lines of the input are others than before; -f starts over", b.Lines)
+	}
+	return nil
+}
+
+// write appends a chunk of some lines. The state follows the data to the disk,
+// so it never says more than there is.
+func (b *resumable) write(data []byte, lines int) error {
+	if _, err := b.file.Write(data); err != nil {
+		return err
+	}
+	if err := syncFile(b.file); err != nil {
+		return err
+	}
+	b.Bytes += int64(len(data))
+	b.Lines += lines
+	b.Input = b.sum()
+	text, err := json.Marshal(b.state)
+	if err != nil {
+		return err
+	}
+	if err := writeSynced(b.newState(), text); err != nil {
+		return err
+	}
+	if err := os.Rename(b.newState(), b.stateFile()); err != nil {
+		return err
+	}
+	return b.syncFolder()
+}
+
+func (b *resumable) newState() string { return b.stateFile() + ".new" }
+
+// finish completes the output, whose beginning becomes header.
+func (b *resumable) finish(header []byte) error {
+	if _, err := b.file.WriteAt(header, 0); err != nil {
+		return err
+	}
+	if err := syncFile(b.file); err != nil {
+		return err
+	}
+	b.letGo()
+	if err := os.Rename(b.part(), b.path); err != nil {
+		return err
+	}
+	if err := b.syncFolder(); err != nil {
+		return err
+	}
+	if err := os.Remove(b.stateFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(b.syncFolder(), b.close())
+}
+
+// drop removes OUT.part, which holds nothing that counts.
+func (b *resumable) drop() {
+	b.letGo()
+	_ = os.Remove(b.part())
+}
+
+// close ends the lock; it may be called again.
+func (b *resumable) close() error {
+	if err := b.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// letGo closes OUT.part where a file that is open can be neither renamed nor removed. Elsewhere the lock
+// lasts until that is done.
+func (b *resumable) letGo() {
+	if runtime.GOOS == "windows" {
+		b.file.Close()
+	}
+}
+
+// syncFile brings a file, or a folder's entries, to the disk; tests count on it.
+var syncFile = (*os.File).Sync
+
+// writeSynced writes a file, and on to the disk.
+func writeSynced(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = syncFile(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncFolder brings names that were given or taken to the disk, where systems and file systems offer that.
+func (b *resumable) syncFolder() error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(filepath.Dir(b.path))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syncFile(f); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
+		return err
+	}
+	return nil
+}

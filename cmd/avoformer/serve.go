@@ -1,0 +1,205 @@
+// avoformer serve: models over HTTP.
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/serve"
+	"github.com/avoformer/avoformer/text"
+)
+
+// serving is what serve was asked for.
+type serving struct {
+	options             serve.Options
+	models              []serve.Model
+	addr, cert, key     string
+	keyFile, origins    string
+	weights, long       string
+	threads, length     int
+	memory              int64
+	grace               time.Duration
+	logRequests, asJSON bool
+	adapters            *adapters
+}
+
+func serveModels(a *app, args []string) error {
+	s := serving{}
+	f := a.flags("serve")
+	s.register(f)
+	dirs, err := f.parse(args, 0, -1)
+	if err != nil {
+		return err
+	}
+	if err := s.plan(a, dirs); err != nil {
+		return err
+	}
+	log := s.logger(a)
+	s.options.Log = log
+	if s.logRequests {
+		s.options.AccessLog = log
+	}
+	listening := serve.Listening{Grace: s.grace, Log: log}
+	if listening.TLS, err = s.tls(a.ctx, log); err != nil {
+		return err
+	}
+	server, err := serve.New(s.models, s.options)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", s.addr)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if listening.TLS != nil {
+		scheme = "https"
+	}
+	ctx, fail := context.WithCancelCause(a.ctx)
+	defer fail(nil)
+	go func() {
+		began := time.Now()
+		if err := server.Wait(ctx); err != nil {
+			fail(err)
+			return
+		}
+		fmt.Fprintf(a.err, "avoformer: %s://%s serves %s, ready after %.2f s\n", scheme, l.Addr(), strings.Join(server.Models(), ", "), time.Since(began).Seconds())
+	}()
+	drained, err := server.Serve(ctx, l, listening)
+	if cause := context.Cause(ctx); cause != nil && a.ctx.Err() == nil {
+		return cause // a model could not be opened
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "avoformer: stopped, %d running requests were answered\n", drained.Requests)
+	return nil
+}
+
+func (s *serving) register(f *flags) {
+	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`host:port` to listen at; :8080 is that port of all addresses")
+	f.Func("model", "`NAME[,ALIAS...]=DIR` of a model by another name than its folder's; may be given several times", func(v string) error {
+		names, dir, ok := strings.Cut(v, "=")
+		if !ok || names == "" || dir == "" {
+			return fmt.Errorf("%q, want NAME=DIR", v)
+		}
+		all := strings.Split(names, ",")
+		s.models = append(s.models, serve.Model{Dir: dir, Name: all[0], Aliases: all[1:]})
+		return nil
+	})
+	f.StringVar(&s.weights, "weights", "f32", weightsUsage)
+	f.IntVar(&s.threads, "threads", 0, "most threads of a model; default: all")
+	f.IntVar(&s.length, "max-length", 0, "most tokens of a text")
+	f.StringVar(&s.long, "long", "cut", "what becomes of longer texts: cut or refuse")
+	s.adapters = f.adapters()
+	f.BoolVar(&s.options.Lazy, "lazy", false, "open models when they are first asked for")
+	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models close for others; default: no limit")
+	f.DurationVar(&s.options.KeepAlive, "keep-alive", 0, "a model that was used so recently is not closed for another")
+	f.IntVar(&s.options.MaxRequests, "max-requests", 512, "most requests at a time; further ones get 429")
+	f.IntVar(&s.options.MaxTexts, "max-texts", 16384, "most texts at a time, of all requests; further ones get 429")
+	f.IntVar(&s.options.MaxBatch, "max-batch", 2048, "most texts of a request")
+	f.Int64Var(&s.options.MaxBody, "max-body", 32<<20, "most bytes of a request")
+	f.DurationVar(&s.options.Timeout, "timeout", 0, "for a request; X-Request-Timeout may ask for less; default: none")
+	f.DurationVar(&s.options.ReadTimeout, "read-timeout", 30*time.Second, "for the body of a request to come")
+	f.DurationVar(&s.options.WriteTimeout, "write-timeout", 30*time.Second, "for a reader to take what is sent at a time")
+	f.DurationVar(&s.grace, "grace", 30*time.Second, "after SIGTERM, for running requests to be answered")
+	f.StringVar(&s.keyFile, "api-keys", "", "`file` of API keys, one a line; default: those in AVOFORMER_API_KEYS, with commas between them")
+	f.StringVar(&s.origins, "origins", "", "`origins` of web pages that may ask, with commas between them; * for all")
+	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate, in PEM, read again on SIGHUP")
+	f.StringVar(&s.key, "tls-key", "", "`file` of its key")
+	f.BoolVar(&s.options.TokenIDs, "token-ids", false, "take token ids in /v1/embeddings, which must be the model's own")
+	f.BoolVar(&s.logRequests, "log", false, "log requests to the standard error")
+	f.BoolVar(&s.asJSON, "log-json", false, "log as JSON")
+}
+
+// plan fills models and options, or tells which flags contradict others.
+func (s *serving) plan(a *app, dirs []string) error {
+	for _, dir := range dirs {
+		s.models = append(s.models, serve.Model{Dir: dir})
+	}
+	switch {
+	case len(s.models) == 0:
+		return usagef("no model to serve; avoformer serve [flags] DIR...")
+	case (s.cert == "") != (s.key == ""):
+		return usagef("-tls-cert and -tls-key belong together")
+	case s.long != "cut" && s.long != "refuse":
+		return usagef("-long %q, want cut or refuse", s.long)
+	}
+	format, err := kernels.ParseFormat(s.weights)
+	if err != nil {
+		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+	}
+	opts, _, err := s.adapters.options()
+	if err != nil {
+		return err
+	}
+	opts = append(opts, threadOption(s.threads)...)
+	if s.length != 0 {
+		opts = append(opts, text.MaxLength(s.length))
+	}
+	if s.long == "refuse" {
+		opts = append(opts, text.RefuseLong())
+	}
+	for i := range s.models {
+		m := &s.models[i]
+		m.Weights, m.Options = format, opts
+		if m.Dir, err = a.pulled(m.Dir); err != nil {
+			return err
+		}
+	}
+	s.options.Memory = s.memory << 20
+	if s.origins != "" {
+		s.options.Origins = strings.Split(s.origins, ",")
+	}
+	return s.readKeys()
+}
+
+// readKeys takes API keys from the file, or else from the environment.
+func (s *serving) readKeys() error {
+	if s.keyFile != "" {
+		data, err := os.ReadFile(s.keyFile)
+		if err != nil {
+			return err
+		}
+		s.options.Keys = strings.Split(string(data), "\n")
+		return nil
+	}
+	if keys, ok := os.LookupEnv("AVOFORMER_API_KEYS"); ok {
+		s.options.Keys = strings.Split(keys, ",")
+	}
+	return nil
+}
+
+func (s *serving) logger(a *app) *slog.Logger {
+	if s.asJSON {
+		return slog.New(slog.NewJSONHandler(a.err, nil))
+	}
+	return slog.New(slog.NewTextHandler(a.err, nil))
+}
+
+// tls is nil without certificate. The files are read again on SIGHUP until ctx ends.
+func (s *serving) tls(ctx context.Context, log *slog.Logger) (*tls.Config, error) {
+	if s.cert == "" {
+		return nil, nil
+	}
+	c, err := serve.LoadCertificate(s.cert, s.key)
+	if err != nil {
+		return nil, err
+	}
+	onHangup(ctx, func() {
+		if err := c.Reload(); err != nil {
+			log.Error("the certificate stays what it was", "error", err)
+		} else {
+			log.Info("certificate read again", "file", s.cert)
+		}
+	})
+	return c.Config(), nil
+}

@@ -1,0 +1,85 @@
+package generation
+
+import "math"
+
+// Whether proposals of a draft model save time, and how many.
+
+// line is seconds by rows of a step, fitted to those of the last steps.
+type line struct{ n, x, y, xx, xy float64 }
+
+// learn takes in a step.
+func (f *line) learn(rows, seconds float64) {
+	const keep = 0.95 // of what is known
+	f.n, f.x, f.y = keep*f.n+1, keep*f.x+rows, keep*f.y+seconds
+	f.xx, f.xy = keep*f.xx+rows*rows, keep*f.xy+rows*seconds
+}
+
+// at is the seconds of a step, 0 where none is known.
+func (f *line) at(rows float64) float64 {
+	if f.n == 0 {
+		return 0
+	}
+	slope := 0.0
+	if spread := f.n*f.xx - f.x*f.x; spread > 1e-6*f.xx*f.n {
+		slope = max(0, (f.n*f.xy-f.x*f.y)/spread)
+	}
+	mean := f.x / f.n
+	return max(f.y/f.n+slope*(rows-mean), f.y/f.n*0.05)
+}
+
+// gain is what is known of the time that proposals take and save.
+type gain struct {
+	target, draft line
+	rate          float64 // of proposals after accepted ones that are accepted
+	steps         int     // without proposals, since the last one
+	behind        int     // tokens that the draft model may lack of a text
+	always        bool    // for tests: as many proposals as may be
+}
+
+const (
+	firstRate = 0.7
+	leastGain = 0.1 // of the time, which is not known so well
+	probe     = 256 // steps without proposals before one is tried again
+	// mostBehind is the tokens of a text that the draft model may lack for that.
+	mostBehind = 64
+)
+
+// size is how many tokens to propose for each of some texts, at most most. Where proposals seem to lose time, one is
+// tried now and then, for texts of which the draft model lacks few tokens.
+func (g *gain) size(texts, most int) int {
+	g.behind = math.MaxInt
+	if g.always || g.draft.n == 0 || g.target.n == 0 {
+		return most
+	}
+	n := float64(texts)
+	best, size := (1+leastGain)/g.target.at(n), 0
+	tokens, power := 1.0, 1.0 // of a text in a step
+	for k := 1; k <= most; k++ {
+		power *= g.rate
+		tokens += power
+		if x := tokens / (g.target.at(n*float64(k+1)) + float64(k)*g.draft.at(n)); x > best {
+			best, size = x, k
+		}
+	}
+	if size > 0 {
+		g.steps = 0
+		return size
+	}
+	if g.steps++; g.steps >= probe {
+		g.behind = mostBehind
+		return min(1, most)
+	}
+	return 0
+}
+
+// learn takes in what became of proposals for a text.
+func (g *gain) learn(proposed, accepted int) {
+	g.steps = 0
+	const weight = 0.05
+	for range accepted {
+		g.rate += weight * (1 - g.rate)
+	}
+	if accepted < proposed {
+		g.rate -= weight * g.rate
+	}
+}

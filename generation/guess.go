@@ -1,0 +1,208 @@
+package generation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Proposals of a draft model (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding"). The
+// text's own sampler chooses from the logits of the draft and takes that back; since its draw at a place depends on
+// the seed and the place alone, it is likely to choose the same from those of the model, which decide.
+
+func rewrites(m models.LanguageModel) bool {
+	r, ok := m.(interface{ RewritesHistory() bool })
+	return ok && r.RewritesHistory()
+}
+
+// checkDraft returns an error if the draft model cannot propose for the model.
+func (c *SchedulerConfig) checkDraft() error {
+	d := c.DraftModel
+	if d == nil {
+		return nil
+	}
+	attends, _ := d.(interface{ AttendsToMemory() bool })
+	switch {
+	case d.Vocab() != c.Model.Vocab():
+		return check.Errorf(transformer.ErrConfig, "scheduler: a draft model with a vocabulary of %d for a model of %d", d.Vocab(), c.Model.Vocab())
+	case c.Draft < 0:
+		return check.Errorf(transformer.ErrConfig, "scheduler: a draft model without proposals")
+	case rewrites(d) || attends != nil && attends.AttendsToMemory():
+		return check.Errorf(transformer.ErrConfig, "scheduler: a draft model whose past tokens change, or that attends to an encoder")
+	}
+	return nil
+}
+
+// guesses is what the draft model has of a text.
+type guesses struct {
+	trust
+	history *transformer.History // of the first tokens; nil: none
+	off     bool                 // it cannot have the text
+	want    int                  // proposals of the step that is planned
+	picked  int                  // tokens that the sampler has to take back
+}
+
+// begin begins with some rows of a history, of which there may be fewer.
+func (g *guesses) begin(from *transformer.History, rows int) {
+	if from != nil {
+		if h, err := from.Fork(min(rows, from.Len())); err == nil {
+			g.history = h
+		}
+	}
+}
+
+// truncate forgets the rows after the first.
+func (g *guesses) truncate(rows int) {
+	if g.history != nil && g.history.Len() > rows {
+		if err := g.history.Truncate(rows); err != nil {
+			g.release()
+		}
+	}
+}
+
+func (g *guesses) release() {
+	if g.history != nil {
+		g.history.Release()
+		g.history = nil
+	}
+}
+
+// undoable reports whether tokens that the sampler chooses can be taken back without a trace.
+func (s *Sampler) undoable() bool {
+	_, ok := s.config.Constraint.(interface{ Undo(n int) error })
+	return s.config.Hook == nil && (ok || s.config.Constraint == nil)
+}
+
+// guesser is a draft model at work. Without one it proposes nothing.
+type guesser struct {
+	stepper Stepper
+	pages   *transformer.Pages
+	most    int // rows of a step
+
+	step    Step
+	lengths []int
+	all     []*job // that get proposals
+	jobs    []*job // of them: with a row in the step of the draft model
+
+	gain
+}
+
+func (g *guesser) begin(s *Scheduler) {
+	if m := s.c.DraftModel; m != nil {
+		g.stepper = Stepper{Model: m, Workspace: &transformer.Workspace{Threads: s.c.Threads}}
+		g.pages, g.most = m.NewPages((s.c.Memory+3)/4), s.c.StepTokens
+		g.rate = firstRate
+	}
+}
+
+func (g *guesser) used() int64 {
+	if g.pages == nil {
+		return 0
+	}
+	return g.pages.Used()
+}
+
+// propose adds proposals of the draft model, at most most a text, to the pieces of a step that have none. All texts of
+// the step decode.
+func (g *guesser) propose(l *loop, most int) {
+	if g.pages == nil || len(l.jobs) == 0 {
+		return
+	}
+	most = g.size(len(l.jobs), most)
+	g.jobs = g.jobs[:0]
+	for _, j := range l.jobs {
+		limit := most
+		if j.MaxTokens > 0 {
+			limit = min(limit, j.MaxTokens-j.n-1)
+		}
+		if j.by != nil || j.guesses.off || len(j.piece) < j.left() || limit < 1 || len(j.tokens)-j.guesses.history.Len() > g.behind || !j.Sampler.undoable() {
+			continue
+		}
+		if j.guesses.want = j.guesses.room(limit); j.guesses.want > 0 {
+			if j.guesses.history == nil {
+				j.guesses.history = g.pages.New()
+			}
+			g.jobs = append(g.jobs, j)
+		}
+	}
+	g.all = append(g.all[:0], g.jobs...)
+	passes := 0
+	for ; len(g.jobs) > 0; passes++ {
+		g.pass(l)
+	}
+	for _, j := range g.all {
+		if err := j.Sampler.Undo(j.guesses.picked); err != nil {
+			l.fail(j, err)
+			l.jobs = slices.DeleteFunc(l.jobs, func(x *job) bool { return x == j })
+		}
+		j.guesses.picked = 0
+	}
+	l.s.mu.Lock()
+	l.s.stats.DraftSteps += passes
+	l.s.mu.Unlock()
+}
+
+// pass runs one step of the draft model, after which g.jobs is the texts that want another one.
+func (g *guesser) pass(l *loop) {
+	st := &g.step
+	st.Tokens, st.Past, st.Want, g.lengths = st.Tokens[:0], st.Past[:0], st.Want[:0], g.lengths[:0]
+	for _, j := range g.jobs {
+		first, from, known := len(st.Tokens), j.guesses.history.Len(), len(j.tokens)
+		if from < known { // and nothing is proposed yet
+			st.Tokens = append(st.Tokens, j.tokens[from:min(known, from+max(1, g.most/len(g.jobs)))]...)
+		} else {
+			st.Tokens = append(st.Tokens, j.piece[len(j.piece)-1])
+		}
+		rows := len(st.Tokens) - first
+		st.Past, g.lengths = append(st.Past, j.guesses.history), append(g.lengths, rows)
+		if from+rows >= known {
+			st.Want = append(st.Want, len(st.Tokens)-1)
+		}
+	}
+	st.Batch = st.Batch.Reuse(g.lengths...)
+	begin := time.Now()
+	logits, err := g.stepper.Run(*st)
+	if err != nil {
+		g.failed(l)
+		return
+	}
+	g.draft.learn(float64(len(st.Tokens)), time.Since(begin).Seconds())
+	vocab := g.stepper.Model.Vocab()
+	more := g.jobs[:0]
+	w := takeScratch()
+	defer w.giveBack()
+	for _, j := range g.jobs {
+		if j.guesses.history.Len() < len(j.tokens) {
+			continue // the rest of a long text another time
+		}
+		token, err := j.Sampler.pick(w, logits[:vocab])
+		logits = logits[vocab:]
+		if err != nil {
+			continue
+		}
+		j.guesses.picked++
+		if slices.Contains(j.Stop, token) {
+			continue
+		}
+		j.piece, j.by = append(j.piece, token), &j.guesses.trust
+		if j.guesses.want--; j.guesses.want > 0 {
+			more = append(more, j)
+		}
+	}
+	g.jobs = more
+}
+
+// failed goes on after a step of the draft model that failed: with less memory for prefixes, or without its texts.
+func (g *guesser) failed(l *loop) {
+	if l.prefixes.dropGuesses() {
+		return
+	}
+	for _, j := range g.jobs {
+		j.guesses.off = true
+		j.guesses.release()
+	}
+	g.jobs = g.jobs[:0]
+}

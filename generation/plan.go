@@ -1,0 +1,109 @@
+package generation
+
+import (
+	"cmp"
+	"slices"
+)
+
+// What passes in the next step of a scheduler: which tokens of which texts.
+
+// plan forms the next step: a token of each text, with proposals, and as much of the prompts as the pace
+// allows. It is false if there is nothing to do.
+func (l *loop) plan() bool {
+	l.jobs = l.jobs[:0]
+	decoding := 0
+	for _, j := range l.running {
+		if j.decodes() {
+			decoding++
+		}
+	}
+	room := l.s.c.StepTokens
+	for _, j := range l.running {
+		if !j.decodes() {
+			continue
+		}
+		draft := l.s.c.Draft
+		if decoding > draftedTexts {
+			draft = 0
+		}
+		j.next(room/decoding, draft)
+		l.jobs = append(l.jobs, j)
+	}
+	if decoding <= draftedTexts {
+		l.guess.propose(l, min(l.s.c.Draft, room/max(decoding, 1)-1))
+	}
+	room = l.pace.room(decoding, max(room-decoding, leastPiece))
+	prompts := len(l.jobs)
+	for _, j := range l.running {
+		if !j.decodes() {
+			l.jobs = append(l.jobs, j)
+		}
+	}
+	l.share(l.jobs[prompts:], room)
+	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return len(j.piece) == 0 })
+	return len(l.jobs) > 0
+}
+
+// draftedTexts is the most texts for which tokens are proposed: the rows of more are not free.
+const draftedTexts = 4
+
+// share gives each prompt its piece of the room: half to the one that came first, the rest to the shortest, so
+// that short ones do not wait for long ones, nor long ones for ever.
+func (l *loop) share(prompts []*job, room int) {
+	if len(prompts) == 0 {
+		return
+	}
+	first := prompts[0]
+	for _, j := range prompts {
+		j.piece = j.piece[:0]
+	}
+	give := func(j *job, n int) {
+		n = min(n, j.left()-len(j.piece))
+		at := j.history.Len() + len(j.piece)
+		j.piece = append(j.piece, j.tokens[at:at+n]...)
+		room -= n
+	}
+	give(first, (room+1)/2)
+	slices.SortStableFunc(prompts, func(a, b *job) int { return cmp.Compare(a.left(), b.left()) })
+	for _, j := range prompts {
+		give(j, room)
+	}
+}
+
+// lay makes the step of the pieces.
+func (l *loop) lay() (decoding, pieces int) {
+	st := &l.step
+	st.Tokens, st.Past, st.Want, l.lengths = st.Tokens[:0], st.Past[:0], st.Want[:0], l.lengths[:0]
+	for _, j := range l.jobs {
+		from := len(st.Tokens)
+		st.Tokens = append(st.Tokens, j.piece...)
+		st.Past = append(st.Past, j.history)
+		l.lengths = append(l.lengths, len(j.piece))
+		for row := from + j.left() - 1; row < len(st.Tokens); row++ { // none while more of the prompt is to come
+			st.Want = append(st.Want, row)
+		}
+		if j.decodes() {
+			decoding++
+		} else {
+			pieces += len(j.piece)
+		}
+	}
+	st.Batch = st.Batch.Reuse(l.lengths...)
+	l.recall()
+	return decoding, pieces
+}
+
+// recall gives the step the memories of texts that begin. Those of the others are in their histories.
+func (l *loop) recall() {
+	m := &l.memories
+	l.step.Memory, m.X, l.lengths = nil, m.X[:0], l.lengths[:0]
+	for _, j := range l.jobs {
+		rows := 0
+		if j.Memory != nil && !j.history.Remembers() {
+			m.X, rows = append(m.X, j.Memory.X...), j.recall() // [rows of all, width]
+			l.step.Memory = m
+		}
+		l.lengths = append(l.lengths, rows)
+	}
+	m.Batch = m.Batch.Reuse(l.lengths...)
+}

@@ -1,0 +1,127 @@
+package weights
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/avoformer/avoformer/internal/half"
+)
+
+// The bytes of GGUF files from numbers: what blocks_decode.go reads.
+
+// Encode sets dst to the elements x in the blocks of files, which have the values that packing gives them. x is whole
+// blocks of a format that files have.
+func (f Format) Encode(dst []byte, x []float32) {
+	switch f {
+	case F32:
+		for i, v := range x {
+			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
+		}
+		return
+	case BF16, F16:
+		narrow := half.ToBFloat16s
+		if f == F16 {
+			narrow = half.ToFloat16s
+		}
+		y := make([]uint16, len(x))
+		narrow(y, x)
+		for i, v := range y {
+			binary.LittleEndian.PutUint16(dst[2*i:], v)
+		}
+		return
+	}
+	l := &blockLayouts[f]
+	for len(x) > 0 {
+		var c blockColumn
+		l.quantize(&c, x[:l.Elements])
+		clear(dst[:l.file])
+		l.encode(dst[:l.file], &c)
+		dst, x = dst[l.file:], x[l.Elements:]
+	}
+}
+
+func encodeQ8_0(b []byte, c *blockColumn) {
+	binary.LittleEndian.PutUint16(b, c.d)
+	for i := range b[2:] {
+		b[2+i] = c.q[i] ^ 128
+	}
+}
+
+// encodeHalves sets b to the lower 4 bits of elements, the first 16 in the lower halves.
+func encodeHalves(b []byte, c *blockColumn) {
+	for i := range b {
+		b[i] = c.q[i]&15 | c.q[i+16]<<4
+	}
+}
+
+func encodeQ4_0(b []byte, c *blockColumn) {
+	binary.LittleEndian.PutUint16(b, c.d)
+	encodeHalves(b[2:], c)
+}
+
+// encodeQ4_1: the minimum, which is taken off here, is added in files.
+func encodeQ4_1(b []byte, c *blockColumn) {
+	binary.LittleEndian.PutUint16(b, c.d)
+	binary.LittleEndian.PutUint16(b[2:], c.dmin^1<<15)
+	encodeHalves(b[4:], c)
+}
+
+// encodeFifths sets b to a word whose bit i is the fifth of element i, and to the others.
+func encodeFifths(b []byte, c *blockColumn) {
+	var high uint32
+	for i := range 32 {
+		high |= uint32(c.q[i]>>4) << i
+	}
+	binary.LittleEndian.PutUint32(b, high)
+	encodeHalves(b[4:], c)
+}
+
+func encodeQ5_0(b []byte, c *blockColumn) {
+	binary.LittleEndian.PutUint16(b, c.d)
+	encodeFifths(b[2:], c)
+}
+
+func encodeQ5_1(b []byte, c *blockColumn) {
+	binary.LittleEndian.PutUint16(b, c.d)
+	binary.LittleEndian.PutUint16(b[2:], c.dmin^1<<15)
+	encodeFifths(b[4:], c)
+}
+
+func encodeQ4_K(b []byte, c *blockColumn) { encodeGroups(b[:16], b[16:], c) }
+
+func encodeQ5_K(b []byte, c *blockColumn) {
+	encodeGroups(b[:16], b[48:], c)
+	for i, q := range c.q {
+		b[16+i%32] |= q >> 4 << (i / 32)
+	}
+}
+
+func encodeGroups(head, low []byte, c *blockColumn) {
+	binary.LittleEndian.PutUint16(head, c.d)
+	binary.LittleEndian.PutUint16(head[2:], c.dmin)
+	six := head[4:]
+	for g := range 4 {
+		six[g] = c.scale[g] | c.scale[g+4]>>4<<6
+		six[g+4] = c.least[g] | c.least[g+4]>>4<<6
+		six[g+8] = c.scale[g+4]&15 | c.least[g+4]<<4
+	}
+	for i := range low {
+		at := i/32*64 + i%32
+		low[i] = c.q[at]&15 | c.q[at+32]<<4
+	}
+}
+
+func encodeQ6_K(b []byte, c *blockColumn) {
+	copy(b[192:208], c.scale[:])
+	binary.LittleEndian.PutUint16(b[208:], c.d)
+	for i, q := range c.q {
+		part, at := i/128, i%128
+		b[part*64+at%64] |= q & 15 << (at / 64 * 4)
+		b[128+part*32+at%32] |= q >> 4 << (at / 32 * 2)
+	}
+}
+
+func encodeMXFP4(b []byte, c *blockColumn) {
+	b[0] = byte(c.d)
+	encodeHalves(b[1:], c)
+}

@@ -1,0 +1,107 @@
+package models
+
+import (
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// ALBERT: Lan et al., 2020, "ALBERT: A Lite BERT for Self-supervised Learning of Language
+// Representations". It is BERT with embeddings narrower than its layers, and with layers
+// that share their weights.
+
+func init() { Register(newALBERT, "albert") }
+
+type albertConfig struct {
+	bertConfig
+	Width  int `json:"embedding_size"`
+	Groups int `json:"num_hidden_groups"` // of layers that share weights
+	Inner  int `json:"inner_group_num"`   // layers one after the other in place of one
+}
+
+var albertLayer = transformer.LayerNames{
+	Self: "attention.", SelfNorm: "attention.LayerNorm.",
+	Attention: transformer.AttentionNames{Query: "query.", Key: "key.", Value: "value.", Out: "dense."},
+	Feed:      transformer.FeedForwardNames{Up: "ffn.", Down: "ffn_output."},
+	FeedNorm:  "full_layer_layer_norm.",
+}
+
+func newALBERT(c *Checkpoint) (*Model, error) {
+	config := albertConfig{bertConfig: bertDefaults, Width: 128, Groups: 1, Inner: 1}
+	config.Vocab, config.Dim, config.Heads, config.Hidden, config.Activation = 30000, 4096, 64, 16384, "gelu_new"
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	const mostLayers = 1 << 12 // each takes time, and none needs weights of its own
+	if config.Layers > mostLayers/config.Inner {
+		return nil, c.JSON.Errorf("num_hidden_layers", "want at most %d together with inner_group_num = %d", mostLayers, config.Inner)
+	}
+	if config.Positions != "absolute" {
+		return nil, c.JSON.Errorf("position_embedding_type", "want absolute")
+	}
+	layer, err := config.layer(c.JSON)
+	if err != nil {
+		return nil, err
+	}
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "albert.", "")
+	e := &textEncoder{layers: config.stack(c, body.At("encoder."), layer)}
+	if e.embedder, err = c.bertEmbedder(config.bertConfig, body.At("embeddings."), config.Width, 0); err != nil {
+		return nil, err
+	}
+	e.project = body.At("encoder.embedding_hidden_mapping_in.").Linear(config.Width, config.Dim, true)
+	return config.heads(c, &Model{Encoder: e}, body, e.tokens)
+}
+
+// stack is the layers in the order in which they are passed; a layer may be there several times.
+func (config *albertConfig) stack(c *Checkpoint, l *transformer.Loader, layer transformer.LayerConfig) *transformer.Stack {
+	var groups [][]*transformer.Layer // [groups, inner]
+	for g := 0; g < config.Groups && !c.Loader.Failed(); g++ {
+		var inner []*transformer.Layer
+		for i := 0; i < config.Inner && !c.Loader.Failed(); i++ {
+			inner = append(inner, l.At("albert_layer_groups.%d.albert_layers.%d.", g, i).Layer(layer, albertLayer))
+		}
+		groups = append(groups, inner)
+	}
+	if c.Loader.Failed() {
+		return nil
+	}
+	s := &transformer.Stack{Dim: config.Dim}
+	each := float64(config.Layers) / float64(config.Groups)
+	for i := range config.Layers {
+		s.Layers = append(s.Layers, groups[int(float64(i)/each)]...)
+	}
+	return s
+}
+
+// heads adds the checkpoint's heads.
+func (config *albertConfig) heads(c *Checkpoint, m *Model, body *transformer.Loader, words *transformer.Embedding) (*Model, error) {
+	l, dim := c.Loader, config.Dim
+	name, pooler := c.Config.Head(), (*transformer.Linear)(nil)
+	if name == "ForSequenceClassification" || body.Has("pooler.weight") {
+		pooler = body.At("pooler.").Linear(dim, dim, true)
+		m.Pooler = &head{pool: poolFirst, dense: pooler, act: tanh}
+	}
+	switch name {
+	case "Model":
+		l.Ignore("predictions.*", "sop_classifier.*")
+	case "ForPreTraining", "ForMaskedLM":
+		l.Ignore("sop_classifier.*") // which of two texts is first, not whether one follows the other
+		act, err := c.JSON.Activation("hidden_act", config.Activation)
+		if err != nil {
+			return nil, err
+		}
+		predictions := l.At("predictions.")
+		m.MaskedLM = &head{
+			dense: predictions.At("dense.").Linear(dim, config.Width, true), act: activate(act),
+			norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
+			out:  c.vocabulary(predictions, words, config.Tied),
+		}
+	case "ForSequenceClassification":
+		m.Classifier = &head{pool: poolFirst, dense: pooler, act: tanh, out: c.classify(l.At("classifier."), dim, true)}
+	case "ForTokenClassification":
+		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+	case "ForQuestionAnswering":
+		m.Answer = answer(l, dim)
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}

@@ -1,0 +1,60 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// Cohere 2: Cohere, 2025, "Command A: An Enterprise-Ready Large Language Model". Parallel
+// layers, of which those with a window have rotary positions and those that see all have none.
+
+func init() { Register(newCohere2, "cohere2") }
+
+type cohere2Config struct {
+	llamaFields
+	windowFields
+	Eps     float32 `json:"layer_norm_eps"`
+	Bias    bool    `json:"attention_bias"`
+	Logits  float32 `json:"logit_scale"`
+	Pattern int     `json:"sliding_window_pattern"` // the last layer of each group of this size sees all
+}
+
+func newCohere2(c *Checkpoint) (*Model, error) {
+	config := cohere2Config{llamaFields: llamaDefaults, windowFields: windowFields{Window: 4096}, Eps: 1e-5, Logits: 0.0625, Pattern: 4}
+	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Heads, config.MaxPositions = 256000, 8192, 22528, 40, 64, 8192
+	config.Tied, config.kinds = true, true
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	slides := func(i int) bool {
+		if config.LayerTypes != nil {
+			return config.LayerTypes[i] == slidingAttention
+		}
+		return (i+1)%config.Pattern != 0
+	}
+	windows, err := c.windows(config.windowFields, config.Layers, slides)
+	if err != nil {
+		return nil, err
+	}
+	if config.Window == 0 {
+		return nil, c.JSON.Errorf("sliding_window", "want the size of a window")
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	layer.Norm = transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, NoBias: true}
+	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Dim = config.Bias, config.Bias, config.Dim
+	layer.Self.Rotary.Pairing = transformer.PairNeighbours
+	config.norm = layer.Norm
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+		self := layer.Self
+		if !slides(i) {
+			self.Rotary = nil
+		}
+		return &parallelLayer{
+			norm:      l.At(llamaLayer.SelfNorm).Norm(layer.Norm),
+			attention: l.At(llamaLayer.Self).Attention(self, llamaLayer.Attention),
+			feed:      l.FeedForward(layer.FeedForward, llamaLayer.Feed),
+		}, windows(i)
+	})
+	d.scale = config.Logits
+	return c.decoderModel(d, config.Tied)
+}

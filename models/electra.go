@@ -1,0 +1,73 @@
+package models
+
+import (
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// ELECTRA: Clark et al., 2020, "ELECTRA: Pre-training Text Encoders as Discriminators
+// Rather Than Generators". It is BERT whose embeddings may be narrower than its layers,
+// with heads of its own.
+
+func init() { Register(newELECTRA, "electra") }
+
+type electraConfig struct {
+	bertConfig
+	Width int `json:"embedding_size"`
+}
+
+func newELECTRA(c *Checkpoint) (*Model, error) {
+	config := electraConfig{bertConfig: bertDefaults, Width: 128}
+	config.Dim, config.Heads, config.Hidden = 256, 4, 1024
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c.JSON)
+	if err != nil {
+		return nil, err
+	}
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "electra.", "")
+	e := &textEncoder{layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)}
+	if e.embedder, err = c.bertEmbedder(config.bertConfig, body.At("embeddings."), config.Width, 0); err != nil {
+		return nil, err
+	}
+	if config.Width != config.Dim {
+		e.project = body.At("embeddings_project.").Linear(config.Width, config.Dim, true)
+	}
+	return config.heads(c, &Model{Encoder: e}, e.tokens)
+}
+
+// heads adds the checkpoint's heads.
+func (config *electraConfig) heads(c *Checkpoint, m *Model, words *transformer.Embedding) (*Model, error) {
+	l, dim := c.Loader, config.Dim
+	switch c.Config.Head() {
+	case "Model", "ForPreTraining": // what tells replaced tokens is of use in training alone
+		l.Ignore("discriminator_predictions.*", "generator_predictions.*", "generator_lm_head.*")
+	case "ForMaskedLM":
+		predictions := l.At("generator_predictions.")
+		out := l.At("generator_lm_head.")
+		h := &head{
+			dense: predictions.At("dense.").Linear(dim, config.Width, true), act: activate(kernels.ActGELU),
+			norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
+		}
+		if config.Tied {
+			h.out = out.Tied(words, out.Tensor("bias", config.Vocab))
+		} else {
+			h.out = out.Linear(config.Width, config.Vocab, true)
+		}
+		m.MaskedLM = h
+	case "ForSequenceClassification":
+		classifier := l.At("classifier.")
+		m.Classifier = &head{
+			pool: poolFirst, dense: classifier.At("dense.").Linear(dim, dim, true), act: activate(kernels.ActGELU),
+			out: c.classify(classifier.At("out_proj."), dim, true),
+		}
+	case "ForTokenClassification":
+		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+	case "ForQuestionAnswering":
+		m.Answer = answer(l, dim)
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}

@@ -1,0 +1,86 @@
+package models
+
+import (
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// EuroBERT: Boizard et al., 2025, "EuroBERT: Scaling Multilingual Encoders for European
+// Languages". It is Llama whose tokens see those after them too.
+
+func init() { Register(newEuroBERT, "eurobert") }
+
+type eurobertConfig struct {
+	llamaConfig
+	Pooling string `json:"classifier_pooling"`
+}
+
+func newEuroBERT(c *Checkpoint) (*Model, error) {
+	config := eurobertConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Pooling: "late"}
+	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Heads, config.Eps, config.MaxPositions = 128256, 768, 3072, 12, 12, 1e-5, 8192
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	if config.Dim%config.Heads != 0 {
+		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Bias = config.Bias, config.Bias, config.MLPBias
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+		return l.Layer(layer, llamaLayer), 0
+	})
+	clear(d.masks) // tokens see all
+	return config.heads(c, &Model{Encoder: causalEncoder{d}}, d.tokens)
+}
+
+// heads adds the checkpoint's heads.
+func (config *eurobertConfig) heads(c *Checkpoint, m *Model, words *transformer.Embedding) (*Model, error) {
+	l, dim := c.Loader, config.Dim
+	switch c.Config.Head() {
+	case "Model":
+		l.Ignore("lm_head.*")
+	case "ForMaskedLM":
+		lm := l.At("lm_head.")
+		if !config.Tied {
+			m.MaskedLM = &head{out: lm.Linear(dim, config.Vocab, config.MLPBias)}
+			break
+		}
+		m.MaskedLM = &head{out: lm.Tied(words, lm.Optional(config.MLPBias, "bias", config.Vocab))}
+	case "ForSequenceClassification":
+		pool, ok := map[string]pooling{"bos": poolFirst, "mean": poolMean, "late": poolMean}[config.Pooling]
+		if !ok {
+			return nil, c.JSON.Errorf("classifier_pooling", "want bos, mean or late")
+		}
+		dense, out := l.At("dense.").Linear(dim, dim, true), c.classify(l.At("classifier."), dim, true)
+		if config.Pooling == "late" {
+			m.Classifier = &lateHead{rows: &head{dense: dense, act: activate(kernels.ActGELU)}, texts: &head{pool: pool, out: out}, dim: dim}
+			break
+		}
+		m.Classifier = &head{pool: pool, dense: dense, act: activate(kernels.ActGELU), out: out}
+	case "ForTokenClassification":
+		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}
+
+// lateHead is a head that pools what another makes of each row. The mean of logits is the logits of the mean.
+type lateHead struct {
+	rows, texts *head
+	dim         int // of a row
+}
+
+func (h *lateHead) Out() int { return h.texts.Out() }
+
+func (h *lateHead) Forward(ws *Workspace, dst, x []float32, in Tokens) error {
+	defer ws.Release(ws.Mark())
+	y := ws.Alloc(in.Batch.Rows() * h.dim)               // [rows, D]
+	if err := h.rows.Forward(ws, y, x, in); err != nil { // [rows, D]
+		return err
+	}
+	return h.texts.Forward(ws, dst, y, in) // [sequences, labels]
+}

@@ -1,0 +1,83 @@
+package models_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+)
+
+// TestGGUFEncoders opens files that Python's gguf package wrote from model folders: they give what transformers
+// computes from the folders and, in float32, the bits that the folders give.
+func TestGGUFEncoders(t *testing.T) {
+	files, err := filepath.Glob("testdata/gguf-encoders/*.gguf")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, error %v", len(files), err)
+	}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".gguf")
+		t.Run(name, func(t *testing.T) {
+			tftest.EachTier(t, func(t *testing.T) {
+				folder := filepath.Join("testdata/folders", name)
+				e := openExpected(t, folder)
+				m := tftest.Must(models.Open(path))(t)
+				e.all(m)
+				if len(m.Warnings) > 0 {
+					t.Errorf("warnings %q", m.Warnings)
+				}
+				exact := models.Options{Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
+				in := e.tokens("input_ids", "attention_mask", "token_type_ids")
+				got, want := tftest.Must(exact.Open(path))(t), tftest.Must(exact.Open(folder))(t)
+				bits := func(m *models.Model) []float32 {
+					if want.Sentence == nil { // a folder without modules.json
+						x := make([]float32, in.Batch.Rows()*m.Encoder.Dim())
+						tftest.NoError(t, m.Encoder.Encode(new(models.Workspace), x, in.Tokens))
+						return x
+					}
+					x := make([]float32, in.Batch.Len()*m.Sentence.Dim())
+					tftest.NoError(t, m.Sentence.Embed(new(models.Workspace), x, in.Tokens))
+					return x
+				}
+				if !slices.Equal(bits(got), bits(want)) {
+					t.Error("hidden states or vectors differ from the folder's")
+				}
+				if m.Sentence == nil || !m.Sentence.Normalized() {
+					t.Error("no vectors of length 1")
+				}
+			})
+		})
+	}
+}
+
+// TestGGUFPooling changes the metadata of an embedder.
+func TestGGUFPooling(t *testing.T) {
+	whole := tftest.Must(os.ReadFile("testdata/gguf-encoders/bert.gguf"))(t)
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	for _, c := range []struct {
+		old, new string
+		want     error
+	}{
+		{"bert.pooling_type\x04\x00\x00\x00\x01", "bert.pooling_type\x04\x00\x00\x00\x02", nil},
+		{"bert.pooling_type\x04\x00\x00\x00\x01", "bert.pooling_type\x04\x00\x00\x00\x00", nil},
+		{"bert.pooling_type\x04\x00\x00\x00\x01", "bert.pooling_type\x04\x00\x00\x00\x04", models.ErrConfig},
+		{"bert.attention.causal\x07\x00\x00\x00\x00", "bert.attention.causal\x07\x00\x00\x00\x01", models.ErrConfig},
+	} {
+		if strings.Count(string(whole), c.old) != 1 {
+			t.Fatalf("the file does not have %q once", c.old)
+		}
+		tftest.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(whole), c.old, c.new, 1)), 0o600))
+		m, err := models.Open(path)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%q: error %v, want %v", c.new, err, c.want)
+		}
+		if none := strings.HasSuffix(c.new, "\x00"); err == nil && (m.Sentence == nil) != none {
+			t.Errorf("%q: embedder %v", c.new, m.Sentence)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package models_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// TestQuantizeGGUF writes files again with weights in a format, and wants the bits that the file gives with the
+// option for this format.
+func TestQuantizeGGUF(t *testing.T) {
+	for _, c := range []struct {
+		path    string
+		formats []string
+		changed string // a tensor that gets the format, and one that stays
+		stays   string
+	}{
+		{"testdata/gguf/llama/f32.gguf", []string{"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "mxfp4", "bf16", "f16"}, "blk.1.ffn_down.weight", "token_embd.weight"},
+		{"testdata/gguf/qwen2/f32.gguf", []string{"q8_0"}, "blk.1.attn_q.weight", "token_embd.weight"},
+		{"testdata/gguf/qwen2/f32.gguf", []string{"bf16"}, "token_embd.weight", "blk.0.attn_q.bias"}, // tied to the head
+		{"testdata/gguf/k/q6_k.gguf", []string{"q4_k", "q5_k", "q8_0", "q6_k"}, "blk.0.attn_k.weight", "output_norm.weight"},
+		{"testdata/gguf-encoders/bert.gguf", []string{"bf16"}, "blk.1.ffn_up.weight", "position_embd.weight"},
+	} {
+		for _, name := range c.formats {
+			t.Run(filepath.Base(filepath.Dir(c.path))+"/"+name, func(t *testing.T) {
+				f := tftest.Must(kernels.ParseFormat(name))(t)
+				var b bytes.Buffer
+				tftest.NoError(t, models.QuantizeGGUF(&b, c.path, f))
+				path := filepath.Join(t.TempDir(), "model.gguf")
+				tftest.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+				old, written := tftest.Must(gguf.Open(c.path))(t), tftest.Must(gguf.Open(path))(t)
+				defer old.Close()
+				defer written.Close()
+				for tensor, want := range map[string]bool{c.changed: true, c.stays: false} {
+					before, _ := old.Info(tensor)
+					after, _ := written.Info(tensor)
+					if got := strings.EqualFold(after.Type.String(), name); got != want || !want && after.Type != before.Type {
+						t.Errorf("%s is %v after %v", tensor, after.Type, before.Type)
+					}
+				}
+				if !slices.Equal(written.Keys(), old.Keys()) {
+					t.Errorf("keys %q, want %q", written.Keys(), old.Keys())
+				}
+				got, want := tftest.Must(models.Open(path))(t), tftest.Must(models.Options{Weights: f}.Open(c.path))(t)
+				if !slices.Equal(outputs(t, got), outputs(t, want)) {
+					t.Error("other results than those of the option")
+				}
+			})
+		}
+	}
+	const file = "testdata/gguf/llama/f32.gguf"
+	for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatInt8, kernels.FormatQ4_K} { // rows of 32 and 64 elements
+		if err := models.QuantizeGGUF(io.Discard, file, f); !errors.Is(err, models.ErrOption) {
+			t.Errorf("%v: error %v, want ErrOption", f, err)
+		}
+	}
+	if err := models.QuantizeGGUF(io.Discard, "testdata/folders/bert/model.safetensors", kernels.FormatQ8_0); !errors.Is(err, gguf.ErrFormat) {
+		t.Errorf("another format: error %v, want gguf.ErrFormat", err)
+	}
+}
+
+// outputs is the logits or hidden states for some tokens.
+func outputs(t *testing.T, m *models.Model) []float32 {
+	ids := []int{5, 17, 3, 42, 8}
+	ws, batch := new(models.Workspace), models.Tokens{IDs: ids, Batch: transformer.Ragged(len(ids))}
+	if m.LM == nil {
+		x := make([]float32, len(ids)*m.Encoder.Dim())
+		tftest.NoError(t, m.Encoder.Encode(ws, x, batch))
+		return x
+	}
+	x := make([]float32, len(ids)*m.Config.Dim)
+	tftest.NoError(t, m.LM.Hidden(ws, x, ids, batch.Batch, nil, nil))
+	y := make([]float32, len(ids)*m.LM.Vocab())
+	tftest.NoError(t, m.LM.Logits(ws, y, x))
+	return y
+}

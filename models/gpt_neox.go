@@ -1,0 +1,85 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// GPT-NeoX: Black et al., 2022, "GPT-NeoX-20B: An Open-Source Autoregressive Language
+// Model"; Pythia has its architecture too. Parallel layers, unless the configuration says
+// otherwise, which rotate a part of each head.
+
+func init() { Register(newGPTNeoX, "gpt_neox") }
+
+type neoxConfig struct {
+	Vocab        int     `json:"vocab_size"`
+	Dim          int     `json:"hidden_size"`
+	Layers       int     `json:"num_hidden_layers"`
+	Heads        int     `json:"num_attention_heads"`
+	Hidden       int     `json:"intermediate_size"`
+	Activation   string  `json:"hidden_act"`
+	MaxPositions int     `json:"max_position_embeddings"`
+	Eps          float32 `json:"layer_norm_eps"`
+	Tied         bool    `json:"tie_word_embeddings"`
+	Parallel     bool    `json:"use_parallel_residual"`
+	Bias         bool    `json:"attention_bias"`
+
+	RopeScaling    any     `json:"rope_scaling"`
+	RopeParameters any     `json:"rope_parameters"`
+	RopeOriginal   int     `json:"original_max_position_embeddings" min:"0"`
+	Theta          float64 `json:"rotary_emb_base" min:"1"`
+	Part           float64 `json:"rotary_pct"`
+}
+
+var neoxLayer = transformer.LayerNames{
+	Self: "attention.", SelfNorm: "input_layernorm.", FeedNorm: "post_attention_layernorm.",
+	Attention: transformer.AttentionNames{Packed: "query_key_value.", ByHead: true, Out: "dense."},
+	Feed:      transformer.FeedForwardNames{Up: "mlp.dense_h_to_4h.", Down: "mlp.dense_4h_to_h."},
+}
+
+func newGPTNeoX(c *Checkpoint) (*Model, error) {
+	config := neoxConfig{
+		Vocab: 50432, Dim: 6144, Layers: 44, Heads: 64, Hidden: 24576, Activation: "gelu", MaxPositions: 2048, Eps: 1e-5,
+		Parallel: true, Bias: true, Theta: 10000, Part: 0.25,
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	if config.Dim%config.Heads != 0 {
+		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+	}
+	rotary, err := c.JSON.rotary(ropeFields{RopeTheta: config.Theta, RopePart: config.Part, RopeOriginal: config.RopeOriginal, partial: true}, config.Dim/config.Heads, config.MaxPositions)
+	if err != nil {
+		return nil, err
+	}
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	layer := transformer.LayerConfig{
+		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.Bias, OutBias: config.Bias, Rotary: rotary},
+		FeedForward: transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Bias: true},
+		Norm:        norm,
+		NormFirst:   true,
+	}
+	body := c.Loader.Under("embed_in.weight", "gpt_neox.", "")
+	d := &decoder{
+		embedder:    embedder{tokens: body.At("embed_in.").Embedding(config.Vocab, config.Dim)},
+		frequencies: rotary.FrequenciesAt,
+		norm:        body.At("final_layer_norm.").Norm(norm),
+	}
+	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
+		l := body.At("layers.%d.", i)
+		l.Ignore("attention.bias", "attention.masked_bias") // masks, as older checkpoints have them
+		if !config.Parallel {
+			d.add(l.Layer(layer, neoxLayer), 0)
+			continue
+		}
+		d.add(&parallelLayer{
+			norm:      l.At(neoxLayer.SelfNorm).Norm(norm),
+			feedNorm:  l.At(neoxLayer.FeedNorm).Norm(norm),
+			attention: l.At(neoxLayer.Self).Attention(layer.Self, neoxLayer.Attention),
+			feed:      l.FeedForward(layer.FeedForward, neoxLayer.Feed),
+		}, 0)
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
+	return c.decoderModel(d, config.Tied)
+}

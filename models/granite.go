@@ -1,0 +1,76 @@
+package models
+
+import (
+	"cmp"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Granite: Granite Team, IBM, 2024, "Granite 3.0 Language Models": Llama with factors for what
+// enters it, for the scores, for what each part adds, and for the logits.
+
+func init() { Register(newGranite, "granite") }
+
+type graniteConfig struct {
+	llamaConfig
+	Embedding float32 `json:"embedding_multiplier"`
+	Scores    float32 `json:"attention_multiplier"`
+	Residual  float32 `json:"residual_multiplier"`
+	Logits    float32 `json:"logits_scaling"` // which logits are divided by
+}
+
+func newGranite(c *Checkpoint) (*Model, error) {
+	config := graniteConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Embedding: 1, Scores: 1, Residual: 1, Logits: 1}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Bias = config.Bias, config.Bias, config.MLPBias
+	layer.Self.Scale = config.Scores
+	layer.FeedForward.Dim, layer.Norm.Shape = config.Dim, []int{config.Dim}
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+		return &graniteLayer{
+			residual:      config.Residual,
+			attentionNorm: l.At(llamaLayer.SelfNorm).Norm(layer.Norm),
+			attention:     l.At(llamaLayer.Self).Attention(layer.Self, llamaLayer.Attention),
+			feedNorm:      l.At(llamaLayer.FeedNorm).Norm(layer.Norm),
+			feed:          l.FeedForward(layer.FeedForward, llamaLayer.Feed),
+		}, 0
+	})
+	d.tokens.Scale, d.scale = config.Embedding, 1/config.Logits
+	return c.decoderModel(d, config.Tied)
+}
+
+// graniteLayer multiplies what each part adds.
+type graniteLayer struct {
+	residual                float32
+	attentionNorm, feedNorm *transformer.Norm
+	attention               *transformer.MultiHeadAttention
+	feed                    *transformer.FeedForward
+}
+
+// Forward sets dst, [rows, D], to the layer's output for in.X.
+func (l *graniteLayer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
+	defer ws.Release(ws.Mark())
+	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
+	if err := cmp.Or(
+		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
+		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache), // y = attention(x)  [rows, D]
+	); err != nil {
+		return err
+	}
+	ws.Threads.Scale(y, y, l.residual)
+	ws.Threads.Add(dst, in.X, y) // dst = in + y*residual  [rows, D]
+	if err := cmp.Or(
+		l.feedNorm.Forward(ws, x, dst), // x = norm(dst)       [rows, D]
+		l.feed.Forward(ws, y, x, nil),  // y = down(silu(gate(x)) * up(x))  [rows, D]
+	); err != nil {
+		return err
+	}
+	ws.Threads.Scale(y, y, l.residual)
+	ws.Threads.Add(dst, dst, y) // dst += y*residual      [rows, D]
+	return nil
+}

@@ -1,0 +1,204 @@
+package models
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// GTE: Zhang et al., 2024, "mGTE: Generalized Long-Context Text Representation and
+// Reranking Models for Multilingual Text Retrieval". BERT with rotary positions and gated
+// feed-forward networks. Its configuration and its weights have two sets of names each:
+// those it was published with, as model_type "new", and those of transformers 5.
+
+func init() { Register(newGTE, "gte", "new") }
+
+type gteConfig struct {
+	Vocab        int     `json:"vocab_size"`
+	Dim          int     `json:"hidden_size"`
+	Layers       int     `json:"num_hidden_layers"`
+	Heads        int     `json:"num_attention_heads"`
+	HeadDim      int     `json:"head_dim" min:"0"` // 0: Dim/Heads
+	Hidden       int     `json:"intermediate_size"`
+	Activation   string  `json:"hidden_act"`
+	MaxPositions int     `json:"max_position_embeddings"`
+	Types        int     `json:"type_vocab_size" min:"0"`
+	Eps          float32 `json:"layer_norm_eps"`
+	Tied         bool    `json:"tie_word_embeddings"`
+	ropeFields
+}
+
+// gteHubFields are further fields of the published configuration.
+type gteHubFields struct {
+	Positions string `json:"position_embedding_type"`
+	Norm      string `json:"layer_norm_type"`
+	LogN      bool   `json:"logn_attention_scale"`
+}
+
+// gteScaling is rope_scaling of the published configuration.
+type gteScaling struct {
+	Type   string   `json:"type"`
+	Factor float64  `json:"factor" min:"1"`
+	Mixed  *float64 `json:"mixed_b"`
+}
+
+// read decodes either form, and gives the rotary positions.
+func (config *gteConfig) read(d Document, published bool) (*transformer.RotaryConfig, error) {
+	*config = gteConfig{
+		Vocab: 250048, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 8192, Types: 1, Eps: 1e-12, Tied: true, ropeFields: rope(160000),
+	}
+	if published {
+		config.Vocab, config.MaxPositions, config.RopeTheta = 30528, 2048, 10000
+	}
+	if err := d.Decode(config); err != nil {
+		return nil, err
+	}
+	if config.HeadDim == 0 {
+		if config.Dim%config.Heads != 0 {
+			return nil, d.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+		}
+		config.HeadDim = config.Dim / config.Heads
+	}
+	if !published {
+		rotary, err := d.rotary(config.ropeFields, config.HeadDim, config.MaxPositions)
+		if err == nil && rotary.FrequenciesAt != nil {
+			err = d.Errorf("rope_parameters", "not supported by this model_type")
+		}
+		return rotary, err
+	}
+	hub := gteHubFields{Positions: "rope", Norm: "layer_norm"}
+	if err := d.Decode(&hub); err != nil {
+		return nil, err
+	}
+	for field, bad := range map[string]bool{"position_embedding_type": hub.Positions != "rope", "layer_norm_type": hub.Norm != "layer_norm", "logn_attention_scale": hub.LogN, "rope_parameters": d.Has("rope_parameters"), "head_dim": d.Has("head_dim")} {
+		if bad {
+			return nil, d.Errorf(field, "not supported by this model_type")
+		}
+	}
+	return config.publishedRotary(d)
+}
+
+// publishedRotary is the rotary positions of the published configuration, whose scaling is of one kind: base and
+// frequencies are scaled so that the slowest pair turns by a factor less, the others by less than that.
+func (config *gteConfig) publishedRotary(d Document) (*transformer.RotaryConfig, error) {
+	scaling := gteScaling{Factor: 1}
+	if d.Has("rope_scaling") {
+		object, err := d.Sub("rope_scaling")
+		if err == nil {
+			err = object.Decode(&scaling)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case scaling.Type != "ntk" || scaling.Mixed != nil:
+			return nil, d.Errorf("rope_scaling", "want the type ntk without mixed_b")
+		}
+	}
+	f := rope(config.RopeTheta * scaling.Factor)
+	rotary, err := d.rotaryOf(Document{Name: d.Name, account: d.account}, f, config.HeadDim, config.MaxPositions)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rotary.Frequencies {
+		rotary.Frequencies[i] /= math.Pow(scaling.Factor, 2/float64(config.HeadDim))
+	}
+	return rotary, nil
+}
+
+func newGTE(c *Checkpoint) (*Model, error) {
+	var config gteConfig
+	rotary, err := config.read(c.JSON, c.Config.ModelType == "new")
+	if err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "gte.", "new.", "")
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, OutDim: config.Dim, Activation: activation, Gated: true}
+	e := &textEncoder{
+		embedder: embedder{
+			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
+			embedNorm: body.At("embeddings.LayerNorm.").Norm(norm),
+		},
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+			Self: transformer.AttentionConfig{
+				Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Bias: true, OutBias: true, Rotary: rotary,
+			},
+			Feed: func(l *transformer.Loader) transformer.Feed { return gteFeed(l, feed) },
+			Norm: norm,
+		}}, gteLayers(body)),
+	}
+	if config.Types > 0 {
+		e.types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
+	}
+	return config.heads(c, &Model{Encoder: e}, body, e.tokens)
+}
+
+// gteLayers is the names that the tensors of body have.
+func gteLayers(body *transformer.Loader) transformer.StackNames {
+	names := transformer.LayerNames{
+		Self: "self_attn.", SelfNorm: "post_attention_layernorm.", FeedNorm: "post_mlp_layernorm.",
+		Attention: transformer.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "o_proj."},
+	}
+	published := "encoder.layer.0.attention."
+	if !body.Has(published + "o_proj.weight") {
+		return transformer.StackNames{Layers: "layers.%d.", Layer: names}
+	}
+	names.Self, names.SelfNorm, names.FeedNorm = "attention.", "attn_ln.", "mlp_ln."
+	if body.Has(published + "qkv_proj.weight") {
+		names.Attention.Packed = "qkv_proj."
+	}
+	return transformer.StackNames{Layers: "encoder.layer.%d.", Layer: names}
+}
+
+// gteFeed is the feed-forward network of a layer, which has a bias in its last product alone.
+func gteFeed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
+	f := &transformer.FeedForward{FeedForwardConfig: config, Down: l.At("mlp.down_proj.").Linear(config.Hidden, config.Dim, true)}
+	if both := "mlp.up_gate_proj."; l.Has(both + "weight") {
+		half := transformer.Part{Name: both, Rows: config.Hidden, Of: 2 * config.Hidden}
+		f.Up = l.Stacked(config.Dim, false, half)
+		half.From = config.Hidden
+		f.Gate = l.Stacked(config.Dim, false, half)
+		return f
+	}
+	f.Gate, f.Up = l.At("mlp.gate_proj.").Linear(config.Dim, config.Hidden, false), l.At("mlp.up_proj.").Linear(config.Dim, config.Hidden, false)
+	return f
+}
+
+// heads adds the checkpoint's heads.
+func (config *gteConfig) heads(c *Checkpoint, m *Model, body *transformer.Loader, words *transformer.Embedding) (*Model, error) {
+	l, dim := c.Loader, config.Dim
+	name, pooler := c.Config.Head(), (*transformer.Linear)(nil)
+	if name == "ForSequenceClassification" || body.Has("pooler.dense.weight") {
+		pooler = body.At("pooler.dense.").Linear(dim, dim, true)
+		m.Pooler = &head{pool: poolFirst, dense: pooler, act: tanh}
+	}
+	switch name {
+	case "Model":
+		l.Ignore("lm_head.*", "classifier.*") // the latter in embedders that weigh words too
+	case "ForMaskedLM":
+		lm := l.At("lm_head.")
+		h := &head{
+			dense: lm.At("dense.").Linear(dim, dim, true), act: activate(kernels.ActGELU),
+			norm: lm.Under("weight", "layer_norm.", "norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: config.Eps}),
+		}
+		if out := lm.At("decoder."); config.Tied {
+			h.out = out.Tied(words, out.Tensor("bias", config.Vocab))
+		} else {
+			h.out = out.Linear(dim, config.Vocab, true)
+		}
+		m.MaskedLM = h
+	case "ForSequenceClassification":
+		m.Classifier = &head{pool: poolFirst, dense: pooler, act: tanh, out: c.classify(l.At("classifier."), dim, true)}
+	case "ForTokenClassification":
+		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}

@@ -1,0 +1,70 @@
+package models
+
+import (
+	"cmp"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// OLMo 2: OLMo Team, 2025, "2 OLMo 2 Furious": Llama that normalizes what leaves each part
+// instead of what enters it, and the queries and keys of all heads together.
+
+func init() { Register(newOLMo2, "olmo2") }
+
+type olmo2Config struct {
+	llamaFields
+	Bias bool `json:"attention_bias"`
+}
+
+func newOLMo2(c *Checkpoint) (*Model, error) {
+	config := olmo2Config{llamaFields: llamaDefaults}
+	config.Vocab, config.Eps = 50304, 1e-5
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
+	layer.Self.QKNorm = &transformer.NormConfig{Shape: []int{config.Heads * config.HeadDim}, Eps: config.Eps, RMS: true}
+	layer.FeedForward.Dim, layer.Norm.Shape = config.Dim, []int{config.Dim}
+	names := llamaLayer
+	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+		return &olmo2Layer{
+			attention:     l.At(names.Self).Attention(layer.Self, names.Attention),
+			attentionNorm: l.At("post_attention_layernorm.").Norm(layer.Norm),
+			feed:          l.FeedForward(layer.FeedForward, names.Feed),
+			feedNorm:      l.At("post_feedforward_layernorm.").Norm(layer.Norm),
+		}, 0
+	})
+}
+
+// olmo2Layer normalizes what leaves each part, before it is added.
+type olmo2Layer struct {
+	attention               *transformer.MultiHeadAttention
+	attentionNorm, feedNorm *transformer.Norm
+	feed                    *transformer.FeedForward
+}
+
+// Forward sets dst, [rows, D], to the layer's output for in.X.
+func (l *olmo2Layer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
+	defer ws.Release(ws.Mark())
+	y := ws.Alloc(len(dst)) // [rows, D]
+	if err := cmp.Or(
+		l.attention.Forward(ws, y, transformer.AttentionInput{Query: in.X, Batch: in.Batch, Mask: in.Mask}, cache), // y = attention(in)  [rows, D]
+		l.attentionNorm.Forward(ws, y, y), // y = norm(y)       [rows, D]
+	); err != nil {
+		return err
+	}
+	ws.Threads.Add(dst, in.X, y) // dst = in + y      [rows, D]
+	if err := cmp.Or(
+		l.feed.Forward(ws, y, dst, nil), // y = down(silu(gate(dst)) * up(dst))  [rows, D]
+		l.feedNorm.Forward(ws, y, y),    // y = norm(y)       [rows, D]
+	); err != nil {
+		return err
+	}
+	ws.Threads.Add(dst, dst, y) // dst += y          [rows, D]
+	return nil
+}

@@ -1,0 +1,40 @@
+package models
+
+import (
+	"cmp"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Layers whose attention and feed-forward network work side by side, on the same input. Phi, GPT-NeoX and
+// Cohere 2 have them.
+
+// parallelLayer adds to its input what attention and feed-forward network make of it, normalized.
+type parallelLayer struct {
+	norm      *transformer.Norm
+	feedNorm  *transformer.Norm // nil: norm is that of both
+	attention *transformer.MultiHeadAttention
+	feed      *transformer.FeedForward
+}
+
+// Forward sets dst, [rows, D], to the layer's output for in.X.
+func (l *parallelLayer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(len(dst))                             // [rows, D]
+	if err := l.norm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
+		return err
+	}
+	y := x
+	if l.feedNorm != nil {
+		y = ws.Alloc(len(dst))                                  // [rows, D]
+		if err := l.feedNorm.Forward(ws, y, in.X); err != nil { // y = feedNorm(in)  [rows, D]
+			return err
+		}
+	}
+	return cmp.Or(
+		l.attention.Forward(ws, dst, transformer.AttentionInput{ // dst = in + attention(x)  [rows, D]
+			Query: x, Batch: in.Batch, Mask: in.Mask, Residual: in.X,
+		}, cache),
+		l.feed.Forward(ws, dst, y, dst), // dst += feed(y)  [rows, D]
+	)
+}

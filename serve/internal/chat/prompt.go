@@ -1,0 +1,228 @@
+// From messages to jobs.
+
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/answer"
+)
+
+// Conversation is what an assistant is to answer.
+type Conversation struct {
+	Messages  []text.Message
+	Tools     []Tool
+	Calls     Calls
+	Called    string // with MustCall, the tool; "": any
+	OneCall   bool
+	Variables map[string]any   // of the template
+	Grammar   *grammar.Grammar // nil: none
+}
+
+// Calls says whether tools are called.
+type Calls int
+
+// The ways: as the model chooses, never, and in any case.
+const (
+	MayCall Calls = iota
+	NeverCall
+	MustCall
+)
+
+// Tool is a function that may be called, with its JSON as it came.
+type Tool struct {
+	Name       string
+	Parameters json.RawMessage
+	json.RawMessage
+}
+
+// UnmarshalJSON reads {"type": "function", "function": {"name": ..., "parameters": ...}}.
+func (t *Tool) UnmarshalJSON(data []byte) error {
+	var in struct {
+		Type     string `json:"type"`
+		Function struct {
+			Name       string          `json:"name"`
+			Parameters json.RawMessage `json:"parameters"`
+		} `json:"function"`
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return engine.Errorf(engine.Invalid, "a tool is no object of the form {\"type\": \"function\", \"function\": {\"name\": ...}}").At("tools")
+	}
+	switch {
+	case in.Type != "function" && in.Type != "":
+		return engine.Errorf(engine.Invalid, "a tool of type %.50q, want function", in.Type).At("tools")
+	case in.Function.Name == "":
+		return engine.Errorf(engine.Invalid, "a tool without a name").At("tools")
+	}
+	*t = Tool{in.Function.Name, in.Function.Parameters, append(json.RawMessage(nil), data...)}
+	return nil
+}
+
+// Jobs is n answers to the conversation; what a job's options are to have is told by options, which is called for each.
+func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text.GenerateOptions) ([]Job, error) {
+	messages, err := plainMessages(q.Messages)
+	if err != nil {
+		return nil, err
+	}
+	popts := text.PromptOptions{Variables: q.Variables}
+	if len(q.Tools) > 0 && q.Calls != NeverCall {
+		popts.Tools = q.Tools
+	}
+	format := g.AnswerFormat(popts)
+	if popts.Tools != nil && format.Calls == answer.None {
+		return nil, engine.Errorf(engine.Invalid, "the model %q has no way to call tools that is known", g.Name).At("tools")
+	}
+	prompt, err := g.Prompt(messages, popts)
+	if err != nil {
+		return nil, engine.AsError(err).At("messages")
+	}
+	constraint, opening := q.Grammar, ""
+	if q.Calls == MustCall {
+		if constraint, opening, err = q.call(format); err != nil {
+			return nil, err
+		}
+	}
+	if constraint != nil {
+		prompt = closeThoughts(prompt, format)
+	}
+	jobs := make([]Job, n)
+	for i := range jobs {
+		p, err := g.Parser(prompt, popts, answer.Options{WholeCalls: true})
+		if err != nil {
+			return nil, engine.Errorf(engine.Invalid, "%v", err).At("tools")
+		}
+		o := options(i)
+		o.Markers, o.Grammar = format.Markers(), constraint
+		jobs[i] = Job{Prompt: prompt + opening, Made: true, Options: o, Parser: p, OneCall: q.OneCall, Opening: opening}
+	}
+	return jobs, nil
+}
+
+// closeThoughts ends what a prompt makes the model think, for answers that have no room for it.
+func closeThoughts(prompt string, f answer.Format) string {
+	open := strings.TrimRight(prompt, " \n")
+	if f.Think == "" || !strings.HasSuffix(open, f.Think) {
+		return prompt
+	}
+	return open + "\n\n" + f.Unthink + "\n\n"
+}
+
+// call is what an answer that is a call has to follow, and how it begins.
+func (q *Conversation) call(f answer.Format) (*grammar.Grammar, string, error) {
+	opening, arguments, ok := f.Opening()
+	if !ok {
+		return nil, "", engine.Errorf(engine.Invalid, "calls in the form %q cannot be made certain: tool_choice can be auto or none", f.Calls).At("tool_choice")
+	}
+	var options []any
+	for _, t := range q.Tools {
+		if q.Called != "" && t.Name != q.Called {
+			continue
+		}
+		parameters := t.Parameters
+		if len(parameters) == 0 || string(parameters) == "null" || string(parameters) == "{}" {
+			parameters = json.RawMessage(`{"type": "object"}`)
+		}
+		options = append(options, map[string]any{
+			"type": "object", "additionalProperties": false, "required": []string{"name", arguments},
+			"properties": ordered{{"name", map[string]any{"const": t.Name}}, {arguments, parameters}},
+		})
+	}
+	if len(options) == 0 {
+		return nil, "", engine.Errorf(engine.Invalid, "tool_choice asks for %.100q, which is none of the tools", q.Called).At("tool_choice")
+	}
+	schema, err := json.Marshal(map[string]any{"anyOf": options})
+	if err != nil {
+		return nil, "", err
+	}
+	g, err := Schema(schema)
+	if err != nil {
+		return nil, "", engine.Errorf(engine.Invalid, "parameters of tools: %v", err).At("tools")
+	}
+	return g, opening, nil
+}
+
+// ordered is an object whose fields keep their order.
+type ordered [2]struct {
+	name  string
+	value any
+}
+
+func (o ordered) MarshalJSON() ([]byte, error) {
+	first, err := json.Marshal(o[0].value)
+	if err != nil {
+		return nil, err
+	}
+	second, err := json.Marshal(o[1].value)
+	return fmt.Appendf(nil, "{%q:%s,%q:%s}", o[0].name, first, o[1].name, second), err
+}
+
+// Schema is the grammar of a JSON schema. Errors have a kind.
+func Schema(schema []byte) (*grammar.Grammar, error) {
+	g, err := grammar.JSONSchema(schema)
+	if err != nil {
+		return nil, &engine.Error{Kind: engine.Invalid, Message: strings.TrimPrefix(err.Error(), "grammar: "), Err: err}
+	}
+	return g, nil
+}
+
+// plainMessages is messages as templates take them: contents that are lists of texts joined, and developers as the
+// system.
+func plainMessages(messages []text.Message) ([]text.Message, error) {
+	if len(messages) == 0 {
+		return nil, engine.Errorf(engine.Empty, "there are no messages").At("messages")
+	}
+	out := make([]text.Message, len(messages))
+	for i, m := range messages {
+		if m.Role == "developer" {
+			m.Role = "system"
+		}
+		if m.Role == "" {
+			return nil, engine.Errorf(engine.Invalid, "message %d has no role", i).At("messages")
+		}
+		if raw, ok := m.Fields["content"].(json.RawMessage); ok && string(raw) != "null" {
+			content, err := joined(raw)
+			if err != nil {
+				return nil, engine.Errorf(engine.Invalid, "message %d: %v", i, err).At("messages")
+			}
+			fields := map[string]any{}
+			for name, v := range m.Fields {
+				if name != "content" {
+					fields[name] = v
+				}
+			}
+			m.Content, m.Fields = content, fields
+		}
+		out[i] = m
+	}
+	return out, nil
+}
+
+var errContent = errors.New("content is neither a string nor a list of parts of type text")
+
+// joined is the text of a content's parts, one below the other.
+func joined(raw json.RawMessage) (string, error) {
+	var parts []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return "", errContent
+	}
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		if p.Type != "text" && p.Type != "" {
+			return "", fmt.Errorf("a part of type %.50q, the model takes text", p.Type)
+		}
+		if p.Text == nil {
+			return "", errContent
+		}
+		texts[i] = *p.Text
+	}
+	return strings.Join(texts, "\n"), nil
+}

@@ -1,0 +1,145 @@
+// Package chat is what protocols that generate text share: prompts from messages, constraints and penalties from what
+// requests say, and several texts at a time, taken apart into content, reasoning and calls.
+package chat
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/answer"
+)
+
+// Job is one text to generate.
+type Job struct {
+	Prompt  string
+	Made    bool // the prompt has its special tokens
+	Options text.GenerateOptions
+	Parser  *answer.Parser // nil: all is content
+	OneCall bool           // nothing is taken after the first call
+	Opening string         // the end of the prompt that is the beginning of the answer
+	called  bool
+}
+
+// Event is what comes next in one of the texts.
+type Event struct {
+	Job    int // its place in the list
+	Parts  []answer.Event
+	Tokens []generation.Choice
+	Finish generation.Finish // FinishNone but in the last event of the text
+	Usage  text.Usage        // in the last event
+}
+
+// Run yields what comes of jobs, of several as it comes, until all have ended or one has failed.
+func Run(ctx context.Context, g *engine.Generator, jobs []Job) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if len(jobs) == 1 {
+			jobs[0].run(ctx, g, 0, yield)
+			return
+		}
+		runAll(ctx, g, jobs, yield)
+	}
+}
+
+// runAll runs each job on a goroutine of its own, all of which have ended when it returns.
+func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(Event, error) bool) {
+	type result struct {
+		event Event
+		err   error
+	}
+	ctx, cancel := context.WithCancel(parent)
+	results := make(chan result)
+	records := make([]engine.Record, len(jobs)) // the request's is not for several goroutines
+	var running sync.WaitGroup
+	for i := range jobs {
+		running.Go(func() {
+			jobs[i].run(engine.WithRecord(ctx, &records[i]), g, i, func(e Event, err error) bool {
+				select {
+				case results <- result{e, err}:
+					return err == nil
+				case <-ctx.Done():
+					return false
+				}
+			})
+		})
+	}
+	go func() {
+		running.Wait()
+		close(results)
+	}()
+	defer func() {
+		cancel()
+		for range results { // until all have ended
+		}
+		total := engine.RecordOf(parent)
+		for i := range records {
+			r := &records[i]
+			total.Texts, total.Tokens, total.Shared, total.Generated = total.Texts+r.Texts, total.Tokens+r.Tokens, total.Shared+r.Shared, total.Generated+r.Generated
+			total.Compute = max(total.Compute, r.Compute)
+			if total.First == 0 || r.First > 0 && r.First < total.First {
+				total.First = r.First
+			}
+		}
+	}()
+	ended := 0
+	for r := range results {
+		if !yield(r.event, r.err) || r.err != nil {
+			return
+		}
+		if r.event.Finish != generation.FinishNone {
+			ended++
+		}
+	}
+	if ended < len(jobs) {
+		yield(Event{}, engine.AsError(context.Cause(parent)))
+	}
+}
+
+// run yields the events of the job at place n.
+func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Event, error) bool) {
+	before := j.parse(j.Opening)
+	for piece, err := range g.Pieces(ctx, j.Prompt, j.Made, j.Options) {
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		e := Event{Job: n, Parts: append(before, j.parse(piece.Text)...), Tokens: piece.Tokens, Finish: piece.Finish, Usage: piece.Usage}
+		before = nil
+		if piece.Finish != generation.FinishNone && j.Parser != nil {
+			e.Parts = append(e.Parts, j.Parser.End()...)
+		}
+		if j.OneCall {
+			e.Parts = j.untilCall(e.Parts)
+		}
+		if !yield(e, nil) {
+			return
+		}
+	}
+}
+
+// parse is what a piece of the text brings.
+func (j *Job) parse(piece string) []answer.Event {
+	switch {
+	case piece == "":
+		return nil
+	case j.Parser == nil:
+		return []answer.Event{{Kind: answer.Text, Text: piece}}
+	}
+	return slices.Clone(j.Parser.Add(piece))
+}
+
+// untilCall is the events up to the end of the first call.
+func (j *Job) untilCall(all []answer.Event) []answer.Event {
+	if j.called {
+		return nil
+	}
+	if at := slices.IndexFunc(all, func(e answer.Event) bool { return e.Kind == answer.CallEnd }); at >= 0 {
+		j.called = true
+		return all[:at+1]
+	}
+	return all
+}

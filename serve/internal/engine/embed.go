@@ -1,0 +1,102 @@
+// Vectors of texts, and how alike texts are.
+
+package engine
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// Usage is what a request cost.
+type Usage struct {
+	Tokens int // that were computed
+	Cut    int // texts that were too long
+}
+
+// Embed is the vectors of texts or tokens with a model, "" for the first embedder.
+func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, o text.EmbedOptions) ([][]float32, Usage, error) {
+	var vectors [][]float32
+	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
+		if o.Dim > p.Dim() {
+			return n, Errorf(Invalid, "dimensions %d, the vectors of the model have %d elements", o.Dim, p.Dim()).At("dimensions")
+		}
+		vectors, n, err = p.EmbedInputs(ctx, inputs, o)
+		return n, err
+	})
+	return vectors, usage, err
+}
+
+// EmbedTokens is the vectors of all tokens of texts, with a prompt of a name, by a model, "" for the first embedder.
+func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.Input, prompt string, o text.InputOptions) ([][][]float32, Usage, error) {
+	var vectors [][][]float32
+	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
+		vectors, n, err = p.EmbedTokens(ctx, inputs, prompt, o)
+		return n, err
+	})
+	return vectors, usage, err
+}
+
+// Similarity is the cosines of a text and others.
+func (e *Engine) Similarity(ctx context.Context, model, source string, others []string, o text.EmbedOptions) ([]float32, Usage, error) {
+	o.Scale = text.ScaleUnit
+	vectors, usage, err := e.Embed(ctx, model, text.Texts(append([]string{source}, others...)), o)
+	if err != nil {
+		return nil, usage, err
+	}
+	out := make([]float32, len(others))
+	for i, v := range vectors[1:] {
+		sum := 0.0
+		for j, x := range v {
+			sum += float64(x) * float64(vectors[0][j])
+		}
+		out[i] = float32(math.Max(-1, math.Min(1, sum)))
+	}
+	return out, usage, nil
+}
+
+// run does what one call of a pipeline computes for inputs: it checks them, takes room for them, gets the model and
+// notes what was computed.
+func run[P any](ctx context.Context, e *Engine, model string, kind text.Kind, inputs []text.Input, compute func(ctx context.Context, p P) (text.Counts, error)) (Usage, error) {
+	if err := e.check(inputs); err != nil {
+		return Usage{}, err
+	}
+	done, err := e.reserve(len(inputs))
+	if err != nil {
+		return Usage{}, err
+	}
+	defer done()
+	p, release, err := use[P](ctx, e, model, kind)
+	if err != nil {
+		return Usage{}, err
+	}
+	defer release()
+	r := RecordOf(ctx)
+	began := time.Now()
+	n, err := compute(ctx, p)
+	r.Compute += time.Since(began)
+	if err != nil {
+		return Usage{}, AsError(err)
+	}
+	u := Usage{n.Sum(), n.CutInputs()}
+	r.Texts, r.Tokens, r.Cut = r.Texts+len(inputs), r.Tokens+u.Tokens, r.Cut+u.Cut
+	return u, nil
+}
+
+// check refuses what no pipeline is to be asked.
+func (e *Engine) check(inputs []text.Input) error {
+	if len(inputs) == 0 {
+		return Errorf(Empty, "no texts are given")
+	}
+	if len(inputs) > e.config.Batch {
+		return Errorf(TooLarge, "%d texts are given, at most %d are possible in one request", len(inputs), e.config.Batch)
+	}
+	for i, in := range inputs {
+		if in.Text == "" && len(in.IDs) == 0 || in.Pair && in.Second == "" {
+			return Errorf(Empty, "text %d is empty", i)
+		}
+	}
+	return nil
+}

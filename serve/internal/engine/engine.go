@@ -1,0 +1,168 @@
+// The engine: models and what is asked of them.
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Config is what an engine is made of. Zero limits are the defaults.
+type Config struct {
+	Models    []Model
+	Lazy      bool          // models are opened when they are first asked for, not at the start
+	Memory    int64         // the most bytes of weights at a time; 0: no limit
+	KeepAlive time.Duration // a model that was used so recently is not closed for another
+	Requests  int           // the most at a time
+	Texts     int           // the most at a time, of all requests
+	Batch     int           // the most texts of a request
+	Log       *slog.Logger  // nil: none
+}
+
+// Engine holds models and answers what is asked of them.
+type Engine struct {
+	config Config
+	log    *slog.Logger
+	gate   gate
+
+	mu      sync.Mutex
+	models  []*model
+	names   map[string]*model // aliases too
+	used    int64             // bytes of models that are open, or being opened
+	changed chan struct{}     // closed, and another made, when a model is closed, or nobody uses one any more
+
+	warm    chan struct{} // closed when all that is opened at the start was
+	failure error         // of that
+}
+
+// New is an engine for models, which it begins to open unless it is Lazy.
+func New(c Config) (*Engine, error) {
+	if len(c.Models) == 0 {
+		return nil, fmt.Errorf("no models")
+	}
+	c.Requests, c.Texts, c.Batch = or(c.Requests, 512), or(c.Texts, 16384), or(c.Batch, 2048)
+	e := &Engine{config: c, log: c.Log, names: map[string]*model{}, changed: make(chan struct{}), warm: make(chan struct{})}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	e.gate.requests, e.gate.texts = c.Requests, c.Texts
+	for _, m := range c.Models {
+		if err := e.add(m); err != nil {
+			return nil, err
+		}
+	}
+	go e.warmUp()
+	return e, nil
+}
+
+func or(n, without int) int {
+	if n == 0 {
+		return without
+	}
+	return n
+}
+
+// Config is what the engine was made of, with the limits that hold.
+func (e *Engine) Config() Config { return e.config }
+
+// warmUp opens the models, one after the other, and asks each for something.
+func (e *Engine) warmUp() {
+	defer close(e.warm)
+	if e.config.Lazy {
+		return
+	}
+	for _, m := range e.models {
+		if err := e.warmUpOne(m); err != nil {
+			e.failure = fmt.Errorf("%s: %w", m.Name, err)
+			return
+		}
+	}
+}
+
+func (e *Engine) warmUpOne(m *model) error {
+	p, release, err := e.open(context.Background(), m)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return exercise(context.Background(), p)
+}
+
+// Ready reports whether the models that are opened at the start are.
+func (e *Engine) Ready() bool {
+	select {
+	case <-e.warm:
+		return e.failure == nil && !e.Closed()
+	default:
+		return false
+	}
+}
+
+// Wait waits until the models that are opened at the start are, and tells what went wrong.
+func (e *Engine) Wait(ctx context.Context) error {
+	select {
+	case <-e.warm:
+		return e.failure
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Closed reports whether requests are refused since the engine is to end.
+func (e *Engine) Closed() bool {
+	e.gate.mu.Lock()
+	defer e.gate.mu.Unlock()
+	return e.gate.closed
+}
+
+// Drain refuses requests from now on and waits for those that are inside. It returns how many are still there
+// when ctx ends, and how many there were at first.
+func (e *Engine) Drain(ctx context.Context) (had, left int) {
+	g := &e.gate
+	g.mu.Lock()
+	g.closed = true
+	had = g.inRequests
+	if g.emptied == nil && had > 0 {
+		g.emptied = make(chan struct{})
+	}
+	emptied := g.emptied
+	g.mu.Unlock()
+	if emptied == nil {
+		return had, 0
+	}
+	select {
+	case <-emptied:
+		return had, 0
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return had, g.inRequests
+}
+
+// Stats is what an engine does now, and has done.
+type Stats struct {
+	Requests, Texts          int    // inside
+	Admitted, Ended, Refused uint64 // requests so far
+	Rate                     float64
+	Memory                   int64 // bytes of weights, estimated
+	Models                   []ModelInfo
+}
+
+// Stats tells what the engine does.
+func (e *Engine) Stats() Stats {
+	g := &e.gate
+	g.mu.Lock()
+	s := Stats{g.inRequests, g.inTexts, g.admitted, g.ended, g.refused, g.rate, 0, nil}
+	g.mu.Unlock()
+	s.Models = e.Models()
+	for _, m := range s.Models {
+		if m.Open {
+			s.Memory += m.Bytes
+		}
+	}
+	return s
+}

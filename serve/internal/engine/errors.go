@@ -1,0 +1,127 @@
+// What can go wrong, by kinds that protocols render in their own ways.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Kind is a kind of error; errors.Is(err, engine.Overloaded) asks for it.
+type Kind uint8
+
+// The kinds.
+const (
+	Internal     Kind = iota // what is no fault of the request
+	Invalid                  // a request that means nothing
+	Empty                    // no texts, or a text without characters
+	TooLong                  // more tokens than the model takes
+	TooLarge                 // a body, or a number of texts, above the limit
+	UnknownModel             // no model of that name
+	WrongModel               // a model that does something else
+	NotFound                 // no such route or thing
+	NotAllowed               // a method that the route has not
+	Unauthorized             // no valid key
+	Forbidden                // a page of another site asks
+	Overloaded               // the queue is full
+	Deadline                 // the time that the request had is over
+	Cancelled                // who asked has gone
+	Unavailable              // not ready yet, or not any more
+)
+
+var kinds = [...]struct {
+	name   string
+	status int
+}{
+	Internal:     {"internal", http.StatusInternalServerError},
+	Invalid:      {"invalid", http.StatusBadRequest},
+	Empty:        {"empty", http.StatusBadRequest},
+	TooLong:      {"too long", http.StatusBadRequest},
+	TooLarge:     {"too large", http.StatusRequestEntityTooLarge},
+	UnknownModel: {"unknown model", http.StatusNotFound},
+	WrongModel:   {"wrong model", http.StatusBadRequest},
+	NotFound:     {"not found", http.StatusNotFound},
+	NotAllowed:   {"not allowed", http.StatusMethodNotAllowed},
+	Unauthorized: {"unauthorized", http.StatusUnauthorized},
+	Forbidden:    {"forbidden", http.StatusForbidden},
+	Overloaded:   {"overloaded", http.StatusTooManyRequests},
+	Deadline:     {"deadline", http.StatusGatewayTimeout},
+	Cancelled:    {"cancelled", 499}, // as nginx logs it; nobody reads the answer
+	Unavailable:  {"unavailable", http.StatusServiceUnavailable},
+}
+
+// Error is the name of the kind.
+func (k Kind) Error() string { return kinds[k].name }
+
+// Status is the HTTP status of the kind, where a protocol has no other.
+func (k Kind) Status() int { return kinds[k].status }
+
+// Error is an error with its kind.
+type Error struct {
+	Kind       Kind
+	Message    string        // for who asked
+	Param      string        // the field of the request that it is about, if it is about one
+	RetryAfter time.Duration // of Overloaded and Unavailable: when to try again; 0: nobody knows
+	Err        error         // what it comes from, for the log
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Is reports whether target is the error's kind.
+func (e *Error) Is(target error) bool { return target == e.Kind }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf is an error of a kind.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// At is the error, about a field of the request.
+func (e *Error) At(param string) *Error {
+	e.Param = param
+	return e
+}
+
+// AsError gives any error its kind: those of packages text and generation, and of contexts, have one.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	for _, x := range []struct {
+		is   error
+		kind Kind
+	}{
+		{context.DeadlineExceeded, Deadline}, {context.Canceled, Cancelled}, {text.ErrTooLong, TooLong}, {text.ErrInput, Invalid}, {text.ErrTemplate, Invalid},
+		{text.ErrImage, Invalid}, {text.ErrSound, Invalid}, {tokenizer.ErrText, Invalid}, {generation.ErrBusy, Overloaded}, {generation.ErrClosed, Unavailable},
+		{text.ErrFolder, Internal}, {models.ErrFolder, Internal}, {text.ErrOption, Invalid},
+	} {
+		if errors.Is(err, x.is) {
+			return &Error{Kind: x.kind, Message: message(x.kind, err), Err: err}
+		}
+	}
+	return &Error{Kind: Internal, Message: message(Internal, err), Err: err}
+}
+
+// message is what a caller is told: nothing of the inside of the server.
+func message(kind Kind, err error) string {
+	switch kind {
+	case Internal:
+		return "internal error"
+	case Deadline:
+		return "the time that the request had is over"
+	case Cancelled:
+		return "the request was cancelled"
+	}
+	s := strings.TrimPrefix(strings.TrimPrefix(err.Error(), text.ErrInput.Error()+": "), text.ErrOption.Error()+": ")
+	return strings.TrimPrefix(s, "text: ")
+}

@@ -1,0 +1,291 @@
+// Models: by names, opened when they are needed, closed when another needs the room.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/text"
+)
+
+// Model is a model to serve. serve.Model documents the fields, which are the same.
+type Model struct {
+	Dir     string
+	Name    string
+	Aliases []string
+	Kind    text.Kind
+	Weights kernels.Format
+	Options []text.Option
+}
+
+// ModelInfo is what can be told of a model without asking it.
+type ModelInfo struct {
+	Name    string
+	Aliases []string
+	Dir     string
+	Kind    text.Kind
+	Weights kernels.Format
+	Bytes   int64 // of its weights in memory, estimated
+	Open    bool
+	Users   int       // calls that run
+	Used    time.Time // last
+	Added   time.Time
+	// Of a model that has been open: the most tokens of a text, 0 for no limit.
+	MaxTokens int
+}
+
+// model is a Model with its state, which the engine's lock guards.
+type model struct {
+	Model
+	bytes    int64
+	added    time.Time
+	pipeline any           // nil: not open
+	opening  chan struct{} // closed when the opening has ended; nil: nobody opens it
+	users    int
+	used     time.Time
+	limit    int // of tokens
+}
+
+// add registers a model by its names.
+func (e *Engine) add(spec Model) error {
+	m := &model{Model: spec, added: time.Now()}
+	if m.Name == "" {
+		dir, err := filepath.Abs(m.Dir)
+		if err != nil {
+			return err
+		}
+		m.Name = strings.TrimSuffix(filepath.Base(dir), ".gguf")
+	}
+	for _, name := range append([]string{m.Name}, m.Aliases...) {
+		if other := e.names[name]; other != nil || name == "" {
+			return fmt.Errorf("model name %q is given twice, or empty", name)
+		}
+		e.names[name] = m
+	}
+	var err error
+	if m.Kind == "" {
+		if m.Kind, err = text.KindOf(m.Dir); err != nil {
+			return err
+		}
+	} else if !slices.Contains(text.Kinds(), m.Kind) {
+		return fmt.Errorf("%s: kind %q, want one of %q", m.Name, m.Kind, text.Kinds())
+	}
+	if m.bytes, err = residentBytes(hub.Folder(m.Dir), m.Weights); err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	if e.config.Memory > 0 && m.bytes > e.config.Memory {
+		return fmt.Errorf("%s: its weights take about %d bytes, which is more than the %d for all models", m.Name, m.bytes, e.config.Memory)
+	}
+	e.models = append(e.models, m)
+	return nil
+}
+
+// Models are what is served, in the order in which they were given.
+func (e *Engine) Models() []ModelInfo {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]ModelInfo, len(e.models))
+	for i, m := range e.models {
+		out[i] = m.info()
+	}
+	return out
+}
+
+// Find is the model of a name or an alias.
+func (e *Engine) Find(name string) (ModelInfo, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m, ok := e.names[name]
+	if !ok {
+		return ModelInfo{}, false
+	}
+	return m.info(), true
+}
+
+// Default is the first model of one of the kinds, for protocols whose requests name none.
+func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
+	for _, m := range e.models {
+		if slices.Contains(kinds, m.Kind) {
+			return m.Name, true
+		}
+	}
+	return "", false
+}
+
+func (m *model) info() ModelInfo {
+	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Weights, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit}
+}
+
+// use is the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
+func use[P any](ctx context.Context, e *Engine, name string, kind text.Kind) (p P, release func(), err error) {
+	if name == "" {
+		if name, _ = e.Default(kind); name == "" {
+			return p, nil, Errorf(WrongModel, "no %s is served here", kind)
+		}
+	}
+	m, ok := e.names[name]
+	if !ok {
+		return p, nil, Errorf(UnknownModel, "no model %q is served here", name).At("model")
+	}
+	if m.Kind != kind {
+		return p, nil, Errorf(WrongModel, "%q is a %s, want a %s", m.Name, m.Kind, kind).At("model")
+	}
+	r := RecordOf(ctx)
+	r.Model, r.Kind = m.Name, m.Kind
+	began := time.Now()
+	pipeline, release, err := e.open(ctx, m)
+	r.Load = time.Since(began)
+	if err != nil {
+		return p, nil, err
+	}
+	return pipeline.(P), release, nil
+}
+
+// open is a model's pipeline, opened if it is not.
+func (e *Engine) open(ctx context.Context, m *model) (pipeline any, release func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		switch {
+		case m.pipeline != nil:
+			m.users++
+			return m.pipeline, func() { e.release(m) }, nil
+		case m.opening != nil:
+			err = e.wait(ctx, m.opening, 0)
+		default:
+			var again time.Duration
+			if again, err = e.makeRoom(m), nil; again > 0 {
+				err = e.wait(ctx, e.changed, again)
+			} else {
+				err = e.load(ctx, m)
+			}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// wait gives up the lock until done is closed, some time is over or ctx ends.
+func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Duration) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	var over <-chan time.Time
+	if most > 0 {
+		t := time.NewTimer(most)
+		defer t.Stop()
+		over = t.C
+	}
+	select {
+	case <-done:
+	case <-over:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// makeRoom closes models that nobody has used for the longest time until m has room. If there is none, it tells
+// when to ask again at the latest.
+func (e *Engine) makeRoom(m *model) (again time.Duration) {
+	if e.config.Memory == 0 {
+		return 0
+	}
+	again = time.Minute
+	for e.used+m.bytes > e.config.Memory {
+		var oldest *model
+		for _, x := range e.models {
+			if x.pipeline != nil && x.users == 0 && (oldest == nil || x.used.Before(oldest.used)) {
+				oldest = x
+			}
+		}
+		if oldest == nil {
+			return again
+		}
+		if left := e.config.KeepAlive - time.Since(oldest.used); left > 0 {
+			return left
+		}
+		e.close(oldest)
+	}
+	return 0
+}
+
+// close lets go of a model that nobody uses.
+func (e *Engine) close(m *model) {
+	m.pipeline = nil
+	e.used -= m.bytes
+	e.announce()
+	e.log.Info("model closed", "model", m.Name)
+	go debug.FreeOSMemory()
+}
+
+// announce wakes who waits for room.
+func (e *Engine) announce() {
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+// load begins to open a model, and waits for it. The opening goes on if ctx ends before.
+func (e *Engine) load(ctx context.Context, m *model) error {
+	done := make(chan struct{})
+	m.opening = done
+	e.used += m.bytes
+	var failed error
+	go func() {
+		began := time.Now()
+		p, err := openPipeline(m)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if failed = err; err != nil {
+			e.used -= m.bytes
+			e.announce()
+			e.log.Error("model cannot be opened", "model", m.Name, "error", err)
+		} else {
+			m.pipeline, m.used = p, time.Now()
+			if l, ok := p.(interface{ MaxTokens() int }); ok {
+				m.limit = l.MaxTokens()
+			}
+			e.log.Info("model opened", "model", m.Name, "kind", m.Kind, "seconds", time.Since(began).Seconds())
+		}
+		m.opening = nil
+		close(done)
+	}()
+	if err := e.wait(ctx, done, 0); err != nil {
+		return err
+	}
+	if failed != nil {
+		return &Error{Kind: Unavailable, Message: fmt.Sprintf("the model %q cannot be opened", m.Name), Err: failed}
+	}
+	return nil
+}
+
+func openPipeline(m *model) (p any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	p, err = text.OpenKind(m.Kind, m.Dir, append(slices.Clone(m.Options), text.Weights(m.Weights))...)
+	if err == nil && p == nil {
+		err = errors.New("no pipeline")
+	}
+	return p, err
+}
+
+func (e *Engine) release(m *model) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m.used = time.Now()
+	if m.users--; m.users == 0 {
+		e.announce()
+	}
+}

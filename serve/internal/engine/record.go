@@ -1,0 +1,55 @@
+// What is known of a request, for logs, metrics and traces.
+
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// Record is what is known of one request. It is complete when Observer.End gets it.
+type Record struct {
+	ID       string // the request's
+	Method   string
+	Route    string // the pattern of the route; "" for none
+	Protocol string
+	Began    time.Time
+
+	Model string // its name, whatever alias was asked for
+	Kind  text.Kind
+	// Texts were given, of which Cut were too long; Tokens were computed, and Generated chosen. Shared are those
+	// of Tokens that a prompt before had.
+	Texts, Cut, Tokens, Generated, Shared int
+	Load                                  time.Duration // until the model was there
+	Compute                               time.Duration // from then to the last result, with the wait for others' batches
+	First                                 time.Duration // until the first piece of a text that is generated
+
+	Status  int
+	Bytes   int64  // of the answer
+	Failure *Error // why the answer is an error
+	Total   time.Duration
+}
+
+// Observer sees requests begin and end, on the goroutines that answer them.
+type Observer interface {
+	// Begin may add to the context of what is done for the request.
+	Begin(ctx context.Context, r *Record) context.Context
+	End(ctx context.Context, r *Record)
+}
+
+type recordKey struct{}
+
+// WithRecord is a context in which the engine's operations note what they do.
+func WithRecord(ctx context.Context, r *Record) context.Context {
+	return context.WithValue(ctx, recordKey{}, r)
+}
+
+// RecordOf is the record of a context, or one that nobody reads.
+func RecordOf(ctx context.Context) *Record {
+	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
+		return r
+	}
+	return new(Record)
+}

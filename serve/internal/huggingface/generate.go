@@ -1,0 +1,223 @@
+// Translations, summaries and texts.
+
+package huggingface
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/avoformer/avoformer/serve/internal/chat"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+)
+
+// newTokens is the most new tokens of a text where neither the request nor the folder says it, as
+// text-generation-inference documents it.
+const newTokens = 100
+
+// sampling is how tokens are chosen, with transformers' names. What is nil is as the folder's generation_config.json
+// has it.
+type sampling struct {
+	MaxTokens   *int     `json:"max_new_tokens"`
+	Sample      *bool    `json:"do_sample"`
+	Temperature *float64 `json:"temperature"`
+	TopK        *int     `json:"top_k"`
+	TopP        *float64 `json:"top_p"`
+	TypicalP    *float64 `json:"typical_p"`
+	Repetition  *float64 `json:"repetition_penalty"`
+	Seed        *uint64  `json:"seed"`
+}
+
+// check refuses numbers that mean nothing.
+func (s *sampling) check() error {
+	for _, x := range []struct {
+		name string
+		n    *int
+	}{{"max_new_tokens", s.MaxTokens}, {"top_k", s.TopK}} {
+		if x.n != nil && *x.n < 1 {
+			return engine.Errorf(engine.Invalid, "%s %d, want at least 1", x.name, *x.n).At(x.name)
+		}
+	}
+	for _, x := range []struct {
+		name string
+		x    *float64
+		most float64
+	}{{"temperature", s.Temperature, 100}, {"top_p", s.TopP, 1}, {"typical_p", s.TypicalP, 1}, {"repetition_penalty", s.Repetition, 100}} {
+		if x.x != nil && !(*x.x > 0 && *x.x <= x.most) {
+			return engine.Errorf(engine.Invalid, "%s %g, want more than 0 and at most %g", x.name, *x.x, x.most).At(x.name)
+		}
+	}
+	if s.Seed != nil && *s.Seed == 0 {
+		return engine.Errorf(engine.Invalid, "seed 0, want at least 1").At("seed")
+	}
+	if s.Sample != nil && !*s.Sample && s.random() {
+		return engine.Errorf(engine.Invalid, "do_sample is false, which temperature, top_k, top_p and typical_p contradict").At("do_sample")
+	}
+	return nil
+}
+
+// random reports whether something is given that only a choice at random heeds.
+func (s *sampling) random() bool {
+	return s.Temperature != nil || s.TopK != nil || s.TopP != nil || s.TypicalP != nil
+}
+
+// apply changes the options of the folder.
+func (s *sampling) apply(o *text.GenerateOptions) {
+	for _, x := range []struct{ from, to *float64 }{
+		{s.Temperature, &o.Temperature}, {s.TopP, &o.TopP}, {s.TypicalP, &o.TypicalP}, {s.Repetition, &o.RepetitionPenalty},
+	} {
+		if x.from != nil {
+			*x.to = *x.from
+		}
+	}
+	if s.TopK != nil {
+		o.TopK = *s.TopK
+	}
+	if s.MaxTokens != nil {
+		o.MaxTokens = *s.MaxTokens
+	}
+	if s.Seed != nil {
+		o.Seed = *s.Seed
+	}
+	switch {
+	case s.Sample != nil && !*s.Sample:
+		o.Temperature = 0
+	case s.Sample != nil || s.random():
+		o.Beams = 0
+		if o.Temperature == 0 {
+			o.Temperature = 1
+		}
+	}
+}
+
+// translate answers with what the model makes of each text. What a model of sequences does, to translate or to
+// sum up, the folder does not say: the text has the names of both answers, and each client reads its own.
+func (p protocol) translate(c *wire.Call, model string, body []byte) error {
+	var in task
+	var how struct {
+		Language string          `json:"tgt_lang"`
+		Source   json.RawMessage `json:"src_lang"`
+		Generate struct {
+			sampling
+			Beams  *int `json:"num_beams"`
+			Repeat *int `json:"no_repeat_ngram_size"`
+		} `json:"generate_parameters"`
+	}
+	if err := in.read(body, &how); err != nil {
+		return err
+	}
+	if !wire.IsNull(how.Source) {
+		return engine.Errorf(engine.Invalid, "src_lang is not supported here: texts are in the language that the tokenizer is set to").At("src_lang")
+	}
+	g := &how.Generate
+	if err := g.check(); err != nil {
+		return err
+	}
+	switch {
+	case g.Beams != nil && *g.Beams < 1:
+		return engine.Errorf(engine.Invalid, "num_beams %d, want at least 1", *g.Beams).At("num_beams")
+	case g.Beams != nil && *g.Beams > 1 && (g.random() || g.Sample != nil && *g.Sample):
+		return engine.Errorf(engine.Invalid, "num_beams %d with a choice at random is not supported here", *g.Beams).At("num_beams")
+	case g.Repeat != nil && *g.Repeat < 0:
+		return engine.Errorf(engine.Invalid, "no_repeat_ngram_size %d, want at least 0", *g.Repeat).At("no_repeat_ngram_size")
+	}
+	texts, err := p.engine.Translate(c.Context(), model, in.texts(), func(o *text.TranslateOptions) error {
+		o.Language = how.Language
+		g.apply(&o.GenerateOptions)
+		if g.Beams != nil {
+			o.Beams = *g.Beams
+		}
+		if g.Repeat != nil {
+			if o.NoRepeatNgram = *g.Repeat; o.NoRepeatNgram == 0 {
+				o.NoRepeatNgram = -1
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	type answer struct {
+		Translation string `json:"translation_text"`
+		Summary     string `json:"summary_text"`
+	}
+	out := make([]answer, len(texts))
+	for i, t := range texts {
+		out[i] = answer{t, t}
+	}
+	return c.WriteJSON(http.StatusOK, out)
+}
+
+// generated is a text of a model.
+type generated struct {
+	Text string `json:"generated_text"`
+}
+
+// generate answers with what follows a text, or a list of that for each of several.
+func (p protocol) generate(c *wire.Call, model string, body []byte) error {
+	var in task
+	var how struct {
+		sampling
+		Full    bool         `json:"return_full_text"`
+		Stop    wire.Strings `json:"stop"`
+		Details bool         `json:"details"`
+		Prefill bool         `json:"decoder_input_details"`
+		Mark    bool         `json:"watermark"`
+	}
+	if err := in.read(body, &how); err != nil {
+		return err
+	}
+	if err := how.check(); err != nil {
+		return err
+	}
+	prompts := in.texts()
+	switch most := p.engine.Config().Batch; {
+	case how.Details || how.Prefill || how.Mark:
+		return engine.Errorf(engine.Invalid, "details, decoder_input_details and watermark are not supported here").At("parameters")
+	case len(prompts) == 0:
+		return engine.Errorf(engine.Empty, "no texts are given").At("inputs")
+	case len(prompts) > most:
+		return engine.Errorf(engine.TooLarge, "%d texts are given, at most %d are possible in one request", len(prompts), most).At("inputs")
+	}
+	g, err := p.engine.Generator(c.Context(), model)
+	if err != nil {
+		return err
+	}
+	defer g.Release()
+	o, err := g.Defaults()
+	if err != nil {
+		return err
+	}
+	how.apply(&o)
+	if o.MaxTokens == 0 {
+		o.MaxTokens = newTokens
+	}
+	if how.Stop != nil {
+		o.Stop = how.Stop
+	}
+	jobs, texts := make([]chat.Job, len(prompts)), make([]strings.Builder, len(prompts))
+	for i, prompt := range prompts {
+		jobs[i] = chat.Job{Prompt: prompt, Options: o}
+		if how.Full {
+			texts[i].WriteString(prompt)
+		}
+	}
+	for e, err := range chat.Run(c.Context(), g, jobs) {
+		if err != nil {
+			return err
+		}
+		for _, part := range e.Parts {
+			texts[e.Job].WriteString(part.Text)
+		}
+	}
+	out := make([][]generated, len(texts))
+	for i := range texts {
+		out[i] = []generated{{texts[i].String()}}
+	}
+	if in.Inputs.One {
+		return c.WriteJSON(http.StatusOK, out[0])
+	}
+	return c.WriteJSON(http.StatusOK, out)
+}

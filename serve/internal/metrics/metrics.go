@@ -1,0 +1,153 @@
+// Package metrics is what Prometheus reads of a server, by names that dashboards have: those of
+// text-embeddings-inference (te_), of llama.cpp's server (llamacpp:) and the server's own (avoformer_).
+package metrics
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+)
+
+// Metrics observes requests, each once it has ended.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	count, success     *prometheus.CounterVec // te_, by method: single or batch
+	failure            *prometheus.CounterVec // te_, by err
+	duration, compute  prometheus.Histogram
+	length, batch      prometheus.Histogram
+	requests           *prometheus.CounterVec // by route, protocol, model and status
+	seconds            *prometheus.HistogramVec
+	tokens, cut        *prometheus.CounterVec // by model
+	prompt, predicted  prometheus.Counter     // llamacpp:
+	generationSeconds  prometheus.Counter
+	firstTokenDuration prometheus.Histogram
+}
+
+// exponential are the bounds of a histogram: each is the one before times factor.
+func exponential(first, factor float64, n int) []float64 {
+	return prometheus.ExponentialBuckets(first, factor, n)
+}
+
+// New is metrics of an engine, which is asked for what it does whenever somebody reads them.
+func New(e *engine.Engine) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	counter := func(name, help string) prometheus.Counter {
+		return register(m, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return register(m, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return register(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
+	}
+	durations := exponential(1.5e-5, 1.5, 35)
+	m.count = counters("te_request_count", "Requests for a model.", "method")
+	m.success = counters("te_request_success", "Requests for a model that were answered.", "method")
+	m.failure = counters("te_request_failure", "Requests that were answered with an error.", "err")
+	m.duration = histogram("te_request_duration", "Seconds from a request to its answer.", durations)
+	m.compute = histogram("te_request_inference_duration", "Seconds in which a request's texts waited for their batches and were computed.", durations)
+	m.length = histogram("te_request_input_length", "Mean tokens of a request's texts.", exponential(1, 2, 20))
+	m.batch = histogram("te_request_batch_size", "Texts of a request.", exponential(1, 2, 13))
+	m.prompt = counter("llamacpp:prompt_tokens_total", "Tokens of prompts that were computed.")
+	m.predicted = counter("llamacpp:tokens_predicted_total", "Tokens that were generated.")
+	m.generationSeconds = counter("llamacpp:tokens_predicted_seconds_total", "Seconds of requests in which tokens were generated.")
+	m.firstTokenDuration = histogram("avoformer_first_piece_seconds", "Seconds until the first piece of a generated text.", durations)
+	m.requests = counters("avoformer_requests_total", "Requests.", "route", "protocol", "model", "status")
+	m.seconds = register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "avoformer_request_seconds", Help: "Seconds from a request to its answer.", Buckets: durations}, []string{"route"}))
+	m.tokens = counters("avoformer_tokens_total", "Tokens that were computed.", "model")
+	m.cut = counters("avoformer_texts_cut_total", "Texts of which something was cut off.", "model")
+	m.now(e)
+	return m
+}
+
+// register adds a collector, whose name is no other's.
+func register[C prometheus.Collector](m *Metrics, c C) C {
+	m.registry.MustRegister(c)
+	return c
+}
+
+// now adds what is asked of the engine.
+func (m *Metrics) now(e *engine.Engine) {
+	for _, g := range []struct {
+		name, help string
+		value      func(s engine.Stats) float64
+	}{
+		{"te_queue_size", "Texts that wait or are computed.", func(s engine.Stats) float64 { return float64(s.Texts) }},
+		{"llamacpp:requests_processing", "Requests that are being answered.", func(s engine.Stats) float64 { return float64(s.Requests) }},
+		{"avoformer_texts_per_second", "Texts answered a second, a mean in which old ones count less.", func(s engine.Stats) float64 { return s.Rate }},
+		{"avoformer_weights_bytes", "Bytes of the weights of open models, estimated.", func(s engine.Stats) float64 { return float64(s.Memory) }},
+		{"avoformer_models_open", "Models that are open.", func(s engine.Stats) (n float64) {
+			for _, model := range s.Models {
+				if model.Open {
+					n++
+				}
+			}
+			return n
+		}},
+	} {
+		register(m, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return g.value(e.Stats()) }))
+	}
+}
+
+// Begin is what an observer has to have.
+func (m *Metrics) Begin(ctx context.Context, _ *engine.Record) context.Context { return ctx }
+
+// End counts a request.
+func (m *Metrics) End(_ context.Context, r *engine.Record) {
+	route := r.Route
+	if route == "" {
+		route = "none"
+	}
+	m.requests.WithLabelValues(route, r.Protocol, r.Model, strconv.Itoa(r.Status)).Inc()
+	m.seconds.WithLabelValues(route).Observe(r.Total.Seconds())
+	if r.Failure != nil {
+		m.failure.WithLabelValues(failure(r.Failure)).Inc()
+	}
+	if r.Model == "" {
+		return
+	}
+	method := "single"
+	if r.Texts > 1 {
+		method = "batch"
+	}
+	m.count.WithLabelValues(method).Inc()
+	m.duration.Observe(r.Total.Seconds())
+	if r.Failure == nil {
+		m.success.WithLabelValues(method).Inc()
+	}
+	if r.Texts > 0 {
+		m.compute.Observe(r.Compute.Seconds())
+		m.batch.Observe(float64(r.Texts))
+		m.length.Observe(math.Round(float64(r.Tokens) / float64(r.Texts)))
+	}
+	m.tokens.WithLabelValues(r.Model).Add(float64(r.Tokens + r.Generated))
+	m.cut.WithLabelValues(r.Model).Add(float64(r.Cut))
+	if r.First > 0 {
+		m.prompt.Add(float64(r.Tokens - r.Shared))
+		m.predicted.Add(float64(r.Generated))
+		m.generationSeconds.Add(max(0, (r.Compute - r.First).Seconds()))
+		m.firstTokenDuration.Observe(r.First.Seconds())
+	}
+}
+
+// failure is an error by text-embeddings-inference's words.
+func failure(e *engine.Error) string {
+	for _, x := range []struct {
+		kind engine.Kind
+		name string
+	}{
+		{engine.Overloaded, "overloaded"}, {engine.WrongModel, "model_type"}, {engine.TooLarge, "batch_size"}, {engine.Internal, "inference"}, {engine.Cancelled, "dropped"},
+		{engine.Empty, "validation"}, {engine.Invalid, "validation"}, {engine.TooLong, "validation"},
+	} {
+		if errors.Is(e, x.kind) {
+			return x.name
+		}
+	}
+	return e.Kind.Error()
+}

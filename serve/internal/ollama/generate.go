@@ -1,0 +1,275 @@
+// POST /api/chat and /api/generate.
+
+package ollama
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/serve/internal/chat"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/answer"
+)
+
+// common is the fields that both kinds of requests have.
+type common struct {
+	Model     string          `json:"model"`
+	Stream    *bool           `json:"stream"` // nil: true
+	Format    json.RawMessage `json:"format"`
+	Options   options         `json:"options"`
+	Think     json.RawMessage `json:"think"`
+	KeepAlive json.RawMessage `json:"keep_alive"` // the server says how long
+}
+
+// chatMessage is a message as Ollama has it.
+type chatMessage struct {
+	Role     string     `json:"role"`
+	Content  string     `json:"content"`
+	Thinking string     `json:"thinking,omitempty"`
+	Images   []string   `json:"images,omitempty"`
+	Calls    []chatCall `json:"tool_calls,omitempty"`
+	ToolName string     `json:"tool_name,omitempty"`
+	CallID   string     `json:"tool_call_id,omitempty"`
+}
+
+type chatCall struct {
+	ID       string `json:"id,omitempty"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// reply is an answer, or a piece of it.
+type reply struct {
+	Model    string       `json:"model"`
+	Created  time.Time    `json:"created_at"`
+	Message  *chatMessage `json:"message,omitempty"`
+	Response *string      `json:"response,omitempty"`
+	Thinking string       `json:"thinking,omitempty"`
+	Done     bool         `json:"done"`
+	*ended
+}
+
+// ended is what the last piece tells. Durations are in nanoseconds.
+type ended struct {
+	Reason         string `json:"done_reason"`
+	Total          int64  `json:"total_duration"`
+	Load           int64  `json:"load_duration"`
+	PromptCount    int    `json:"prompt_eval_count"`
+	PromptDuration int64  `json:"prompt_eval_duration"`
+	Count          int    `json:"eval_count"`
+	Duration       int64  `json:"eval_duration"`
+}
+
+// chat answers POST /api/chat.
+func (p protocol) chat(c *wire.Call) error {
+	var in struct {
+		common
+		Messages []chatMessage `json:"messages"`
+		Tools    []chat.Tool   `json:"tools"`
+	}
+	if err := c.ReadStrict(&in); err != nil {
+		return err
+	}
+	q := chat.Conversation{Tools: in.Tools}
+	for i, m := range in.Messages {
+		if len(m.Images) > 0 {
+			return engine.Errorf(engine.Invalid, "message %d has images, the model takes text", i).At("messages")
+		}
+		to := text.Message{Role: m.Role, Content: m.Content, Reasoning: m.Thinking, ToolCallID: m.CallID}
+		for _, call := range m.Calls {
+			to.ToolCalls = append(to.ToolCalls, text.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: string(call.Function.Arguments)})
+		}
+		if m.ToolName != "" {
+			to.Fields = map[string]any{"name": m.ToolName}
+		}
+		q.Messages = append(q.Messages, to)
+	}
+	return p.answer(c, &in.common, &q, true, nil)
+}
+
+// generate answers POST /api/generate.
+func (p protocol) generate(c *wire.Call) error {
+	var in struct {
+		common
+		Prompt string `json:"prompt"`
+		System string `json:"system"`
+		Suffix string `json:"suffix"`
+		Raw    bool   `json:"raw"`
+	}
+	if err := c.ReadStrict(&in); err != nil {
+		return err
+	}
+	switch {
+	case in.Suffix != "":
+		return engine.Errorf(engine.Invalid, "suffix is not supported here").At("suffix")
+	case in.Prompt == "":
+		return engine.Errorf(engine.Empty, "there is no prompt").At("prompt")
+	case in.Raw && (in.System != "" || !wire.IsNull(in.Think)):
+		return engine.Errorf(engine.Invalid, "raw with system or think, which a raw prompt has no place for").At("raw")
+	case in.Raw:
+		return p.answer(c, &in.common, &chat.Conversation{}, false, &in.Prompt)
+	}
+	q := chat.Conversation{Messages: []text.Message{{Role: "user", Content: in.Prompt}}}
+	if in.System != "" {
+		q.Messages = append([]text.Message{{Role: "system", Content: in.System}}, q.Messages...)
+	}
+	return p.answer(c, &in.common, &q, false, nil)
+}
+
+// answer answers with messages to a conversation, or with texts to it or to a raw prompt.
+func (p protocol) answer(c *wire.Call, in *common, q *chat.Conversation, messages bool, raw *string) error {
+	model, err := p.named(in.Model)
+	if err != nil {
+		return err
+	}
+	s, err := in.Options.sampling()
+	if err != nil {
+		return err
+	}
+	if q.Grammar, err = format(in.Format); err != nil {
+		return err
+	}
+	if q.Grammar != nil && len(q.Tools) > 0 {
+		return engine.Errorf(engine.Invalid, "format and tools together are not supported here").At("format")
+	}
+	if q.Variables, err = think(in.Think); err != nil {
+		return err
+	}
+	g, err := p.engine.Generator(c.Context(), model)
+	if err != nil {
+		return err
+	}
+	defer g.Release()
+	if string(in.Think) != "" && string(in.Think) != "null" && string(in.Think) != "false" && g.AnswerFormat(text.PromptOptions{}).Think == "" {
+		return engine.Errorf(engine.Invalid, "%q does not think before it answers", g.Name).At("think")
+	}
+	jobs, err := jobsOf(g, q, &s, raw)
+	if err != nil {
+		return err
+	}
+	if err := in.Options.bound(g, &jobs[0]); err != nil {
+		return err
+	}
+	w := replier{model: in.Model, messages: messages, record: c.Record}
+	if in.Stream != nil && !*in.Stream {
+		return w.whole(c, chat.Run(c.Context(), g, jobs))
+	}
+	return w.streamed(c, chat.Run(c.Context(), g, jobs))
+}
+
+func jobsOf(g *engine.Generator, q *chat.Conversation, s *chat.Sampling, raw *string) ([]chat.Job, error) {
+	options, err := s.Options(g)
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		return q.Jobs(g, 1, options)
+	}
+	o := options(0)
+	o.Grammar = q.Grammar
+	return []chat.Job{{Prompt: *raw, Options: o}}, nil
+}
+
+// replier makes replies of events.
+type replier struct {
+	model    string
+	messages bool
+	record   *engine.Record
+	began    time.Time
+}
+
+// reply is what an event brings; some is false for one that brings nothing.
+func (w *replier) reply(e chat.Event) (r reply, some bool) {
+	var a answer.Answer
+	for _, part := range e.Parts {
+		switch part.Kind {
+		case answer.Reasoning:
+			a.Reasoning += part.Text
+		default:
+			a.Add(part)
+		}
+	}
+	some = a.Content != "" || a.Reasoning != "" || len(a.Calls) > 0 || e.Finish != generation.FinishNone
+	r = reply{Model: w.model, Created: time.Now().UTC()}
+	if w.messages {
+		r.Message = &chatMessage{Role: "assistant", Content: a.Content, Thinking: a.Reasoning}
+		for _, call := range a.Calls {
+			one := chatCall{ID: call.ID}
+			one.Function.Name, one.Function.Arguments = call.Name, json.RawMessage(call.Arguments)
+			r.Message.Calls = append(r.Message.Calls, one)
+		}
+	} else {
+		r.Response, r.Thinking = &a.Content, a.Reasoning
+	}
+	if e.Finish != generation.FinishNone {
+		reason := "stop"
+		if e.Finish == generation.FinishLength {
+			reason = "length"
+		}
+		now := time.Now()
+		first := w.record.First
+		r.Done = true
+		r.ended = &ended{reason, int64(now.Sub(w.record.Began)), int64(w.record.Load), e.Usage.Prompt, int64(first), e.Usage.Tokens, int64(max(now.Sub(w.began)-first, 0))}
+	}
+	return r, some
+}
+
+// whole answers at once.
+func (w *replier) whole(c *wire.Call, events func(yield func(chat.Event, error) bool)) error {
+	w.began = time.Now()
+	var last reply
+	var content, thinking strings.Builder
+	var calls []chatCall
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		last, _ = w.reply(e)
+		if m := last.Message; m != nil {
+			content.WriteString(m.Content)
+			thinking.WriteString(m.Thinking)
+			calls = append(calls, m.Calls...)
+		} else {
+			content.WriteString(*last.Response)
+			thinking.WriteString(last.Thinking)
+		}
+	}
+	if m := last.Message; m != nil {
+		m.Content, m.Thinking, m.Calls = content.String(), thinking.String(), calls
+	} else {
+		all := content.String()
+		last.Response, last.Thinking = &all, thinking.String()
+	}
+	return c.WriteJSON(http.StatusOK, last)
+}
+
+// streamed answers piece by piece. An error before the first has its status; one after it is a line.
+func (w *replier) streamed(c *wire.Call, events func(yield func(chat.Event, error) bool)) error {
+	w.began = time.Now()
+	var s *wire.Stream
+	for e, err := range events {
+		if err != nil && s == nil {
+			return err
+		}
+		if err != nil {
+			c.Record.Failure = engine.AsError(err)
+			return s.Send(failure{c.Record.Failure.Message})
+		}
+		if s == nil {
+			s = c.Lines()
+		}
+		if r, some := w.reply(e); some {
+			if err := s.Send(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+// The options and the format of requests.
+
+package ollama
+
+import (
+	"encoding/json"
+
+	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/serve/internal/chat"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// options is how a text is generated. What says where a model runs, not what it answers, is taken and not used.
+type options struct {
+	Predict     *int         `json:"num_predict"` // -1 and -2: to the end of the context
+	Seed        *int64       `json:"seed"`
+	Temperature *float64     `json:"temperature"`
+	TopK        *int         `json:"top_k"`
+	TopP        *float64     `json:"top_p"`
+	MinP        *float64     `json:"min_p"`
+	TypicalP    *float64     `json:"typical_p"`
+	Repeat      *float64     `json:"repeat_penalty"`
+	Presence    float64      `json:"presence_penalty"`
+	Frequency   float64      `json:"frequency_penalty"`
+	Stop        wire.Strings `json:"stop"`
+	Context     *int         `json:"num_ctx"`
+
+	Batch   json.RawMessage `json:"num_batch"`
+	GPU     json.RawMessage `json:"num_gpu"`
+	MainGPU json.RawMessage `json:"main_gpu"`
+	MMap    json.RawMessage `json:"use_mmap"`
+	Thread  json.RawMessage `json:"num_thread"`
+}
+
+// sampling is how tokens are chosen.
+func (o *options) sampling() (s chat.Sampling, err error) {
+	if o.Repeat != nil && !(*o.Repeat > 0) {
+		return s, engine.Errorf(engine.Invalid, "repeat_penalty %g, want more than 0", *o.Repeat).At("options")
+	}
+	if o.Context != nil && *o.Context < 1 {
+		return s, engine.Errorf(engine.Invalid, "num_ctx %d, want at least 1", *o.Context).At("options")
+	}
+	s = chat.Sampling{TopK: o.TopK, Temperature: o.Temperature, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Repetition: o.Repeat,
+		FrequencyPenalty: o.Frequency, PresencePenalty: o.Presence, Seed: o.Seed, Stop: o.Stop}
+	switch {
+	case o.Predict == nil || *o.Predict == -1 || *o.Predict == -2:
+	case *o.Predict < 1:
+		return s, engine.Errorf(engine.Invalid, "num_predict %d, want at least 1, or -1 for as many as there is room for", *o.Predict).At("options")
+	default:
+		s.MaxTokens = o.Predict
+	}
+	return s, nil
+}
+
+// format is what the answer has to follow: "json" or a JSON schema; nil for any text.
+func format(raw json.RawMessage) (*grammar.Grammar, error) {
+	switch {
+	case wire.IsNull(raw) || string(raw) == `""`:
+		return nil, nil
+	case string(raw) == `"json"`:
+		return grammar.JSONObject(), nil
+	case raw[0] != '{':
+		return nil, engine.Errorf(engine.Invalid, "format %.100s, want \"json\" or a JSON schema", raw).At("format")
+	}
+	g, err := chat.Schema(raw)
+	if err != nil {
+		return nil, engine.AsError(err).At("format")
+	}
+	return g, nil
+}
+
+// think is what the template is told of a model that thinks before it answers: true, false, or how much.
+func think(raw json.RawMessage) (map[string]any, error) {
+	switch string(raw) {
+	case "", "null":
+		return nil, nil
+	case "true", "false":
+		return map[string]any{"enable_thinking": string(raw) == "true"}, nil
+	case `"low"`, `"medium"`, `"high"`:
+		return map[string]any{"enable_thinking": true, "reasoning_effort": string(raw[1 : len(raw)-1])}, nil
+	}
+	return nil, engine.Errorf(engine.Invalid, "think %.50s, want true, false, low, medium or high", raw).At("think")
+}
+
+// bound ends a text where num_ctx does, if that is less than the model's context.
+func (o *options) bound(g *engine.Generator, j *chat.Job) error {
+	if o.Context == nil {
+		return nil
+	}
+	e, err := g.Tokenizer().Encode(j.Prompt, tokenizer.Options{NoSpecial: j.Made})
+	if err != nil {
+		return err
+	}
+	if len(e.IDs) >= *o.Context {
+		return engine.Errorf(engine.TooLong, "too many tokens: a prompt of %d, and num_ctx is %d", len(e.IDs), *o.Context).At("options")
+	}
+	j.Options.MaxTokens = min(j.Options.MaxTokens, *o.Context-len(e.IDs))
+	return nil
+}

@@ -1,0 +1,113 @@
+// Routes, and POST /v1/embeddings.
+
+package openai
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+)
+
+// Options says what differs from server to server.
+type Options struct {
+	// TokenIDs lets clients send token ids, which have to be those of the model's own vocabulary.
+	TokenIDs bool
+}
+
+type protocol struct {
+	engine  *engine.Engine
+	options Options
+}
+
+// Routes are what the protocol answers.
+func Routes(e *engine.Engine, o Options) []wire.Route {
+	p := protocol{e, o}
+	route := func(method, pattern, summary string, handle func(c *wire.Call) error) wire.Route {
+		return wire.Route{Method: method, Pattern: pattern, Protocol: "openai", Summary: summary, Handle: handle, Error: Error}
+	}
+	return []wire.Route{
+		route("POST", "/v1/embeddings", "Vectors of texts", p.embeddings),
+		route("POST", "/v1/chat/completions", "An assistant's answer to messages", p.chat),
+		route("POST", "/v1/audio/transcriptions", "The text of speech", p.transcriptions),
+		route("POST", "/v1/completions", "What follows texts", p.completions),
+		route("GET", "/v1/models", "The models that are served", p.models),
+		route("GET", "/v1/models/{id...}", "One model", p.model),
+	}
+}
+
+// tokensRefused tells whoever sends the token ids of another vocabulary, as clients of OpenAI's own models do unasked.
+const tokensRefused = "input is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
+	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. A server that is to take the model's own token ids is started with -token-ids."
+
+// embeddings answers POST /v1/embeddings.
+func (p protocol) embeddings(c *wire.Call) error {
+	var in struct {
+		Model      string      `json:"model"`
+		Input      wire.Inputs `json:"input"`
+		Format     string      `json:"encoding_format"`
+		Dimensions *int        `json:"dimensions"`
+	}
+	if err := c.ReadJSON(&in); err != nil {
+		return err
+	}
+	var o text.EmbedOptions
+	switch {
+	case in.Model == "":
+		return engine.Errorf(engine.Invalid, "model is missing").At("model")
+	case in.Format != "" && in.Format != "float" && in.Format != "base64":
+		return engine.Errorf(engine.Invalid, "encoding_format %.50q, want float or base64", in.Format).At("encoding_format")
+	case in.Input.IDs && !p.options.TokenIDs:
+		return engine.Errorf(engine.Invalid, "%s", tokensRefused).At("input")
+	case in.Dimensions != nil && *in.Dimensions < 1:
+		return engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", *in.Dimensions).At("dimensions")
+	case in.Dimensions != nil:
+		o.Dim = *in.Dimensions
+	}
+	o.Scale = text.ScaleUnit // as OpenAI documents its vectors: clients take products for cosines
+	vectors, usage, err := p.engine.Embed(c.Context(), in.Model, in.Input.List, o)
+	if err != nil {
+		e := engine.AsError(err)
+		if e.Param == "" && (e.Kind == engine.Empty || e.Kind == engine.TooLong || e.Kind == engine.Invalid) {
+			e.Param = "input"
+		}
+		return e
+	}
+	out, err := appendEmbeddings(nil, c.Record.Model, vectors, in.Format == "base64", usage)
+	if err != nil {
+		return err
+	}
+	return c.Write(http.StatusOK, "application/json", out)
+}
+
+// appendEmbeddings appends the answer: written by hand, since it is numbers but for a few bytes.
+func appendEmbeddings(dst []byte, model string, vectors [][]float32, asBase64 bool, usage engine.Usage) ([]byte, error) {
+	if len(vectors) > 0 {
+		dst = make([]byte, 0, 200+len(vectors)*(60+13*len(vectors[0])))
+	}
+	dst = append(dst, `{"object":"list","data":[`...)
+	var err error
+	for i, v := range vectors {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"object":"embedding","index":`...)
+		dst = strconv.AppendInt(dst, int64(i), 10)
+		dst = append(dst, `,"embedding":`...)
+		if asBase64 {
+			dst = wire.AppendBase64(dst, v)
+		} else if dst, err = wire.AppendFloats(dst, v); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '}')
+	}
+	dst = append(dst, `],"model":`...)
+	dst = wire.AppendString(dst, model)
+	dst = append(dst, `,"usage":{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(usage.Tokens), 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(usage.Tokens), 10)
+	return append(dst, "}}\n"...), nil
+}

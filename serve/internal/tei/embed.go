@@ -1,0 +1,152 @@
+// Vectors of texts and of their tokens, and how alike texts are.
+
+package tei
+
+import (
+	"net/http"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+)
+
+// EmbedRequest is texts of which vectors are asked for.
+type EmbedRequest struct {
+	Inputs wire.Inputs `json:"inputs"`
+	Model  string      `json:"model"`
+	EmbedParameters
+}
+
+// EmbedParameters is how vectors are made.
+type EmbedParameters struct {
+	Normalize  *bool  `json:"normalize"`
+	Prompt     string `json:"prompt_name"`
+	Dimensions *int   `json:"dimensions"`
+	long
+}
+
+// embed answers POST /embed.
+func (p protocol) embed(c *wire.Call) error {
+	var in EmbedRequest
+	if err := c.ReadJSON(&in); err != nil {
+		return err
+	}
+	return Embed(p.engine, c, &in)
+}
+
+// Embed answers a request with a list of vectors.
+func Embed(e *engine.Engine, c *wire.Call, in *EmbedRequest) error {
+	taken, err := in.options()
+	if err != nil {
+		return err
+	}
+	o := text.EmbedOptions{InputOptions: taken, Prompt: in.Prompt, Scale: text.ScaleUnit}
+	if in.Normalize != nil && !*in.Normalize {
+		o.Scale = text.ScaleRaw
+	}
+	if in.Dimensions != nil {
+		if o.Dim = *in.Dimensions; o.Dim < 1 {
+			return engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", o.Dim)
+		}
+	}
+	vectors, _, err := e.Embed(c.Context(), in.Model, in.Inputs.List, o)
+	if err != nil {
+		return err
+	}
+	out, err := appendVectors(make([]byte, 0, 16+len(vectors)*(2+13*len(vectors[0]))), vectors)
+	if err != nil {
+		return err
+	}
+	measured(c)
+	return c.Write(http.StatusOK, "application/json", out)
+}
+
+// appendVectors appends a JSON list of vectors.
+func appendVectors(dst []byte, vectors [][]float32) (_ []byte, err error) {
+	dst = append(dst, '[')
+	for i, v := range vectors {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = wire.AppendFloats(dst, v); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+// embedAll answers POST /embed_all.
+func (p protocol) embedAll(c *wire.Call) error {
+	var in struct {
+		Inputs wire.Inputs `json:"inputs"`
+		Prompt string      `json:"prompt_name"`
+		common
+	}
+	if err := c.ReadJSON(&in); err != nil {
+		return err
+	}
+	taken, err := in.options()
+	if err != nil {
+		return err
+	}
+	texts, _, err := p.engine.EmbedTokens(c.Context(), in.Model, in.Inputs.List, in.Prompt, taken)
+	if err != nil {
+		return err
+	}
+	out := []byte{'['}
+	for i, tokens := range texts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = appendVectors(out, tokens); err != nil {
+			return err
+		}
+	}
+	measured(c)
+	return c.Write(http.StatusOK, "application/json", append(out, ']'))
+}
+
+// embedSparse answers POST /embed_sparse.
+func (p protocol) embedSparse(c *wire.Call) error {
+	return engine.Errorf(engine.WrongModel, "no model that is served here gives sparse vectors")
+}
+
+// SimilarityRequest is a text, and others of which is asked how alike they are to it.
+type SimilarityRequest struct {
+	Inputs struct {
+		Source    string   `json:"source_sentence"`
+		Sentences []string `json:"sentences"`
+	} `json:"inputs"`
+	Parameters struct {
+		Prompt string `json:"prompt_name"`
+		long
+	} `json:"parameters"`
+	Model string `json:"model"`
+}
+
+// similarity answers POST /similarity.
+func (p protocol) similarity(c *wire.Call) error {
+	var in SimilarityRequest
+	if err := c.ReadJSON(&in); err != nil {
+		return err
+	}
+	return Similarity(p.engine, c, &in)
+}
+
+// Similarity answers a request with a list of cosines.
+func Similarity(e *engine.Engine, c *wire.Call, in *SimilarityRequest) error {
+	if len(in.Inputs.Sentences) == 0 {
+		return engine.Errorf(engine.Empty, "inputs.sentences is empty")
+	}
+	taken, err := in.Parameters.options()
+	if err != nil {
+		return err
+	}
+	o := text.EmbedOptions{InputOptions: taken, Prompt: in.Parameters.Prompt}
+	cosines, _, err := e.Similarity(c.Context(), in.Model, in.Inputs.Source, in.Inputs.Sentences, o)
+	if err != nil {
+		return err
+	}
+	measured(c)
+	return c.WriteJSON(http.StatusOK, cosines)
+}

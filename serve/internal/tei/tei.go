@@ -1,0 +1,137 @@
+// Package tei is the protocol of text-embeddings-inference.
+package tei
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+type protocol struct{ engine *engine.Engine }
+
+// Routes are what the protocol answers.
+func Routes(e *engine.Engine) []wire.Route {
+	p := protocol{e}
+	route := func(method, pattern, summary string, open bool, handle func(c *wire.Call) error) wire.Route {
+		return wire.Route{Method: method, Pattern: pattern, Protocol: "tei", Summary: summary, Open: open, Handle: handle, Error: Error}
+	}
+	return []wire.Route{
+		route("POST", "/embed", "Vectors of texts", false, p.embed),
+		route("POST", "/embed_all", "Vectors of all tokens of texts", false, p.embedAll),
+		route("POST", "/embed_sparse", "Sparse vectors of texts", false, p.embedSparse),
+		route("POST", "/similarity", "How alike texts are to one", false, p.similarity),
+		route("POST", "/predict", "Labels of texts and pairs", false, p.predict),
+		route("POST", "/rerank", "Texts by how well they answer a query", false, p.rerank),
+		route("POST", "/tokenize", "Tokens of texts", false, p.tokenize),
+		route("POST", "/decode", "Texts of tokens", false, p.decode),
+		route("GET", "/info", "What is served, and its limits", false, p.info),
+		route("GET", "/health", "Whether the server is ready", true, p.health),
+	}
+}
+
+// Error writes an error in text-embeddings-inference's form, with its codes.
+func Error(w http.ResponseWriter, e *engine.Error) {
+	status, kind := e.Kind.Status(), "Validation"
+	switch e.Kind {
+	case engine.Empty:
+		kind = "Empty"
+	case engine.Invalid, engine.TooLong, engine.UnknownModel:
+		status = http.StatusUnprocessableEntity
+		if errors.Is(e.Err, tokenizer.ErrText) {
+			kind = "Tokenizer"
+		}
+	case engine.Overloaded:
+		kind = "Overloaded"
+	case engine.Unavailable:
+		kind = "Unhealthy"
+	case engine.Internal, engine.WrongModel:
+		status, kind = http.StatusFailedDependency, "Backend"
+	case engine.Deadline, engine.Cancelled:
+		kind = "Backend"
+	}
+	data, err := json.Marshal(struct {
+		Error string `json:"error"`
+		Type  string `json:"error_type"`
+	}{e.Message, kind})
+	if err != nil {
+		panic(err) // strings always become JSON
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(data)
+}
+
+// common is what requests have. Model is an extension, for servers of several.
+type common struct {
+	Model string `json:"model"`
+	long
+}
+
+// long is how texts that are too long are taken.
+type long struct {
+	Truncate  *bool  `json:"truncate"`
+	Direction string `json:"truncation_direction"`
+}
+
+func (l long) options() (o text.InputOptions, err error) {
+	switch {
+	case l.Truncate != nil && *l.Truncate:
+		o.Long = text.LongTruncate
+	case l.Truncate != nil:
+		o.Long = text.LongRefuse
+	}
+	switch l.Direction {
+	case "", "Right", "right":
+	case "Left", "left":
+		o.TruncateLeft = o.Long != text.LongRefuse // where the server refuses long texts, that is an error
+	default:
+		return o, engine.Errorf(engine.Invalid, "truncation_direction %.50q, want Left or Right", l.Direction)
+	}
+	return o, nil
+}
+
+// measured tells, in text-embeddings-inference's headers, what an answer cost.
+func measured(c *wire.Call) {
+	h := c.Header()
+	h.Set("X-Compute-Type", "cpu")
+	h.Set("X-Compute-Tokens", strconv.Itoa(c.Record.Tokens))
+	h.Set("X-Inference-Time", milliseconds(c.Record.Compute))
+	h.Set("X-Total-Time", milliseconds(time.Since(c.Record.Began)))
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// health answers GET /health.
+func (p protocol) health(c *wire.Call) error {
+	if !p.engine.Ready() {
+		return engine.Errorf(engine.Unavailable, "the server is not ready")
+	}
+	return c.WriteJSON(http.StatusOK, struct{}{})
+}
+
+// info answers GET /info.
+func (p protocol) info(c *wire.Call) error {
+	models := p.engine.Models()
+	m, config := models[0], p.engine.Config()
+	kind := map[string]any{"classifier": struct{}{}}
+	switch m.Kind {
+	case text.KindEmbedder:
+		kind = map[string]any{"embedding": struct{}{}}
+	case text.KindReranker:
+		kind = map[string]any{"reranker": struct{}{}}
+	case text.KindGenerator, text.KindTranslator, text.KindTranscriber, text.KindImageClassifier, text.KindImageEmbedder, text.KindTokenClassifier:
+		kind = map[string]any{string(m.Kind): struct{}{}}
+	}
+	return c.WriteJSON(http.StatusOK, map[string]any{
+		"model_id": m.Name, "model_dtype": m.Weights.String(), "model_type": kind,
+		"max_concurrent_requests": config.Requests, "max_client_batch_size": config.Batch,
+		"max_input_length": m.MaxTokens, "version": "0.1.0",
+	})
+}

@@ -1,0 +1,169 @@
+// The way of a request through the server, from the mux to the log.
+
+package wire
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+)
+
+// Server answers the requests for routes.
+type Server struct {
+	Engine   *engine.Engine
+	Limits   Limits
+	Timeout  time.Duration // of requests that name none; 0: none
+	Keys     *Keys         // nil: none are needed
+	CORS     *CORS         // nil: pages of other sites may not ask
+	Log      *slog.Logger  // of requests; nil: none
+	Observer engine.Observer
+}
+
+// TimeoutHeader is the header in which a request says how many seconds it has.
+const TimeoutHeader = "X-Request-Timeout"
+
+// Handler is the handler of a route.
+func (s *Server) Handler(route *Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(route, w, r) })
+}
+
+func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
+	rec := &engine.Record{ID: requestID(r), Method: r.Method, Route: route.Pattern, Protocol: route.Protocol, Began: time.Now()}
+	ctx, cancel, err := s.context(r, rec)
+	defer cancel()
+	out := &writer{ResponseWriter: w}
+	c := &Call{Record: rec, R: r.WithContext(ctx), w: out, limits: &s.Limits, control: http.NewResponseController(w)}
+	out.Header().Set("X-Request-Id", rec.ID)
+	if err == nil {
+		err = s.answer(route, c)
+	}
+	abort := false
+	if err != nil {
+		abort = s.fail(route, c, err)
+	}
+	rec.Status, rec.Bytes, rec.Total = out.status, out.bytes, time.Since(rec.Began)
+	if s.Observer != nil {
+		s.Observer.End(ctx, rec)
+	}
+	s.log(ctx, rec)
+	if abort {
+		panic(http.ErrAbortHandler) // the client must not take what it has for the whole
+	}
+}
+
+// context is the request's, with its record and its deadline.
+func (s *Server) context(r *http.Request, rec *engine.Record) (context.Context, context.CancelFunc, error) {
+	ctx := engine.WithRecord(r.Context(), rec)
+	if s.Observer != nil {
+		ctx = s.Observer.Begin(ctx, rec)
+	}
+	timeout := s.Timeout
+	if h := r.Header.Get(TimeoutHeader); h != "" {
+		seconds, err := strconv.ParseFloat(h, 64)
+		if err != nil || !(seconds > 0) || seconds > 1e6 {
+			return ctx, func() {}, engine.Errorf(engine.Invalid, "%s: %.20q, want a number of seconds", TimeoutHeader, h)
+		}
+		if t := time.Duration(seconds * float64(time.Second)); timeout == 0 || t < timeout {
+			timeout = t
+		}
+	}
+	if timeout == 0 {
+		return ctx, func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	return ctx, cancel, nil
+}
+
+// answer lets the request in and has the route answer it.
+func (s *Server) answer(route *Route, c *Call) (err error) {
+	defer func() {
+		if v := recover(); v != nil && v != http.ErrAbortHandler {
+			err = &engine.Error{Kind: engine.Internal, Message: "internal error", Err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}
+		} else if v != nil {
+			panic(v)
+		}
+	}()
+	if err := s.CORS.check(c); err != nil {
+		return err
+	}
+	if !route.Open {
+		if err := s.Keys.check(c.R); err != nil {
+			return err
+		}
+		leave, err := s.Engine.Enter()
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	return route.Handle(c)
+}
+
+// fail answers with an error, and reports whether the answer had begun, so that it has to be broken off.
+func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
+	e := engine.AsError(err)
+	c.Record.Failure = e
+	if c.w.status != 0 {
+		return true
+	}
+	h := c.Header()
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
+	}
+	if e.Kind == engine.Unauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	c.control.SetWriteDeadline(time.Now().Add(s.Limits.WriteTimeout))
+	route.Error(c.w, e)
+	c.control.SetWriteDeadline(time.Time{})
+	return false
+}
+
+// log writes what became of a request.
+func (s *Server) log(ctx context.Context, r *engine.Record) {
+	if s.Log == nil {
+		return
+	}
+	level, attrs := slog.LevelInfo, make([]slog.Attr, 0, 12)
+	attrs = append(attrs, slog.String("id", r.ID), slog.String("method", r.Method), slog.String("route", r.Route), slog.Int("status", r.Status),
+		slog.Duration("total", r.Total), slog.Int64("bytes", r.Bytes))
+	if r.Model != "" {
+		attrs = append(attrs, slog.String("model", r.Model), slog.Int("texts", r.Texts), slog.Int("tokens", r.Tokens), slog.Int("generated", r.Generated))
+	}
+	if e := r.Failure; e != nil {
+		attrs = append(attrs, slog.String("error", e.Message))
+		if e.Err != nil {
+			attrs = append(attrs, slog.String("cause", e.Err.Error()))
+		}
+		if e.Kind == engine.Internal {
+			level = slog.LevelError
+		}
+	}
+	s.Log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// requestID is the id that the client gives, if it is short and plain, or a new one.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	plain := id != "" && len(id) <= 128
+	for i := 0; i < len(id) && plain; i++ {
+		plain = id[i] > ' ' && id[i] < 0x7f
+	}
+	if plain {
+		return id
+	}
+	var b [8]byte
+	n := rand.Uint64()
+	for i := range b {
+		b[i] = byte(n >> (8 * i))
+	}
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,69 @@
+// Answers that come in pieces.
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// Stream is an answer that comes in pieces, each of which is flushed. A reader who takes none for as long as
+// Limits.WriteTimeout loses the connection.
+type Stream struct {
+	c              *Call
+	before, behind string
+	buffer         bytes.Buffer
+}
+
+// Events begins an answer of server-sent events.
+func (c *Call) Events() *Stream {
+	h := c.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no") // as nginx would
+	c.w.WriteHeader(http.StatusOK)
+	return &Stream{c: c, before: "data: ", behind: "\n\n"}
+}
+
+// Lines begins an answer of JSON lines.
+func (c *Call) Lines() *Stream {
+	c.Header().Set("Content-Type", "application/x-ndjson")
+	c.w.WriteHeader(http.StatusOK)
+	return &Stream{c: c, behind: "\n"}
+}
+
+// Send sends a value as JSON.
+func (s *Stream) Send(v any) error {
+	s.buffer.Reset()
+	s.buffer.WriteString(s.before)
+	e := json.NewEncoder(&s.buffer)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	s.buffer.Truncate(s.buffer.Len() - 1) // the line's end that Encode adds
+	return s.flush()
+}
+
+// Text sends a text without line breaks as it is, such as "[DONE]".
+func (s *Stream) Text(text string) error {
+	s.buffer.Reset()
+	s.buffer.WriteString(s.before)
+	s.buffer.WriteString(text)
+	return s.flush()
+}
+
+func (s *Stream) flush() error {
+	s.buffer.WriteString(s.behind)
+	c := s.c
+	c.control.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout))
+	if _, err := c.w.Write(s.buffer.Bytes()); err != nil {
+		return gone(err)
+	}
+	if err := c.control.Flush(); err != nil {
+		return gone(err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+// Inputs as clients write them, and vectors as they read them.
+
+package wire
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/text"
+)
+
+// Inputs are texts or tokens in any of the ways in which clients give them: a string, a list of strings, a list of
+// token ids, a list of such lists.
+type Inputs struct {
+	List []text.Input
+	One  bool // a string, or the token ids of one text
+	IDs  bool // tokens, not texts
+}
+
+var errInputs = errors.New("want a string, a list of strings, a list of token ids, or a list of such lists")
+
+// UnmarshalJSON reads any of the ways.
+func (in *Inputs) UnmarshalJSON(data []byte) error {
+	*in = Inputs{}
+	data = bytes.TrimSpace(data)
+	switch {
+	case string(data) == "null":
+		return nil
+	case data[0] == '"':
+		in.One = true
+		in.List = make([]text.Input, 1)
+		return json.Unmarshal(data, &in.List[0].Text)
+	case data[0] != '[':
+		return engine.Errorf(engine.Invalid, "%v", errInputs)
+	}
+	switch first := bytes.TrimSpace(data[1:]); first[0] {
+	case ']':
+		return nil
+	case '"':
+		var texts []string
+		if err := json.Unmarshal(data, &texts); err != nil {
+			return engine.Errorf(engine.Invalid, "%v", errInputs)
+		}
+		in.List = text.Texts(texts)
+	case '[':
+		var lists [][]int
+		if err := json.Unmarshal(data, &lists); err != nil {
+			return engine.Errorf(engine.Invalid, "%v", errInputs)
+		}
+		in.IDs = true
+		in.List = make([]text.Input, len(lists))
+		for i, ids := range lists {
+			in.List[i].IDs = ids
+		}
+	default:
+		var ids []int
+		if err := json.Unmarshal(data, &ids); err != nil {
+			return engine.Errorf(engine.Invalid, "%v", errInputs)
+		}
+		in.One, in.IDs = true, true
+		in.List = []text.Input{{IDs: ids}}
+	}
+	return nil
+}
+
+// AppendFloats appends a vector as a JSON list, each number with as few digits as tell it from all other float32.
+// Numbers that JSON has not are an error.
+func AppendFloats(dst []byte, v []float32) ([]byte, error) {
+	dst = append(dst, '[')
+	for i, x := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			return dst, engine.Errorf(engine.Internal, "the model's vector has an element that is no number")
+		}
+		dst = strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
+	}
+	return append(dst, ']'), nil
+}
+
+// AppendBase64 appends a vector as a JSON string: base64 of its float32 in little endian.
+func AppendBase64(dst []byte, v []float32) []byte {
+	raw := make([]byte, 4*len(v))
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
+	}
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, raw)
+	return append(dst, '"')
+}
+
+// AppendString appends a JSON string.
+func AppendString(dst []byte, s string) []byte {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // any string becomes JSON
+	}
+	return append(dst, data...)
+}

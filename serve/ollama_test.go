@@ -1,0 +1,136 @@
+package serve
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+type ollamaReply struct {
+	Model    string
+	Response string
+	Thinking string
+	Message  struct {
+		Role, Content string
+		Calls         []struct {
+			Function struct {
+				Name      string
+				Arguments map[string]any
+			}
+		} `json:"tool_calls"`
+	}
+	Done        bool
+	Reason      string `json:"done_reason"`
+	Total       int64  `json:"total_duration"`
+	PromptCount int    `json:"prompt_eval_count"`
+	Count       int    `json:"eval_count"`
+	Embeddings  [][]float32
+	Error       string
+}
+
+// TestOllama compares answers, streamed as by default and whole, with what the generator gives.
+func TestOllama(t *testing.T) {
+	g := generator(t)
+	h := started(t, Options{}, "generate")
+	messages := []text.Message{{Role: "user", Content: "Hi"}}
+	collect := func(o text.GenerateOptions) string {
+		s, err := text.Collect(g.Chat(t.Context(), messages, o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	raw, err := text.Collect(g.Generate(t.Context(), "The quick brown", text.GenerateOptions{MaxTokens: 5}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := text.GenerateOptions{MaxTokens: 8, Temperature: 1, TopK: 5, Seed: 3}
+	for _, c := range []struct{ path, fields, want, reason string }{
+		{"chat", hi + `, "options": {"num_predict": 8, "num_thread": 2}`, collect(text.GenerateOptions{MaxTokens: 8}), "length"},
+		{"chat", hi + `, "options": {"num_predict": 8, "temperature": 1, "top_k": 5, "seed": 3}, "keep_alive": "5m"`, collect(sampled), "length"},
+		{"generate", `"prompt": "Hi", "options": {"num_predict": 8}`, collect(text.GenerateOptions{MaxTokens: 8}), "length"},
+		{"generate", `"prompt": "The quick brown", "raw": true, "options": {"num_predict": 5}`, raw, "length"},
+		{"generate", `"prompt": "Hi", "format": {"const": 7}`, "7", "stop"},
+	} {
+		for _, whole := range []bool{false, true} {
+			body := `{"model": "generate:latest", ` + c.fields + `}`
+			if whole {
+				body = `{"stream": false, ` + body[1:]
+			}
+			status, answer, header := ask(t, "POST", h.URL+"/api/"+c.path, body)
+			lines := strings.Split(answer, "\n")
+			if status != 200 || (header.Get("Content-Type") == "application/x-ndjson") == whole || whole != (len(lines) == 1) && c.reason != "stop" {
+				t.Fatal(status, header, answer)
+			}
+			got := ""
+			for i, line := range lines {
+				r := decode[ollamaReply](t, line)
+				got += r.Message.Content + r.Response
+				if last := i == len(lines)-1; r.Done != last || r.Model != "generate:latest" || last && (r.Reason != c.reason || r.Count == 0 || r.PromptCount == 0 || r.Total == 0) {
+					t.Errorf("line %d: %s", i, line)
+				}
+				if c.path == "chat" && r.Message.Role != "assistant" {
+					t.Errorf("line %d: %s", i, line)
+				}
+			}
+			if got != c.want && got != strings.TrimSpace(c.want) {
+				t.Errorf("%s: %q, want %q", body, got, c.want)
+			}
+		}
+	}
+	_, answer, _ := ask(t, "POST", h.URL+"/api/chat", `{"model": "generate", "stream": false, "options": {"num_ctx": 60}, `+hi+`}`)
+	if r := decode[ollamaReply](t, answer); r.PromptCount+r.Count > 60 || r.Count == 0 {
+		t.Error(answer)
+	}
+}
+
+func TestOllamaEmbed(t *testing.T) {
+	e, err := text.OpenEmbedder(testdata + "embed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := e.EmbedInputs(t.Context(), text.Texts([]string{"hello world"}), text.EmbedOptions{Scale: text.ScaleUnit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := started(t, Options{}, "embed")
+	_, answer, _ := ask(t, "POST", h.URL+"/api/embed", `{"model": "embed", "input": "hello world"}`)
+	if r := decode[ollamaReply](t, answer); len(r.Embeddings) != 1 || !near(r.Embeddings[0], want[0]) || r.PromptCount == 0 || r.Model != "embed" {
+		t.Error(answer)
+	}
+	if _, answer, _ := ask(t, "GET", h.URL+"/api/tags", ""); !strings.Contains(answer, `"name":"embed"`) {
+		t.Error(answer)
+	}
+	if _, answer, _ := ask(t, "GET", h.URL+"/api/version", ""); !strings.Contains(answer, `{"version":"`) {
+		t.Error(answer)
+	}
+}
+
+func TestOllamaErrors(t *testing.T) {
+	h := started(t, Options{}, "generate", "embed")
+	for _, c := range []struct {
+		path, body string
+		status     int
+		want       string
+	}{
+		{"chat", `{` + hi + `}`, 400, "model is missing"},
+		{"chat", `{"model": "x", ` + hi + `}`, 404, "no model"},
+		{"chat", `{"model": "embed", ` + hi + `}`, 400, "want a generator"},
+		{"chat", `{"model": "generate", "messages": []}`, 400, "no messages"},
+		{"chat", `{"model": "generate", "options": {"mirostat": 1}, ` + hi + `}`, 400, "mirostat"},
+		{"chat", `{"model": "generate", "options": {"num_ctx": 4}, ` + hi + `}`, 400, "num_ctx"},
+		{"chat", `{"model": "generate", "format": "xml", ` + hi + `}`, 400, "JSON schema"},
+		{"chat", `{"model": "generate", "think": true, ` + hi + `}`, 400, "does not think"},
+		{"chat", `{"model": "generate", "messages": [{"role": "user", "content": "a", "images": ["x"]}]}`, 400, "images"},
+		{"generate", `{"model": "generate"}`, 400, "no prompt"},
+		{"generate", `{"model": "generate", "prompt": "a", "context": [1]}`, 400, "context"},
+		{"embed", `{"model": "embed", "input": [1]}`, 400, "token ids"},
+		{"nothing", `{}`, 404, "nothing at"},
+	} {
+		status, answer, _ := ask(t, "POST", h.URL+"/api/"+c.path, c.body)
+		if r := decode[ollamaReply](t, answer); status != c.status || !strings.Contains(r.Error, c.want) || strings.Contains(answer, "error_type") {
+			t.Errorf("%s %s: %d %s, want %d with %q", c.path, c.body, status, answer, c.status, c.want)
+		}
+	}
+}

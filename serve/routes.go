@@ -1,0 +1,56 @@
+// What the server answers.
+
+package serve
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/serve/internal/cohere"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/huggingface"
+	"github.com/avoformer/avoformer/serve/internal/ollama"
+	"github.com/avoformer/avoformer/serve/internal/openai"
+	"github.com/avoformer/avoformer/serve/internal/tei"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+)
+
+// routes are those of all protocols.
+func (s *Server) routes(o Options) []wire.Route {
+	return slices.Concat(
+		openai.Routes(s.engine, openai.Options{TokenIDs: o.TokenIDs}),
+		tei.Routes(s.engine),
+		ollama.Routes(s.engine),
+		cohere.Routes(s.engine),
+		huggingface.Routes(s.engine),
+		s.metrics.Routes(tei.Error),
+	)
+}
+
+// lost answers what no route is for, in the form of OpenAI's protocol below /v1, of Ollama's below /api, else of
+// text-embeddings-inference's.
+func (s *Server) lost(w http.ResponseWriter, r *http.Request) {
+	route := wire.Route{Protocol: "none", Open: true, Error: tei.Error}
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		route.Error = openai.Error
+	} else if strings.HasPrefix(r.URL.Path, "/api/") {
+		route.Error = ollama.Error
+	}
+	route.Handle = func(c *wire.Call) error {
+		var methods []string
+		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+			other := r.Clone(r.Context())
+			other.Method = m
+			if _, pattern := s.mux.Handler(other); pattern != "" {
+				methods = append(methods, m)
+			}
+		}
+		if len(methods) > 0 {
+			c.Header().Set("Allow", strings.Join(methods, ", "))
+			return engine.Errorf(engine.NotAllowed, "%s is not possible here, but %s", r.Method, strings.Join(methods, ", "))
+		}
+		return engine.Errorf(engine.NotFound, "there is nothing at %.200q", r.URL.Path)
+	}
+	s.wire.Handler(&route).ServeHTTP(w, r)
+}

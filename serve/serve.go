@@ -1,0 +1,150 @@
+// The server: models and options to a handler.
+
+package serve
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/metrics"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+)
+
+// Model is a model to serve.
+type Model struct {
+	Dir     string         // the folder, or a GGUF file
+	Name    string         // by which requests ask for it; "": the folder's name
+	Aliases []string       // further names
+	Kind    text.Kind      // what it is opened as; "": as text.KindOf finds
+	Weights kernels.Format // of its weights in memory
+	Options []text.Option  // further ones of the pipeline
+}
+
+// Options says how a server works. The zero value is good for a start.
+type Options struct {
+	Lazy      bool          // models are opened when they are first asked for
+	Memory    int64         // the most bytes of weights at a time, by an estimate: models close for others; 0: no limit
+	KeepAlive time.Duration // a model that was used so recently is not closed for another, whose requests wait
+
+	MaxRequests int   // at a time, others are refused; 0: 512
+	MaxTexts    int   // of all requests at a time; 0: 16384
+	MaxBatch    int   // texts of one request; 0: 2048
+	MaxBody     int64 // bytes of a request; 0: 32 MiB
+
+	Timeout      time.Duration // of a request that asks for none, or more, by X-Request-Timeout; 0: none
+	ReadTimeout  time.Duration // for a body to come; 0: 30 seconds
+	WriteTimeout time.Duration // for a reader to take what is sent at a time; 0: 30 seconds
+
+	Keys    []string // requests need one of them, but for /health; none: no key is needed
+	Origins []string // of pages that may ask, such as "https://example.com", "*" for all; none: no other site's
+
+	// TokenIDs lets OpenAI's clients send token ids in the place of texts; they must be the model's own.
+	TokenIDs bool
+
+	Log       *slog.Logger // of the server; nil: none
+	AccessLog *slog.Logger // a line for each request; nil: none
+}
+
+// Server is the handler. It is ready once the models are open, and answers /health with 503 before.
+type Server struct {
+	engine  *engine.Engine
+	mux     *http.ServeMux
+	wire    *wire.Server
+	metrics *metrics.Metrics
+}
+
+// New makes a server and begins to open the models, unless Lazy. Wait tells whether they could be.
+func New(models []Model, o Options) (*Server, error) {
+	for _, x := range []struct {
+		name string
+		n    int64
+	}{
+		{"Memory", o.Memory}, {"KeepAlive", int64(o.KeepAlive)}, {"MaxRequests", int64(o.MaxRequests)}, {"MaxTexts", int64(o.MaxTexts)}, {"MaxBatch", int64(o.MaxBatch)},
+		{"MaxBody", o.MaxBody}, {"Timeout", int64(o.Timeout)}, {"ReadTimeout", int64(o.ReadTimeout)}, {"WriteTimeout", int64(o.WriteTimeout)},
+	} {
+		if x.n < 0 {
+			return nil, fmt.Errorf("serve: %s is %d, want at least 0", x.name, x.n)
+		}
+	}
+	w := &wire.Server{
+		Limits:  wire.Limits{Body: or(o.MaxBody, 32<<20), ReadTimeout: or(o.ReadTimeout, 30*time.Second), WriteTimeout: or(o.WriteTimeout, 30*time.Second)},
+		Timeout: o.Timeout, Log: o.AccessLog,
+	}
+	var err error
+	if len(o.Keys) > 0 {
+		if w.Keys, err = wire.NewKeys(o.Keys); err != nil {
+			return nil, fmt.Errorf("serve: %w", err)
+		}
+	}
+	if w.CORS, err = wire.NewCORS(o.Origins); err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Batch: o.MaxBatch, Log: o.Log}
+	for _, m := range models {
+		c.Models = append(c.Models, engine.Model(m))
+	}
+	if w.Engine, err = engine.New(c); err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s := &Server{engine: w.Engine, wire: w, mux: http.NewServeMux(), metrics: metrics.New(w.Engine)}
+	w.Observer = s.metrics
+	for _, r := range s.routes(o) {
+		s.mux.Handle(r.Method+" "+r.Pattern, w.Handler(&r))
+	}
+	return s, nil
+}
+
+func or[T int64 | time.Duration](n, without T) T {
+	if n == 0 {
+		return without
+	}
+	return n
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.wire.CORS.Preflight(w, r) {
+		return
+	}
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		s.lost(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// Ready reports whether the models are open and requests are taken.
+func (s *Server) Ready() bool { return s.engine.Ready() }
+
+// Wait waits until the models are open, and tells which could not be opened.
+func (s *Server) Wait(ctx context.Context) error { return s.engine.Wait(ctx) }
+
+// Models are the names of what is served.
+func (s *Server) Models() []string {
+	var names []string
+	for _, m := range s.engine.Models() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Drained is what Shutdown found.
+type Drained struct {
+	Requests int // that ran when it began
+	Left     int // that had not been answered when its context ended
+}
+
+// Shutdown refuses further requests with 503 and waits until those that run are answered, or ctx ends.
+func (s *Server) Shutdown(ctx context.Context) (Drained, error) {
+	had, left := s.engine.Drain(ctx)
+	if left > 0 {
+		return Drained{had, left}, context.Cause(ctx)
+	}
+	return Drained{had, 0}, nil
+}

@@ -1,0 +1,19 @@
+// Calls that are begun for the model.
+
+package answer
+
+// Opening is what begins a call after a prompt, where the JSON of an object follows with "name" and, by the name
+// arguments, the arguments, and the answer ends. A Parser that gets both finds the call. ok is false where calls are
+// written otherwise.
+func (f Format) Opening() (opening, arguments string, ok bool) {
+	switch f.Calls {
+	case Hermes:
+		return "<tool_call>\n", "arguments", true
+	case Piped:
+		return "<|tool_call|>", "arguments", true
+	case Llama:
+		return "", "parameters", true
+	case None, QwenCoder, GLM, Mistral, DeepSeek:
+	}
+	return "", "", false
+}

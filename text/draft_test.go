@@ -1,0 +1,42 @@
+package text
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestDraft: a draft model changes no text; one with other tokens, none at all, and other pipelines are refused.
+func TestDraft(t *testing.T) {
+	const dir = "testdata/generate"
+	plain, err := OpenGenerator(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := OpenGenerator(dir, Draft(dir), CacheMemory(1<<24))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(6) {
+		o := GenerateOptions{MaxTokens: 40, Temperature: float64(seed % 2), Seed: seed + 1}
+		want, err := Collect(plain.Generate(t.Context(), "hello", o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Collect(g.Generate(t.Context(), "hello", o)); err != nil || got != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	if st := g.Stats(); st.DraftSteps == 0 || plain.Stats().DraftSteps > 0 {
+		t.Errorf("%+v", st)
+	}
+	for _, draft := range []string{"", "testdata/nowhere", "testdata/translate", "testdata/image"} {
+		if _, err := OpenGenerator(dir, Draft(draft)); !errors.Is(err, ErrOption) {
+			t.Errorf("draft %q: %v", draft, err)
+		}
+	}
+	_, translator := OpenTranslator("testdata/translate", Draft(dir))
+	_, embedder := OpenEmbedder("testdata/embed", Draft(dir))
+	if !errors.Is(translator, ErrOption) || !errors.Is(embedder, ErrOption) {
+		t.Errorf("other pipelines: %v, %v", translator, embedder)
+	}
+}

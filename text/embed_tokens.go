@@ -1,0 +1,66 @@
+// Vectors of each token, before they are pooled.
+
+package text
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Prompt is the text of a prompt, by its name as EmbedOptions has it.
+func (e *Embedder) Prompt(name string) (string, error) {
+	prompt, _, err := e.prompt(name)
+	return prompt, err
+}
+
+// EmbedTokens is the hidden states of all tokens of each input, [len(inputs)][tokens][width of the model], special
+// tokens and those of the prompt included, before they are pooled, cut or scaled. An input that SplitLong makes
+// several windows of is an ErrInput.
+func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([][][]float32, Counts, error) {
+	before, limit, err := e.prompt(prompt)
+	if err != nil {
+		return nil, Counts{}, err
+	}
+	out := make([][][]float32, len(inputs))
+	dim := e.model.Encoder.Dim()
+	c := &call{
+		check: func(in *input) error {
+			if len(in.windows) > 1 {
+				return fmt.Errorf("%w: text %d has %d windows, whose tokens have no vectors in common", ErrInput, in.number, len(in.windows))
+			}
+			return nil
+		},
+		kind:    -1,
+		compute: e.states,
+		finish: func(in *input, results [][]float32) {
+			rows := append([]float32(nil), results[0]...) // [tokens, D]
+			vectors := make([][]float32, len(rows)/dim)
+			for i := range vectors {
+				vectors[i] = rows[i*dim : (i+1)*dim : (i+1)*dim]
+			}
+			out[in.number] = vectors
+		},
+	}
+	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), tokenizer.Options{}, o)
+	if err != nil {
+		return nil, n, err
+	}
+	return out, n, nil
+}
+
+// states is a computation of the hidden states of each window, [tokens, D].
+func (e *Embedder) states(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
+	defer ws.Release(ws.Mark())
+	dim := e.model.Encoder.Dim()
+	x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
+	if err := e.model.Encoder.Encode(ws, x, in); err != nil {
+		return err
+	}
+	for i := range in.Batch.Len() {
+		result(i, x[in.Batch.Start(i)*dim:in.Batch.Start(i+1)*dim])
+	}
+	return nil
+}

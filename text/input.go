@@ -1,0 +1,151 @@
+// Inputs of one call: texts, pairs or tokens, how those that are too long are taken, and what is counted.
+
+package text
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Input is a text, a pair of texts, or tokens.
+type Input struct {
+	Text   string
+	Second string // of a pair
+	Pair   bool
+	// IDs, unless nil, are tokens in the place of a text, as the model gets them: special tokens and prompts
+	// are not added, nothing is cut off, and more than the model takes are an ErrTooLong.
+	IDs []int
+}
+
+// Texts are inputs of a text each.
+func Texts(texts []string) []Input {
+	in := make([]Input, len(texts))
+	for i, t := range texts {
+		in[i].Text = t
+	}
+	return in
+}
+
+// Long is what a call does with texts of more tokens than the model takes.
+type Long int
+
+// What a call may ask for.
+const (
+	LongAsOpened Long = iota // what the pipeline was opened with
+	LongTruncate             // as TruncateLong
+	LongRefuse               // as RefuseLong
+)
+
+// InputOptions says how a call takes its inputs. The zero value is as the pipeline was opened.
+type InputOptions struct {
+	Long Long
+	// TruncateLeft cuts off the beginning of texts that are too long, instead of the end.
+	TruncateLeft bool
+}
+
+// Counts tells what a call computed with.
+type Counts struct {
+	Tokens []int  // of each input, those of all its windows
+	Cut    []bool // inputs of which something was cut off
+}
+
+// Sum is the number of tokens of all inputs.
+func (c Counts) Sum() (tokens int) {
+	for _, n := range c.Tokens {
+		tokens += n
+	}
+	return tokens
+}
+
+// CutInputs is the number of inputs of which something was cut off.
+func (c Counts) CutInputs() (n int) {
+	for _, cut := range c.Cut {
+		if cut {
+			n++
+		}
+	}
+	return n
+}
+
+// serveInputs does a call for inputs, each with the prompt before its text, and counts them. The call's size,
+// source and splitter are set here; limit is the most tokens of an input, 0 for no limit.
+func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, prompt string, limit int, tokens tokenizer.Options, o InputOptions) (Counts, error) {
+	if err := f.checkInputs(inputs, limit); err != nil {
+		return Counts{}, err
+	}
+	n := Counts{Tokens: make([]int, len(inputs)), Cut: make([]bool, len(inputs))}
+	c.size = len(inputs)
+	c.source = func(i int) source {
+		in := inputs[i]
+		if in.IDs != nil {
+			return source{ids: in.IDs}
+		}
+		return source{first: prompt + in.Text, second: in.Second, pair: in.Pair}
+	}
+	var err error
+	if c.splitter, err = f.splitterFor(limit, tokens, o); err != nil {
+		return Counts{}, err
+	}
+	finish := c.finish
+	c.finish = func(in *input, results [][]float32) {
+		for _, w := range in.windows {
+			n.Tokens[in.number] += len(w.IDs)
+			n.Cut[in.number] = n.Cut[in.number] || w.Cut > 0
+		}
+		finish(in, results)
+	}
+	if err := f.queue.serve(ctx, c); err != nil {
+		return Counts{}, err
+	}
+	return n, nil
+}
+
+// checkInputs refuses tokens that the model has not, or too many.
+func (f *folder) checkInputs(inputs []Input, limit int) error {
+	for i, in := range inputs {
+		if in.IDs == nil {
+			continue
+		}
+		if in.Text != "" || in.Pair {
+			return fmt.Errorf("%w: input %d has tokens and a text", ErrInput, i)
+		}
+		if limit > 0 && len(in.IDs) > limit {
+			return fmt.Errorf("%w: input %d has %d, at most %d are possible", ErrTooLong, i, len(in.IDs), limit)
+		}
+		for _, id := range in.IDs {
+			if id < 0 || id >= f.model.Config.Vocab {
+				return fmt.Errorf("%w: input %d has the token %d, the vocabulary has %d", ErrInput, i, id, f.model.Config.Vocab)
+			}
+		}
+	}
+	return nil
+}
+
+// splitterFor is splitter with what a call asks for in place of what the pipeline was opened with.
+func (f *folder) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (splitter, error) {
+	how := f.long
+	switch o.Long {
+	case LongAsOpened:
+	case LongTruncate:
+		how = truncateLong
+	case LongRefuse:
+		how = refuseLong
+	default:
+		return splitter{}, fmt.Errorf("%w: Long %d", ErrOption, o.Long)
+	}
+	if o.TruncateLeft && how != truncateLong {
+		return splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", ErrOption)
+	}
+	return f.splitterAs(how, o.TruncateLeft, limit, tokens), nil
+}
+
+// ofIDs is the window of tokens that stand for themselves.
+func ofIDs(ids []int) *tokenizer.Encoding {
+	e := &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids)), Special: make([]bool, len(ids)), Attention: make([]bool, len(ids))}
+	for i := range e.Attention {
+		e.Attention[i] = true
+	}
+	return e
+}

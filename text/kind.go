@@ -1,0 +1,154 @@
+// Which pipeline a folder is for.
+
+package text
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/regular"
+)
+
+// Kind is the kind of a pipeline.
+type Kind string
+
+// The kinds, each with the pipeline that it stands for.
+const (
+	KindEmbedder        Kind = "embedder"
+	KindReranker        Kind = "reranker"
+	KindClassifier      Kind = "classifier"
+	KindTokenClassifier Kind = "token-classifier"
+	KindGenerator       Kind = "generator"
+	KindTranslator      Kind = "translator"
+	KindTranscriber     Kind = "transcriber"
+	KindImageClassifier Kind = "image-classifier"
+	KindImageEmbedder   Kind = "image-embedder"
+)
+
+// Kinds are all kinds.
+func Kinds() []Kind {
+	return []Kind{KindEmbedder, KindReranker, KindClassifier, KindTokenClassifier, KindGenerator, KindTranslator, KindTranscriber, KindImageClassifier, KindImageEmbedder}
+}
+
+// OpenKind opens the pipeline of a kind in a folder: an *Embedder, a *Reranker and so on.
+func OpenKind(kind Kind, dir string, opts ...Option) (any, error) {
+	switch kind {
+	case KindEmbedder:
+		return OpenEmbedder(dir, opts...)
+	case KindReranker:
+		return OpenReranker(dir, opts...)
+	case KindClassifier:
+		return OpenClassifier(dir, opts...)
+	case KindTokenClassifier:
+		return OpenTokenClassifier(dir, opts...)
+	case KindGenerator:
+		return OpenGenerator(dir, opts...)
+	case KindTranslator:
+		return OpenTranslator(dir, opts...)
+	case KindTranscriber:
+		return OpenTranscriber(dir, opts...)
+	case KindImageClassifier:
+		return OpenImageClassifier(dir, opts...)
+	case KindImageEmbedder:
+		return OpenImageEmbedder(dir, opts...)
+	}
+	return nil, fmt.Errorf("%w: kind %q, want one of %q", ErrOption, kind, Kinds())
+}
+
+// KindOf is the kind of a folder as its small files say, without its weights: what its modules.json makes vectors
+// with, else what the first of config.json's architectures is for; a GGUF file is a decoder. Where a folder serves
+// several, such as a decoder with a modules.json, it is the one that its authors added.
+func KindOf(dir string) (Kind, error) {
+	fsys, err := dirFS(dir)
+	if err != nil {
+		return "", err
+	}
+	kind, err := kindOf(fsys)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", dir, err)
+	}
+	return kind, nil
+}
+
+func kindOf(fsys fs.FS) (Kind, error) {
+	if _, ok := fsys.(ggufFile); ok {
+		return KindGenerator, nil
+	}
+	data, err := regular.ReadFile(fsys, "config.json")
+	if err != nil {
+		return "", errorf("%w", err)
+	}
+	var config struct {
+		ModelType     string                     `json:"model_type"`
+		Architectures []string                   `json:"architectures"`
+		Labels        map[string]json.RawMessage `json:"id2label"`
+		LabelCount    *int                       `json:"num_labels"`
+	}
+	if err := pyjson.Unmarshal(data, &config); err != nil {
+		return "", errorf("config.json: %w", err)
+	}
+	class := ""
+	if len(config.Architectures) > 0 {
+		class = config.Architectures[0]
+	}
+	labels := 2 // transformers' default
+	if config.LabelCount != nil {
+		labels = *config.LabelCount
+	} else if config.Labels != nil {
+		labels = len(config.Labels)
+	}
+	embeds, err := embedsSentences(fsys)
+	ends := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(class, n) })
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case embeds:
+		return KindEmbedder, nil
+	case ends("ForSequenceClassification") && labels == 1:
+		return KindReranker, nil
+	case ends("ForSequenceClassification"):
+		return KindClassifier, nil
+	case ends("ForTokenClassification"):
+		return KindTokenClassifier, nil
+	case ends("ForImageClassification"):
+		return KindImageClassifier, nil
+	case config.ModelType == "whisper":
+		return KindTranscriber, nil
+	case ends("ForCausalLM", "LMHeadModel"):
+		return KindGenerator, nil
+	case ends("ForConditionalGeneration", "MTModel"):
+		return KindTranslator, nil
+	case slices.Contains([]string{"vit", "clip", "clip_vision_model", "siglip", "siglip_vision_model"}, config.ModelType):
+		return KindImageEmbedder, nil
+	}
+	return KindEmbedder, nil
+}
+
+// embedsSentences is whether modules.json describes an embedder, not a cross-encoder.
+func embedsSentences(fsys fs.FS) (bool, error) {
+	data, err := regular.ReadFile(fsys, "modules.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, errorf("%w", err)
+	}
+	var modules []struct {
+		Type string `json:"type"`
+	}
+	if err := pyjson.Unmarshal(data, &modules); err != nil {
+		return false, errorf("modules.json: %w", err)
+	}
+	for _, m := range modules {
+		if strings.HasSuffix(m.Type, ".Pooling") {
+			return true, nil
+		}
+	}
+	return false, nil
+}
