@@ -230,6 +230,9 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 				{"f", FormatInt8, "want a Format that files have"}, {"f", Format(len(weights.Names)), "want a Format that files have"}, {"row", (func(int, []byte))(nil), "row is nil"}})})
 		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
 			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})
+		add(call{fn: FormatQ8_0.Quantize, name: "Format.Quantize", args: []any{make([]byte, 2*34), data(2 * 32)}, params: "dst x",
+			bad: []badArg{{"dst", make([]byte, 2*34-1), "len(dst) = 67, want 68"}, {"dst", make([]byte, 2*34+1), "len(dst) = 69, want 68"},
+				{"x", data(33), "len(x) = 33, want a multiple of 32"}, {"x", data(32), "len(dst) = 68, want 34"}}})
 	}
 
 	lda = ceilPower(k)

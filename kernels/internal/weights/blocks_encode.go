@@ -1,44 +1,8 @@
 package weights
 
-import (
-	"encoding/binary"
-	"math"
+import "encoding/binary"
 
-	"github.com/avoformer/avoformer/internal/half"
-)
-
-// The bytes of GGUF files from numbers: what blocks_decode.go reads.
-
-// Encode sets dst to the elements x in the blocks of files, which have the values that packing gives them. x is whole
-// blocks of a format that files have.
-func (f Format) Encode(dst []byte, x []float32) {
-	switch f {
-	case F32:
-		for i, v := range x {
-			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
-		}
-		return
-	case BF16, F16:
-		narrow := half.ToBFloat16s
-		if f == F16 {
-			narrow = half.ToFloat16s
-		}
-		y := make([]uint16, len(x))
-		narrow(y, x)
-		for i, v := range y {
-			binary.LittleEndian.PutUint16(dst[2*i:], v)
-		}
-		return
-	}
-	l := &blockLayouts[f]
-	for len(x) > 0 {
-		var c blockColumn
-		l.quantize(&c, x[:l.Elements])
-		clear(dst[:l.file])
-		l.encode(dst[:l.file], &c)
-		dst, x = dst[l.file:], x[l.Elements:]
-	}
-}
+// The bytes of a block in GGUF files from the block: what blocks_decode.go reads.
 
 func encodeQ8_0(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)
