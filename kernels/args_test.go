@@ -152,6 +152,9 @@ func (c *call) outcome() (all []any) {
 				args[i] = slices.Clone(a)
 				all = append(all, args[i])
 			}
+		case []byte:
+			args[i] = slices.Clone(a)
+			all = append(all, args[i])
 		default:
 			args[i] = withOutputs(a, func(x []float32) []float32 {
 				x = slices.Clone(x)
