@@ -326,7 +326,7 @@ func ExampleLoadError() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, transformer.ErrMissing), errors.Is(err, transformer.ErrMisshapen), errors.Is(err, transformer.ErrLeftOver))
 	// Output:
-	// transformer: weights do not fit the model; 1 missing: norm.bias; 1 misshapen: norm.weight has shape [2], want [3]; 1 left over: norm.gamma
+	// weights do not fit the model: 1 missing: norm.bias; 1 misshapen: norm.weight has shape [2], want [3]; 1 left over: norm.gamma
 	// true true true
 }
 
