@@ -119,6 +119,20 @@ serve/.venv: serve/scripts/requirements.txt
 test-clients: $(if $(PYTHON),,serve/.venv) ## the official clients of the server's protocols, each against avoformer serve
 	serve/scripts/test_clients.sh $(or $(PYTHON),serve/.venv/bin/python)
 
+# PYTHON=python3 of an environment that has deploy/requirements.txt saves making one.
+DEPLOY_BIN = $(dir $(or $(PYTHON),deploy/.venv/bin/python))
+deploy/.venv: deploy/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+.PHONY: check-deploy
+check-deploy: $(if $(PYTHON),,deploy/.venv) ## the examples in deploy/ by hadolint, Kubernetes' schemas and systemd-analyze
+	$(DEPLOY_BIN)hadolint deploy/Dockerfile
+	$(DEPLOY_BIN)kubernetes-validate --strict deploy/kubernetes.yaml
+	unit=$$(mktemp -d) && trap 'rm -r $$unit' EXIT && sed 's#/usr/local/bin/avoformer#/bin/true#' deploy/avoformer.service > $$unit/avoformer.service && \
+	systemd-analyze verify $$unit/avoformer.service && systemd-analyze security --offline=yes --threshold=30 $$unit/avoformer.service | tail -1
+
 .PHONY: compare-sentencepiece
 compare-sentencepiece: $(if $(PYTHON),,text/.venv) ## folders with SentencePiece models alone, of every class, against transformers (about half an hour)
 	folders=$$(mktemp -d) && $(TOKENIZERS_PYTHON) text/scripts/pieces.py $$folders && \

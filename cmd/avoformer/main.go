@@ -86,7 +86,7 @@ func init() {
 		{"translate", "DIR [FILE]", "lines in another language, or shorter", translate},
 		{"transcribe", "DIR WAV...", "text of speech", transcribe},
 		{"info", "DIR", "what a folder is, and what of it is not supported", info},
-		{"serve", "DIR...", "models over HTTP, by OpenAI's protocol and that of text-embeddings-inference", serveModels},
+		{"serve", "DIR...", "models over HTTP, for the clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
 		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
 		{"quantize", "FILE", "a GGUF file again, with weights of fewer bits: -weights q4_k -o OUT.gguf", quantize},
 		{"bench", "DIR", "speed and memory here, beside other engines that are installed", bench},
