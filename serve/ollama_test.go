@@ -117,13 +117,19 @@ func TestOllamaErrors(t *testing.T) {
 		{"chat", `{` + hi + `}`, 400, "model is missing"},
 		{"chat", `{"model": "x", ` + hi + `}`, 404, "no model"},
 		{"chat", `{"model": "embed", ` + hi + `}`, 400, "want a generator"},
-		{"chat", `{"model": "generate", "messages": []}`, 400, "no messages"},
+		{"chat", `{"model": "x", "messages": []}`, 404, "no model"},
+		{"generate", `{"model": "x", "keep_alive": 0}`, 404, "no model"},
+		{"generate", `{"model": "generate", "prompt": "a", "keep_alive": "soon"}`, 400, "keep_alive"},
+		{"embed", `{"model": "embed", "input": "a", "keep_alive": [5]}`, 400, "keep_alive"},
+		{"embeddings", `{"model": "embed", "prompt": ""}`, 400, "empty"},
+		{"embeddings", `{"model": "embed", "prompt": "a", "options": {"num_ctx": 5}}`, 400, "options"},
+		{"show", `{"model": "x"}`, 404, "no model"},
+		{"show", `{}`, 400, "model is missing"},
 		{"chat", `{"model": "generate", "options": {"mirostat": 1}, ` + hi + `}`, 400, "mirostat"},
 		{"chat", `{"model": "generate", "options": {"num_ctx": 4}, ` + hi + `}`, 400, "num_ctx"},
 		{"chat", `{"model": "generate", "format": "xml", ` + hi + `}`, 400, "JSON schema"},
 		{"chat", `{"model": "generate", "think": true, ` + hi + `}`, 400, "does not think"},
 		{"chat", `{"model": "generate", "messages": [{"role": "user", "content": "a", "images": ["x"]}]}`, 400, "images"},
-		{"generate", `{"model": "generate"}`, 400, "no prompt"},
 		{"generate", `{"model": "generate", "prompt": "a", "context": [1]}`, 400, "context"},
 		{"embed", `{"model": "embed", "input": [1]}`, 400, "token ids"},
 		{"nothing", `{}`, 404, "nothing at"},
@@ -132,5 +138,55 @@ func TestOllamaErrors(t *testing.T) {
 		if r := decode[ollamaReply](t, answer); status != c.status || !strings.Contains(r.Error, c.want) || strings.Contains(answer, "error_type") {
 			t.Errorf("%s %s: %d %s, want %d with %q", c.path, c.body, status, answer, c.status, c.want)
 		}
+	}
+}
+
+// TestOllamaModels: what older and newer clients ask of models before and after they use them.
+func TestOllamaModels(t *testing.T) {
+	e, err := text.OpenEmbedder(testdata + "embed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := e.EmbedInputs(t.Context(), text.Texts([]string{"hello world"}), text.EmbedOptions{Scale: text.ScaleRaw})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := started(t, Options{Lazy: true}, "generate", "embed")
+	open := func() string {
+		_, answer, _ := ask(t, "GET", h.URL+"/api/ps", "")
+		var names []string
+		for _, m := range decode[struct{ Models []struct{ Name string } }](t, answer).Models {
+			names = append(names, m.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	show := func(model string) string {
+		_, answer, _ := ask(t, "POST", h.URL+"/api/show", `{"model": "`+model+`", "verbose": true}`)
+		return strings.Join(decode[struct{ Capabilities []string }](t, answer).Capabilities, " ")
+	}
+	if s := show("generate"); open() != "" || s != "completion" {
+		t.Errorf("%q is open, generate is for %q", open(), s)
+	}
+	for _, c := range []struct{ path, body, reason, open string }{
+		{"generate", `{"model": "generate:latest", "keep_alive": "10m"}`, "load", "generate"},
+		{"chat", `{"model": "embed", "messages": [], "keep_alive": -1, "stream": false}`, "load", "generate embed"},
+		{"chat", `{"model": "generate", "messages": [], "keep_alive": 0}`, "unload", "embed"},
+		{"generate", `{"model": "generate", "keep_alive": "0s"}`, "unload", "embed"},
+		{"generate", `{"model": "generate", "keep_alive": 300.5}`, "load", "generate embed"},
+	} {
+		_, answer, _ := ask(t, "POST", h.URL+"/api/"+c.path, c.body)
+		if r := decode[ollamaReply](t, answer); !r.Done || r.Reason != c.reason || open() != c.open {
+			t.Errorf("%s: %s, %q is open, want %q", c.body, answer, open(), c.open)
+		}
+	}
+	if s := show("embed"); s != "embedding" {
+		t.Errorf("embed is for %q", s)
+	}
+	if s := show("alias-generate:latest"); !strings.HasPrefix(s, "completion") {
+		t.Errorf("generate is for %q", s)
+	}
+	_, answer, _ := ask(t, "POST", h.URL+"/api/embeddings", `{"model": "embed:latest", "prompt": "hello world", "keep_alive": "5m"}`)
+	if got := decode[struct{ Embedding []float32 }](t, answer); !near(got.Embedding, want[0]) {
+		t.Error(answer)
 	}
 }

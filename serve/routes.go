@@ -6,19 +6,21 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/avoformer/avoformer/serve/internal/cohere"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/huggingface"
 	"github.com/avoformer/avoformer/serve/internal/ollama"
 	"github.com/avoformer/avoformer/serve/internal/openai"
+	"github.com/avoformer/avoformer/serve/internal/openapi"
 	"github.com/avoformer/avoformer/serve/internal/tei"
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
 // routes are those of all protocols.
 func (s *Server) routes(o Options) []wire.Route {
-	return slices.Concat(
+	routes := slices.Concat(
 		openai.Routes(s.engine, openai.Options{TokenIDs: o.TokenIDs}),
 		tei.Routes(s.engine),
 		ollama.Routes(s.engine),
@@ -26,6 +28,17 @@ func (s *Server) routes(o Options) []wire.Route {
 		huggingface.Routes(s.engine),
 		s.metrics.Routes(tei.Error),
 	)
+	describe := wire.Route{Method: "GET", Pattern: "/openapi.json", Protocol: "openapi", Summary: "These routes as an OpenAPI document", Error: tei.Error}
+	routes = append(routes, describe)
+	document := sync.OnceValues(func() ([]byte, error) { return openapi.Document(routes, s.engine.Models(), len(o.Keys) > 0) })
+	routes[len(routes)-1].Handle = func(c *wire.Call) error {
+		data, err := document()
+		if err != nil {
+			return err
+		}
+		return c.Write(http.StatusOK, "application/json", data)
+	}
+	return routes
 }
 
 // lost answers what no route is for, in the form of OpenAI's protocol below /v1, of Ollama's below /api, else of

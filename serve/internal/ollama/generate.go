@@ -23,7 +23,7 @@ type common struct {
 	Format    json.RawMessage `json:"format"`
 	Options   options         `json:"options"`
 	Think     json.RawMessage `json:"think"`
-	KeepAlive json.RawMessage `json:"keep_alive"` // the server says how long
+	KeepAlive keepAlive       `json:"keep_alive"`
 }
 
 // chatMessage is a message as Ollama has it.
@@ -77,6 +77,9 @@ func (p protocol) chat(c *wire.Call) error {
 	if err := c.ReadStrict(&in); err != nil {
 		return err
 	}
+	if len(in.Messages) == 0 {
+		return p.touch(c, &in.common, true)
+	}
 	q := chat.Conversation{Tools: in.Tools}
 	for i, m := range in.Messages {
 		if len(m.Images) > 0 {
@@ -110,7 +113,7 @@ func (p protocol) generate(c *wire.Call) error {
 	case in.Suffix != "":
 		return engine.Errorf(engine.Invalid, "suffix is not supported here").At("suffix")
 	case in.Prompt == "":
-		return engine.Errorf(engine.Empty, "there is no prompt").At("prompt")
+		return p.touch(c, &in.common, false)
 	case in.Raw && (in.System != "" || !wire.IsNull(in.Think)):
 		return engine.Errorf(engine.Invalid, "raw with system or think, which a raw prompt has no place for").At("raw")
 	case in.Raw:

@@ -1,0 +1,102 @@
+// POST /api/embed and /api/embeddings.
+
+package ollama
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+)
+
+// embed answers POST /api/embed.
+func (p protocol) embed(c *wire.Call) error {
+	var in struct {
+		Model      string          `json:"model"`
+		Input      wire.Inputs     `json:"input"`
+		Truncate   *bool           `json:"truncate"`
+		Dimensions *int            `json:"dimensions"`
+		KeepAlive  keepAlive       `json:"keep_alive"`
+		Options    json.RawMessage `json:"options"`
+	}
+	if err := c.ReadStrict(&in); err != nil {
+		return err
+	}
+	model, err := p.named(in.Model)
+	if err != nil {
+		return err
+	}
+	o := text.EmbedOptions{Scale: text.ScaleUnit}
+	o.Long = text.LongTruncate
+	switch {
+	case in.Input.IDs:
+		return engine.Errorf(engine.Invalid, "input is token ids, want texts").At("input")
+	case !wire.IsNull(in.Options) && string(in.Options) != "{}":
+		return engine.Errorf(engine.Invalid, "options are not supported here").At("options")
+	case in.Dimensions != nil && *in.Dimensions < 1:
+		return engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", *in.Dimensions).At("dimensions")
+	case in.Dimensions != nil:
+		o.Dim = *in.Dimensions
+	}
+	if in.Truncate != nil && !*in.Truncate {
+		o.Long = text.LongRefuse
+	}
+	vectors, usage, err := p.engine.Embed(c.Context(), model, in.Input.List, o)
+	if err != nil {
+		return err
+	}
+	out := append([]byte(nil), `{"model":`...)
+	out = append(wire.AppendString(out, in.Model), `,"embeddings":[`...)
+	for i, v := range vectors {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = wire.AppendFloats(out, v); err != nil {
+			return err
+		}
+	}
+	tail, err := json.Marshal(struct {
+		Total int64 `json:"total_duration"`
+		Load  int64 `json:"load_duration"`
+		Count int   `json:"prompt_eval_count"`
+	}{int64(time.Since(c.Record.Began)), int64(c.Record.Load), usage.Tokens})
+	if err != nil {
+		return err
+	}
+	out = append(out, "],"...)
+	return c.Write(http.StatusOK, "application/json", append(out, tail[1:]...))
+}
+
+// embeddings answers POST /api/embeddings, which older clients ask: one text, and its vector as the model makes it.
+func (p protocol) embeddings(c *wire.Call) error {
+	var in struct {
+		Model     string          `json:"model"`
+		Prompt    string          `json:"prompt"`
+		KeepAlive keepAlive       `json:"keep_alive"`
+		Options   json.RawMessage `json:"options"`
+	}
+	if err := c.ReadStrict(&in); err != nil {
+		return err
+	}
+	model, err := p.named(in.Model)
+	if err != nil {
+		return err
+	}
+	if !wire.IsNull(in.Options) && string(in.Options) != "{}" {
+		return engine.Errorf(engine.Invalid, "options are not supported here").At("options")
+	}
+	o := text.EmbedOptions{Scale: text.ScaleRaw}
+	o.Long = text.LongTruncate
+	vectors, _, err := p.engine.Embed(c.Context(), model, text.Texts([]string{in.Prompt}), o)
+	if err != nil {
+		return err
+	}
+	out, err := wire.AppendFloats([]byte(`{"embedding":`), vectors[0])
+	if err != nil {
+		return err
+	}
+	return c.Write(http.StatusOK, "application/json", append(out, '}'))
+}
