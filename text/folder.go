@@ -112,6 +112,7 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	f := &folder{options: o, fsys: fsys}
 	f.pool.New = func() any { return new(models.Workspace) }
 	f.queue.threads, f.queue.batchTokens, f.queue.spaces = int(o.threads), o.batchTokens, &f.pool
+	f.queue.observe = o.batches
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup

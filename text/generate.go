@@ -35,6 +35,10 @@ type GenerateOptions struct {
 	// length of -1 are none.
 	RepetitionPenalty float64
 	NoRepeatNgram     int
+	// FrequencyPenalty, PresencePenalty and LogitBias are as [generation.Rules] has them.
+	FrequencyPenalty float64         `json:",omitempty"`
+	PresencePenalty  float64         `json:",omitempty"`
+	LogitBias        map[int]float64 `json:",omitempty"`
 	// Stop is strings that end the text, which is then what comes before them.
 	Stop []string
 	// Markers are special tokens that the text has although it has no others, such as what
@@ -72,6 +76,14 @@ func (o *GenerateOptions) check() error {
 				return check.Option(x.name, x.has, "want at least %g", x.least)
 			}
 			return check.Option(x.name, x.has, "want %g to %g", x.least, x.most)
+		}
+	}
+	for _, x := range []struct {
+		name string
+		has  float64
+	}{{"FrequencyPenalty", o.FrequencyPenalty}, {"PresencePenalty", o.PresencePenalty}} {
+		if !(math.Abs(x.has) <= math.MaxFloat32) {
+			return check.Option(x.name, x.has, "want a number")
 		}
 	}
 	if o.TopLogProbs != 0 && !o.LogProbs {

@@ -256,6 +256,7 @@ func (s *settings) rules(o *GenerateOptions, eos, source []int) *generation.Rule
 		EncoderRepetitionPenalty: number(s.EncoderRep, 0), RepetitionPenalty: number(s.Repetition, 0), NoRepeatNgram: s.Ngram, EncoderNoRepeatNgram: s.EncNgram,
 		BadWords: s.Bad, MinLength: s.MinLength, MinNewTokens: s.MinNew, ForcedEOS: s.ForcedEOS, RemoveInvalid: s.Invalid,
 		SuppressTokens: s.Suppress, BeginSuppressTokens: s.Begin, Renormalize: s.Normalize, EOS: eos, Encoder: source,
+		LogitBias: o.LogitBias, FrequencyPenalty: o.FrequencyPenalty, PresencePenalty: o.PresencePenalty,
 	}
 	if s.MinNew > 0 {
 		r.MinLength = 0 // which min_new_tokens goes before

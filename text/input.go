@@ -47,8 +47,9 @@ type InputOptions struct {
 
 // Counts tells what a call computed with.
 type Counts struct {
-	Tokens []int  // of each input, those of all its windows
-	Cut    []bool // inputs of which something was cut off
+	Tokens  []int  // of each input, those of all its windows
+	Windows []int  // of each input; more than one of those that were split
+	Cut     []bool // inputs of which something was cut off
 }
 
 // Sum is the number of tokens of all inputs.
@@ -69,13 +70,23 @@ func (c Counts) CutInputs() (n int) {
 	return n
 }
 
+// SplitInputs is the number of inputs that were computed as several windows.
+func (c Counts) SplitInputs() (n int) {
+	for _, windows := range c.Windows {
+		if windows > 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // serveInputs does a call for inputs, each with the prompt before its text, and counts them. The call's size,
 // source and splitter are set here; limit is the most tokens of an input, 0 for no limit.
 func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, prompt string, limit int, tokens tokenizer.Options, o InputOptions) (Counts, error) {
 	if err := f.checkInputs(inputs, limit); err != nil {
 		return Counts{}, err
 	}
-	n := Counts{Tokens: make([]int, len(inputs)), Cut: make([]bool, len(inputs))}
+	n := Counts{Tokens: make([]int, len(inputs)), Windows: make([]int, len(inputs)), Cut: make([]bool, len(inputs))}
 	c.size = len(inputs)
 	c.source = func(i int) source {
 		in := inputs[i]
@@ -90,6 +101,7 @@ func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, promp
 	}
 	finish := c.finish
 	c.finish = func(in *input, results [][]float32) {
+		n.Windows[in.number] = len(in.windows)
 		for _, w := range in.windows {
 			n.Tokens[in.number] += len(w.IDs)
 			n.Cut[in.number] = n.Cut[in.number] || w.Cut > 0

@@ -36,6 +36,7 @@ type options struct {
 	draft       string // the folder of a draft model; empty: none
 	maxPixels   int
 	warn        func(warning string)
+	batches     func(windows, tokens int)
 }
 
 // long is what happens to inputs of more tokens than the model takes.
@@ -53,10 +54,10 @@ const defaultBatchTokens = 2048
 
 // takes are the options that apply to a pipeline, beside those that apply to all.
 var takes = map[string][]string{
-	"Embedder":        {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim"},
-	"Reranker":        {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong"},
-	"Classifier":      {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong"},
-	"TokenClassifier": {"BatchTokens", "MaxLength", "TruncateLong", "RefuseLong"},
+	"Embedder":        {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim"},
+	"Reranker":        {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"Classifier":      {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"TokenClassifier": {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
 	"Generator":       {"MaxLength", "Cache", "CacheMemory", "Draft"},
 	"Translator":      {"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"},
 	"Transcriber":     {"MaxLength", "Cache", "CacheMemory"},
@@ -120,6 +121,12 @@ func Threads(n int) Option {
 // longer text aside. More take more memory.
 func BatchTokens(n int) Option {
 	return positive("BatchTokens", n, func(o *options) { o.batchTokens = n })
+}
+
+// Batches has f called with the size of each batch before it is computed: its texts, or windows of them, and their
+// tokens. Calls may come from several goroutines at a time.
+func Batches(f func(windows, tokens int)) Option {
+	return option("Batches", "", func(o *options) { o.batches = f })
 }
 
 // MaxLength is the most tokens of a text, special tokens included, where the

@@ -19,7 +19,8 @@ import (
 type queue struct {
 	threads     int
 	batchTokens int
-	spaces      *sync.Pool // of *models.Workspace
+	spaces      *sync.Pool                // of *models.Workspace
+	observe     func(windows, tokens int) // a batch; may be nil
 
 	mu         sync.Mutex
 	calls      []*call // that have not ended, the oldest first
@@ -38,6 +39,7 @@ type job struct {
 	first   int // the number of texts[0]
 	bytes   int
 	batch   []window
+	tokens  int // of the batch
 }
 
 // serve does a call's work, beside that of others.
@@ -129,6 +131,9 @@ func (q *queue) work(j *job) {
 				ws = q.spaces.Get().(*models.Workspace)
 			}
 			ws.Threads = kernels.Threads(j.threads)
+			if q.observe != nil {
+				q.observe(len(j.batch), j.tokens)
+			}
 			settle = q.compute(ws, j.batch)
 		}
 		q.mu.Lock()
@@ -170,7 +175,9 @@ func (q *queue) take() *job {
 	default:
 		j.threads = max(free/batches, 1)
 	}
+	before := q.ready
 	j.batch = q.batch()
+	j.tokens = before - q.ready
 	q.used += j.threads
 	return j
 }
