@@ -1,14 +1,18 @@
 package serve
 
 import (
+	"context"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/avoformer/avoformer/text"
 )
 
 func TestMetrics(t *testing.T) {
 	h := started(t, Options{}, "embed")
-	// Without a connection: what is answered has been counted.
+	// Without a connection: what is answered has been counted. Batches have the text that warms the model up, too.
 	serve := func(method, path, body string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.Config.Handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
@@ -25,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, line := range []string{
 		`te_request_count{method="batch"} 1`, `te_request_success{method="single"} 1`, `te_request_failure{err="validation"} 1`, "te_request_duration_count 2", "te_request_batch_size_sum 3",
-		"te_queue_size 0", "llamacpp:requests_processing 0", "llamacpp:prompt_tokens_total 0", "llamacpp:tokens_predicted_total 0", "avoformer_models_open 1",
+		"te_queue_size 0", "te_batch_next_size_sum 4", "te_batch_next_tokens_count 3", "llamacpp:requests_deferred 0", "llamacpp:requests_processing 0", "llamacpp:prompt_tokens_total 0", "llamacpp:tokens_predicted_total 0", "avoformer_models_open 1",
 		`avoformer_requests_total{model="embed",protocol="tei",route="/embed",status="200"} 2`,
 		`avoformer_requests_total{model="",protocol="none",route="none",status="404"} 1`,
 	} {
@@ -36,4 +40,34 @@ func TestMetrics(t *testing.T) {
 	if t.Failed() {
 		t.Log(answer)
 	}
+}
+
+// TestDeferred: a text that waits since the keys and values of another take all the room is counted.
+func TestDeferred(t *testing.T) {
+	s, err := New([]Model{{Dir: testdata + "generate", Options: []text.Option{text.CacheMemory(1 << 17)}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer stop()
+	for range 16 {
+		group.Go(func() {
+			body := strings.NewReader(`{"model":"generate","prompt":"The quick","max_tokens":100,"temperature":1,"logit_bias":{"562":-100}}`)
+			for ctx.Err() == nil {
+				s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/v1/completions", body).WithContext(ctx))
+				body.Seek(0, 0)
+			}
+		})
+	}
+	until(t, func() bool {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		_, after, found := strings.Cut(w.Body.String(), "\nllamacpp:requests_deferred ")
+		return found && after[0] != '0'
+	})
 }

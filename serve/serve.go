@@ -26,6 +26,9 @@ type Model struct {
 	Options []text.Option  // further ones of the pipeline
 }
 
+// NameOf is the name by which a model is served that is given none: that of its folder, or of its GGUF file.
+func NameOf(dir string) string { return engine.NameOf(dir) }
+
 // Options says how a server works. The zero value is good for a start.
 type Options struct {
 	Lazy      bool          // models are opened when they are first asked for
@@ -36,6 +39,7 @@ type Options struct {
 	MaxTexts    int   // of all requests at a time; 0: 16384
 	MaxBatch    int   // texts of one request; 0: 2048
 	MaxBody     int64 // bytes of a request; 0: 32 MiB
+	MaxTokens   int   // that a request may have generated for a text; 0: what the model's context has room for
 
 	Timeout      time.Duration // of a request that asks for none, or more, by X-Request-Timeout; 0: none
 	ReadTimeout  time.Duration // for a body to come; 0: 30 seconds
@@ -65,7 +69,7 @@ func New(models []Model, o Options) (*Server, error) {
 		name string
 		n    int64
 	}{
-		{"Memory", o.Memory}, {"KeepAlive", int64(o.KeepAlive)}, {"MaxRequests", int64(o.MaxRequests)}, {"MaxTexts", int64(o.MaxTexts)}, {"MaxBatch", int64(o.MaxBatch)},
+		{"Memory", o.Memory}, {"KeepAlive", int64(o.KeepAlive)}, {"MaxRequests", int64(o.MaxRequests)}, {"MaxTexts", int64(o.MaxTexts)}, {"MaxBatch", int64(o.MaxBatch)}, {"MaxTokens", int64(o.MaxTokens)},
 		{"MaxBody", o.MaxBody}, {"Timeout", int64(o.Timeout)}, {"ReadTimeout", int64(o.ReadTimeout)}, {"WriteTimeout", int64(o.WriteTimeout)},
 	} {
 		if x.n < 0 {
@@ -85,14 +89,17 @@ func New(models []Model, o Options) (*Server, error) {
 	if w.CORS, err = wire.NewCORS(o.Origins); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Batch: o.MaxBatch, Log: o.Log}
+	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Batch: o.MaxBatch, NewTokens: o.MaxTokens, Log: o.Log}
 	for _, m := range models {
 		c.Models = append(c.Models, engine.Model(m))
 	}
+	m := metrics.New()
+	c.Batches = m.Batch
 	if w.Engine, err = engine.New(c); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	s := &Server{engine: w.Engine, wire: w, mux: http.NewServeMux(), metrics: metrics.New(w.Engine)}
+	m.Watch(w.Engine)
+	s := &Server{engine: w.Engine, wire: w, mux: http.NewServeMux(), metrics: m}
 	w.Observer = s.metrics
 	for _, r := range s.routes(o) {
 		s.mux.Handle(r.Method+" "+r.Pattern, w.Handler(&r))

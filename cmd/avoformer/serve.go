@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +25,9 @@ type serving struct {
 	models              []serve.Model
 	addr, cert, key     string
 	keyFile, origins    string
-	weights, long       string
-	threads, length     int
+	weights, long       perModel
+	threads, length     perModel
+	stride              int
 	memory              int64
 	grace               time.Duration
 	logRequests, asJSON bool
@@ -95,10 +98,11 @@ func (s *serving) register(f *flags) {
 		s.models = append(s.models, serve.Model{Dir: dir, Name: all[0], Aliases: all[1:]})
 		return nil
 	})
-	f.StringVar(&s.weights, "weights", "f32", weightsUsage)
-	f.IntVar(&s.threads, "threads", 0, "most threads of a model; default: all")
-	f.IntVar(&s.length, "max-length", 0, "most tokens of a text")
-	f.StringVar(&s.long, "long", "cut", "what becomes of longer texts: cut or refuse")
+	f.Var(&s.weights, "weights", weightsUsage+eachUsage)
+	f.Var(&s.threads, "threads", "most `threads` of a model; default: all"+eachUsage)
+	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
+	f.Var(&s.long, "long", "what becomes of longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
+	f.IntVar(&s.stride, "stride", 0, "tokens that a window of -long split has in common with the one before")
 	s.adapters = f.adapters()
 	f.BoolVar(&s.options.Lazy, "lazy", false, "open models when they are first asked for")
 	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models close for others; default: no limit")
@@ -106,6 +110,7 @@ func (s *serving) register(f *flags) {
 	f.IntVar(&s.options.MaxRequests, "max-requests", 512, "most requests at a time; further ones get 429")
 	f.IntVar(&s.options.MaxTexts, "max-texts", 16384, "most texts at a time, of all requests; further ones get 429")
 	f.IntVar(&s.options.MaxBatch, "max-batch", 2048, "most texts of a request")
+	f.IntVar(&s.options.MaxTokens, "max-tokens", 0, "most tokens that a request may have generated for a text; default: the model's context")
 	f.Int64Var(&s.options.MaxBody, "max-body", 32<<20, "most bytes of a request")
 	f.DurationVar(&s.options.Timeout, "timeout", 0, "for a request; X-Request-Timeout may ask for less; default: none")
 	f.DurationVar(&s.options.ReadTimeout, "read-timeout", 30*time.Second, "for the body of a request to come")
@@ -130,29 +135,26 @@ func (s *serving) plan(a *app, dirs []string) error {
 		return usagef("no model to serve; avoformer serve [flags] DIR...")
 	case (s.cert == "") != (s.key == ""):
 		return usagef("-tls-cert and -tls-key belong together")
-	case s.long != "cut" && s.long != "refuse":
-		return usagef("-long %q, want cut or refuse", s.long)
 	}
-	format, err := kernels.ParseFormat(s.weights)
-	if err != nil {
-		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
-	}
-	opts, _, err := s.adapters.options()
+	shared, _, err := s.adapters.options()
 	if err != nil {
 		return err
 	}
-	opts = append(opts, threadOption(s.threads)...)
-	if s.length != 0 {
-		opts = append(opts, text.MaxLength(s.length))
-	}
-	if s.long == "refuse" {
-		opts = append(opts, text.RefuseLong())
-	}
 	for i := range s.models {
 		m := &s.models[i]
-		m.Weights, m.Options = format, opts
 		if m.Dir, err = a.pulled(m.Dir); err != nil {
 			return err
+		}
+		if m.Name == "" {
+			m.Name = serve.NameOf(m.Dir)
+		}
+		if err := s.planModel(m, slices.Clone(shared)); err != nil {
+			return err
+		}
+	}
+	for name, p := range map[string]*perModel{"weights": &s.weights, "threads": &s.threads, "max-length": &s.length, "long": &s.long} {
+		if unused := p.unused(); unused != "" {
+			return usagef("-%s %s: no model has that name", name, unused)
 		}
 	}
 	s.options.Memory = s.memory << 20
@@ -160,6 +162,39 @@ func (s *serving) plan(a *app, dirs []string) error {
 		s.options.Origins = strings.Split(s.origins, ",")
 	}
 	return s.readKeys()
+}
+
+// planModel fills a model's options, beside those that all models have.
+func (s *serving) planModel(m *serve.Model, opts []text.Option) error {
+	format, err := kernels.ParseFormat(s.weights.of(m, "f32"))
+	if err != nil {
+		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+	}
+	m.Weights = format
+	for _, x := range []struct {
+		name   string
+		value  string
+		option func(n int) text.Option
+	}{{"threads", s.threads.of(m, "0"), text.Threads}, {"max-length", s.length.of(m, "0"), text.MaxLength}} {
+		n, err := strconv.Atoi(x.value)
+		if err != nil {
+			return usagef("-%s %q, want a number", x.name, x.value)
+		}
+		if n != 0 {
+			opts = append(opts, x.option(n))
+		}
+	}
+	switch long := s.long.of(m, "cut"); long {
+	case "cut":
+	case "refuse":
+		opts = append(opts, text.RefuseLong())
+	case "split":
+		opts = append(opts, text.SplitLong(s.stride))
+	default:
+		return usagef("-long %q, want cut, refuse or split", long)
+	}
+	m.Options = opts
+	return nil
 }
 
 // readKeys takes API keys from the file, or else from the environment.

@@ -3,7 +3,6 @@
 package chat
 
 import (
-	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text"
 )
@@ -14,7 +13,7 @@ type Sampling struct {
 	MaxTokens, TopK                               *int
 	Temperature, TopP, MinP, TypicalP, Repetition *float64
 	FrequencyPenalty, PresencePenalty             float64 // of what has been generated, as OpenAI documents them
-	Bias                                          map[int]float32
+	Bias                                          map[int]float64
 	Seed                                          *int64
 	Stop                                          []string
 	LogProbs                                      bool
@@ -48,19 +47,22 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 	if s.TopK != nil {
 		base.TopK = max(*s.TopK, 0) // -1 is none too
 	}
-	if s.Temperature != nil && *s.Temperature > 0 || base.Beams > 1 && (s.LogProbs || s.hooked()) {
+	if s.Temperature != nil && *s.Temperature > 0 || base.Beams > 1 && s.LogProbs {
 		base.Beams = 0
 	}
+	most := or(g.MostTokens(), longest)
 	if s.MaxTokens != nil {
-		base.MaxTokens = *s.MaxTokens
-	}
-	if base.MaxTokens == 0 {
-		base.MaxTokens = longest
+		if base.MaxTokens = *s.MaxTokens; base.MaxTokens > most && g.MostTokens() > 0 {
+			return nil, engine.Errorf(engine.Invalid, "%d tokens at most, this server generates %d at most", base.MaxTokens, most).At("max_tokens")
+		}
+	} else if base.MaxTokens == 0 || base.MaxTokens > most {
+		base.MaxTokens = most
 	}
 	if s.Stop != nil {
 		base.Stop = s.Stop
 	}
 	base.LogProbs, base.TopLogProbs = s.LogProbs, s.TopLogProbs
+	base.FrequencyPenalty, base.PresencePenalty, base.LogitBias = s.FrequencyPenalty, s.PresencePenalty, s.Bias
 	return func(i int) text.GenerateOptions {
 		o := base
 		if s.Seed != nil {
@@ -68,38 +70,13 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 				o.Seed = zeroSeed
 			}
 		}
-		if s.hooked() {
-			o.Hook = s.hook()
-		}
 		return o
 	}, nil
 }
 
-func (s *Sampling) hooked() bool {
-	return s.FrequencyPenalty != 0 || s.PresencePenalty != 0 || len(s.Bias) > 0
-}
-
-// hook is the penalties and the bias, for one text.
-func (s *Sampling) hook() generation.LogitHook {
-	prompt := -1 // its tokens, known at the first call
-	return func(logits []float32, tokens []int) {
-		if prompt < 0 {
-			prompt = len(tokens)
-		}
-		for id, b := range s.Bias {
-			if id < len(logits) {
-				logits[id] += b
-			}
-		}
-		if s.FrequencyPenalty == 0 && s.PresencePenalty == 0 {
-			return
-		}
-		counts := map[int]int{}
-		for _, id := range tokens[min(prompt, len(tokens)):] {
-			counts[id]++
-		}
-		for id, n := range counts {
-			logits[id] -= float32(s.FrequencyPenalty*float64(n) + s.PresencePenalty)
-		}
+func or(n, without int) int {
+	if n == 0 {
+		return without
 	}
+	return n
 }

@@ -81,7 +81,7 @@ func run[P any](ctx context.Context, e *Engine, model string, kind text.Kind, in
 		return Usage{}, AsError(err)
 	}
 	u := Usage{n.Sum(), n.CutInputs()}
-	r.Texts, r.Tokens, r.Cut = r.Texts+len(inputs), r.Tokens+u.Tokens, r.Cut+u.Cut
+	r.Texts, r.Tokens, r.Cut, r.Split = r.Texts+len(inputs), r.Tokens+u.Tokens, r.Cut+u.Cut, r.Split+n.SplitInputs()
 	return u, nil
 }
 

@@ -8,18 +8,22 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/avoformer/avoformer/generation"
 )
 
 // Config is what an engine is made of. Zero limits are the defaults.
 type Config struct {
 	Models    []Model
-	Lazy      bool          // models are opened when they are first asked for, not at the start
-	Memory    int64         // the most bytes of weights at a time; 0: no limit
-	KeepAlive time.Duration // a model that was used so recently is not closed for another
-	Requests  int           // the most at a time
-	Texts     int           // the most at a time, of all requests
-	Batch     int           // the most texts of a request
-	Log       *slog.Logger  // nil: none
+	Lazy      bool                      // models are opened when they are first asked for, not at the start
+	Memory    int64                     // the most bytes of weights at a time; 0: no limit
+	KeepAlive time.Duration             // a model that was used so recently is not closed for another
+	Requests  int                       // the most at a time
+	Texts     int                       // the most at a time, of all requests
+	Batch     int                       // the most texts of a request
+	NewTokens int                       // the most that a request may have generated for a text; 0: no limit
+	Batches   func(windows, tokens int) // is called with the size of each batch of texts; may be nil
+	Log       *slog.Logger              // nil: none
 }
 
 // Engine holds models and answers what is asked of them.
@@ -149,6 +153,7 @@ type Stats struct {
 	Admitted, Ended, Refused uint64 // requests so far
 	Rate                     float64
 	Memory                   int64 // bytes of weights, estimated
+	Deferred                 int   // texts to generate that wait for room among those that are generated
 	Models                   []ModelInfo
 }
 
@@ -156,13 +161,25 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	g := &e.gate
 	g.mu.Lock()
-	s := Stats{g.inRequests, g.inTexts, g.admitted, g.ended, g.refused, g.rate, 0, nil}
+	s := Stats{Requests: g.inRequests, Texts: g.inTexts, Admitted: g.admitted, Ended: g.ended, Refused: g.refused, Rate: g.rate}
 	g.mu.Unlock()
-	s.Models = e.Models()
+	s.Models, s.Deferred = e.Models(), e.deferred()
 	for _, m := range s.Models {
 		if m.Open {
 			s.Memory += m.Bytes
 		}
 	}
 	return s
+}
+
+// deferred is how many texts wait to be generated.
+func (e *Engine) deferred() (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, m := range e.models {
+		if p, ok := m.pipeline.(interface{ Stats() generation.Stats }); ok {
+			n += p.Stats().Waiting
+		}
+	}
+	return n
 }

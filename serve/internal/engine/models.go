@@ -55,15 +55,19 @@ type model struct {
 	limit    int // of tokens
 }
 
+// NameOf is the name of a model that is given none: that of its folder, or of its GGUF file.
+func NameOf(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs // of ".", for one
+	}
+	return strings.TrimSuffix(filepath.Base(dir), ".gguf")
+}
+
 // add registers a model by its names.
 func (e *Engine) add(spec Model) error {
 	m := &model{Model: spec, added: time.Now()}
 	if m.Name == "" {
-		dir, err := filepath.Abs(m.Dir)
-		if err != nil {
-			return err
-		}
-		m.Name = strings.TrimSuffix(filepath.Base(dir), ".gguf")
+		m.Name = NameOf(m.Dir)
 	}
 	for _, name := range append([]string{m.Name}, m.Aliases...) {
 		if other := e.names[name]; other != nil || name == "" {
@@ -242,7 +246,7 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 	var failed error
 	go func() {
 		began := time.Now()
-		p, err := openPipeline(m)
+		p, err := openPipeline(m, e.config.Batches)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if failed = err; err != nil {
@@ -268,13 +272,20 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 	return nil
 }
 
-func openPipeline(m *model) (p any, err error) {
+func openPipeline(m *model, batches func(windows, tokens int)) (p any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	p, err = text.OpenKind(m.Kind, m.Dir, append(slices.Clone(m.Options), text.Weights(m.Weights))...)
+	opts := append(slices.Clone(m.Options), text.Weights(m.Weights))
+	switch m.Kind {
+	case text.KindEmbedder, text.KindReranker, text.KindClassifier, text.KindTokenClassifier:
+		if batches != nil {
+			opts = append(opts, text.Batches(batches))
+		}
+	}
+	p, err = text.OpenKind(m.Kind, m.Dir, opts...)
 	if err == nil && p == nil {
 		err = errors.New("no pipeline")
 	}

@@ -19,12 +19,12 @@ type Record struct {
 
 	Model string // its name, whatever alias was asked for
 	Kind  text.Kind
-	// Texts were given, of which Cut were too long; Tokens were computed, and Generated chosen. Shared are those
+	// Texts were given, of which Cut were too long and cut, and Split too long and split; Tokens were computed, and Generated chosen. Shared are those
 	// of Tokens that a prompt before had.
-	Texts, Cut, Tokens, Generated, Shared int
-	Load                                  time.Duration // until the model was there
-	Compute                               time.Duration // from then to the last result, with the wait for others' batches
-	First                                 time.Duration // until the first piece of a text that is generated
+	Texts, Cut, Split, Tokens, Generated, Shared int
+	Load                                         time.Duration // until the model was there
+	Compute                                      time.Duration // from then to the last result, with the wait for others' batches
+	First                                        time.Duration // until the first piece of a text that is generated
 
 	Status  int
 	Bytes   int64  // of the answer

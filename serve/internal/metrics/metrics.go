@@ -21,9 +21,11 @@ type Metrics struct {
 	failure            *prometheus.CounterVec // te_, by err
 	duration, compute  prometheus.Histogram
 	length, batch      prometheus.Histogram
+	next, nextTokens   prometheus.Histogram   // of batches of several requests' texts
 	requests           *prometheus.CounterVec // by route, protocol, model and status
 	seconds            *prometheus.HistogramVec
 	tokens, cut        *prometheus.CounterVec // by model
+	split, tooLong     *prometheus.CounterVec // by model
 	prompt, predicted  prometheus.Counter     // llamacpp:
 	generationSeconds  prometheus.Counter
 	firstTokenDuration prometheus.Histogram
@@ -34,8 +36,8 @@ func exponential(first, factor float64, n int) []float64 {
 	return prometheus.ExponentialBuckets(first, factor, n)
 }
 
-// New is metrics of an engine, which is asked for what it does whenever somebody reads them.
-func New(e *engine.Engine) *Metrics {
+// New is metrics of requests and batches.
+func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	counter := func(name, help string) prometheus.Counter {
 		return register(m, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
@@ -54,6 +56,8 @@ func New(e *engine.Engine) *Metrics {
 	m.compute = histogram("te_request_inference_duration", "Seconds in which a request's texts waited for their batches and were computed.", durations)
 	m.length = histogram("te_request_input_length", "Mean tokens of a request's texts.", exponential(1, 2, 20))
 	m.batch = histogram("te_request_batch_size", "Texts of a request.", exponential(1, 2, 13))
+	m.next = histogram("te_batch_next_size", "Texts of a batch that was computed.", exponential(1, 2, 13))
+	m.nextTokens = histogram("te_batch_next_tokens", "Tokens of a batch that was computed.", exponential(1, 2, 17))
 	m.prompt = counter("llamacpp:prompt_tokens_total", "Tokens of prompts that were computed.")
 	m.predicted = counter("llamacpp:tokens_predicted_total", "Tokens that were generated.")
 	m.generationSeconds = counter("llamacpp:tokens_predicted_seconds_total", "Seconds of requests in which tokens were generated.")
@@ -62,8 +66,15 @@ func New(e *engine.Engine) *Metrics {
 	m.seconds = register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "avoformer_request_seconds", Help: "Seconds from a request to its answer.", Buckets: durations}, []string{"route"}))
 	m.tokens = counters("avoformer_tokens_total", "Tokens that were computed.", "model")
 	m.cut = counters("avoformer_texts_cut_total", "Texts of which something was cut off.", "model")
-	m.now(e)
+	m.split = counters("avoformer_texts_split_total", "Texts that were too long and computed in windows.", "model")
+	m.tooLong = counters("avoformer_requests_too_long_total", "Requests that were refused since a text was too long.", "model")
 	return m
+}
+
+// Batch counts a batch of texts.
+func (m *Metrics) Batch(windows, tokens int) {
+	m.next.Observe(float64(windows))
+	m.nextTokens.Observe(float64(tokens))
 }
 
 // register adds a collector, whose name is no other's.
@@ -72,14 +83,15 @@ func register[C prometheus.Collector](m *Metrics, c C) C {
 	return c
 }
 
-// now adds what is asked of the engine.
-func (m *Metrics) now(e *engine.Engine) {
+// Watch adds an engine, which is asked for what it does whenever somebody reads the metrics.
+func (m *Metrics) Watch(e *engine.Engine) {
 	for _, g := range []struct {
 		name, help string
 		value      func(s engine.Stats) float64
 	}{
 		{"te_queue_size", "Texts that wait or are computed.", func(s engine.Stats) float64 { return float64(s.Texts) }},
 		{"llamacpp:requests_processing", "Requests that are being answered.", func(s engine.Stats) float64 { return float64(s.Requests) }},
+		{"llamacpp:requests_deferred", "Texts to generate that wait for room.", func(s engine.Stats) float64 { return float64(s.Deferred) }},
 		{"avoformer_texts_per_second", "Texts answered a second, a mean in which old ones count less.", func(s engine.Stats) float64 { return s.Rate }},
 		{"avoformer_weights_bytes", "Bytes of the weights of open models, estimated.", func(s engine.Stats) float64 { return float64(s.Memory) }},
 		{"avoformer_models_open", "Models that are open.", func(s engine.Stats) (n float64) {
@@ -128,6 +140,10 @@ func (m *Metrics) End(_ context.Context, r *engine.Record) {
 	}
 	m.tokens.WithLabelValues(r.Model).Add(float64(r.Tokens + r.Generated))
 	m.cut.WithLabelValues(r.Model).Add(float64(r.Cut))
+	m.split.WithLabelValues(r.Model).Add(float64(r.Split))
+	if r.Failure != nil && r.Failure.Kind == engine.TooLong {
+		m.tooLong.WithLabelValues(r.Model).Inc()
+	}
 	if r.First > 0 {
 		m.prompt.Add(float64(r.Tokens - r.Shared))
 		m.predicted.Add(float64(r.Generated))

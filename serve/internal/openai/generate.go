@@ -87,13 +87,13 @@ func (in *common) sampling() (s chat.Sampling, err error) {
 			return s, engine.Errorf(engine.Invalid, "an empty stop string").At("stop")
 		}
 	}
-	bias := make(map[int]float32, len(in.LogitBias))
+	bias := make(map[int]float64, len(in.LogitBias))
 	for name, b := range in.LogitBias {
 		id, err := strconv.Atoi(name)
 		if err != nil || !(b >= -100 && b <= 100) {
 			return s, engine.Errorf(engine.Invalid, "logit_bias %.30q: %g, want tokens' ids with numbers from -100 to 100", name, b).At("logit_bias")
 		}
-		bias[id] = float32(b)
+		bias[id] = b
 	}
 	return chat.Sampling{MaxTokens: in.MaxTokens, TopK: in.TopK, Temperature: in.Temperature, TopP: in.TopP, MinP: in.MinP, TypicalP: in.TypicalP, Repetition: in.Repetition,
 		FrequencyPenalty: in.FrequencyPenalty, PresencePenalty: in.PresencePenalty, Bias: bias, Seed: in.Seed, Stop: in.Stop}, nil

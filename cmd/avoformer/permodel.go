@@ -1,0 +1,57 @@
+// Flags that hold for all models of a server, or for one.
+
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/serve"
+)
+
+const eachUsage = "; NAME=VALUE is for one model"
+
+// perModel is the value of a flag that may be given several times: VALUE for all models, NAME=VALUE for one.
+type perModel struct {
+	all string
+	one map[string]string // of those that no model has asked for yet
+}
+
+func (p *perModel) String() string { return p.all }
+
+// Set takes a value.
+func (p *perModel) Set(v string) error {
+	name, value, ok := strings.Cut(v, "=")
+	if !ok {
+		p.all = v
+		return nil
+	}
+	if p.one == nil {
+		p.one = map[string]string{}
+	}
+	p.one[name] = value
+	return nil
+}
+
+// of is the value for a model, by its name or an alias.
+func (p *perModel) of(m *serve.Model, without string) string {
+	for _, name := range append([]string{m.Name}, m.Aliases...) {
+		if v, ok := p.one[name]; ok {
+			delete(p.one, name)
+			return v
+		}
+	}
+	if p.all != "" {
+		return p.all
+	}
+	return without
+}
+
+// unused is a name that is no model's, or "".
+func (p *perModel) unused() string {
+	for _, name := range slices.Sorted(maps.Keys(p.one)) {
+		return name
+	}
+	return ""
+}
