@@ -109,15 +109,17 @@ text/.venv: text/scripts/requirements.txt
 	$@/bin/pip install --quiet -r $<
 	touch $@
 
-# PYTHON=python3 of an environment that has serve/scripts/requirements.txt saves making one.
-serve/.venv: serve/scripts/requirements.txt
+# PYTHON=python3 of an environment that has serve/scripts/requirements.txt saves making one, and LITELLM_PYTHON
+# one that has requirements-litellm.txt; with PYTHON alone LiteLLM is left out.
+serve/.venv serve/.venv-litellm: serve/.venv%: serve/scripts/locked%.txt
 	python3 -m venv $@
-	$@/bin/pip install --quiet -r $<
+	$@/bin/pip install --quiet --require-hashes -r $<
 	touch $@
 
 .PHONY: test-clients
-test-clients: $(if $(PYTHON),,serve/.venv) ## the official clients of the server's protocols, each against avoformer serve
-	serve/scripts/test_clients.sh $(or $(PYTHON),serve/.venv/bin/python)
+test-clients: $(if $(PYTHON),,serve/.venv serve/.venv-litellm) ## unmodified clients of the server's protocols against avoformer serve, and schemathesis against its OpenAPI document (some minutes)
+	$(GO) test -C scripts/clients -count=1 .
+	serve/scripts/test_clients.sh $(abspath $(or $(PYTHON),serve/.venv/bin/python)) "$(if $(PYTHON),$(LITELLM_PYTHON),$(abspath serve/.venv-litellm/bin/python))"
 
 # PYTHON=python3 of an environment that has deploy/requirements.txt saves making one.
 DEPLOY_BIN = $(dir $(or $(PYTHON),deploy/.venv/bin/python))

@@ -1,0 +1,3 @@
+// Package clients tests the server with clients in Go, as they are released. What they need is no dependency of
+// anything that is published.
+package clients
