@@ -1,0 +1,277 @@
+// A round: requests to one server, in a closed or an open loop.
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// plan is what is sent, and how.
+type plan struct {
+	kind              string
+	connections       int
+	rate              float64
+	block, warm       time.Duration
+	shortest, longest int
+	texts, tokens     int
+}
+
+func (p *plan) check() error {
+	switch {
+	case p.kind != "embeddings" && p.kind != "embed" && p.kind != "chat":
+		return fmt.Errorf("-kind %q, want embeddings, embed or chat", p.kind)
+	case p.connections < 1 || p.texts < 1 || p.tokens < 1 || p.block <= 0 || p.warm < 0 || !(p.rate >= 0) || math.IsInf(p.rate, 0):
+		return errors.New("-connections, -texts, -tokens and -block are at least 1, -warm and -rate at least 0")
+	case p.shortest < 1 || p.longest < p.shortest:
+		return fmt.Errorf("texts of %d to %d words", p.shortest, p.longest)
+	}
+	return nil
+}
+
+// round is what a server did in one block.
+type round struct {
+	times, firsts []float64 // ms of requests that were answered, until the end and until the first piece
+	units         int       // texts, or tokens generated
+	failed        int       // requests that were not answered with 200, or could not begin
+	seconds       float64
+}
+
+func (r round) rate() float64           { return float64(r.units) / r.seconds }
+func (r round) time(q float64) float64  { return quantile(r.times, q) }
+func (r round) first(q float64) float64 { return quantile(r.firsts, q) }
+
+// quantile is the smallest of x that a share q of x does not exceed; NaN of nothing.
+func quantile(x []float64, q float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	s := slices.Sorted(slices.Values(x))
+	return s[max(int(math.Ceil(q*float64(len(s))))-1, 0)]
+}
+
+// caller sends the requests of a round.
+type caller struct {
+	*plan
+	target *target
+	client *http.Client
+	from   time.Time // what ends before is not counted
+
+	mu    sync.Mutex
+	round round
+}
+
+// measure has a server answer for a block of time. Rounds of a number send the same requests in the same order.
+func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: p.connections, DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	c := &caller{plan: p, target: t, client: &http.Client{Transport: transport}, from: time.Now().Add(p.warm)}
+	end := c.from.Add(p.block)
+	bodies := p.bodies(t.model, number)
+	var err error
+	if p.rate > 0 {
+		err = c.open(ctx, bodies, end, rand.New(rand.NewPCG(number, 2)))
+	} else {
+		err = c.closed(ctx, bodies, end)
+	}
+	if err == nil && len(c.round.times) == 0 {
+		err = fmt.Errorf("%s answered nothing, %d requests failed", t.name, c.round.failed)
+	}
+	c.round.seconds = p.block.Seconds()
+	return c.round, err
+}
+
+// closed sends a request on each connection once the one before is answered.
+func (c *caller) closed(ctx context.Context, bodies [][]byte, end time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	var group sync.WaitGroup
+	next := make(chan []byte)
+	for range c.connections {
+		group.Go(func() {
+			for body := range next {
+				c.ask(ctx, body, time.Now())
+			}
+		})
+	}
+	for i := 0; ctx.Err() == nil; i++ {
+		select {
+		case next <- bodies[i%len(bodies)]:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	group.Wait()
+	return interrupted(ctx)
+}
+
+// open begins requests at the times of a Poisson process, and waits for the answers to those of the block.
+func (c *caller) open(ctx context.Context, bodies [][]byte, end time.Time, r *rand.Rand) error {
+	var group sync.WaitGroup
+	room := make(chan struct{}, c.connections)
+	at := time.Now()
+	for i := 0; ctx.Err() == nil; i++ {
+		if at = at.Add(time.Duration(r.ExpFloat64() / c.rate * float64(time.Second))); at.After(end) {
+			break
+		}
+		time.Sleep(time.Until(at))
+		select {
+		case room <- struct{}{}:
+		default: // more than that many have not been answered
+			c.add(result{began: at, failed: true})
+			continue
+		}
+		began := at
+		group.Go(func() {
+			c.ask(ctx, bodies[i%len(bodies)], began)
+			<-room
+		})
+	}
+	group.Wait()
+	return ctx.Err()
+}
+
+// interrupted is ctx's error unless its time has come.
+func interrupted(ctx context.Context) error {
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// result is one request.
+type result struct {
+	began, first, ended time.Time
+	units               int
+	failed              bool
+}
+
+// add counts a request, unless it belongs to the warm-up: of a closed loop by its end, of an open loop by its
+// beginning, so that what a server had not answered in time counts.
+func (c *caller) add(r result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.rate > 0 && r.began.Before(c.from), c.rate == 0 && r.ended.Before(c.from):
+	case r.failed:
+		c.round.failed++
+	default:
+		c.round.times = append(c.round.times, r.ended.Sub(r.began).Seconds()*1e3)
+		c.round.units += r.units
+		if !r.first.IsZero() {
+			c.round.firsts = append(c.round.firsts, r.first.Sub(r.began).Seconds()*1e3)
+		}
+	}
+}
+
+// ask sends a request and reads its answer. What the end of a closed loop cuts off counts for nothing.
+func (c *caller) ask(ctx context.Context, body []byte, began time.Time) {
+	r := result{began: began, units: c.texts}
+	req, err := http.NewRequestWithContext(ctx, "POST", c.target.url, bytes.NewReader(body))
+	if err == nil {
+		req.Header.Set("Content-Type", "application/json")
+		if c.target.key != "" {
+			req.Header.Set("Authorization", "Bearer "+c.target.key)
+		}
+		var resp *http.Response
+		if resp, err = c.client.Do(req); err == nil {
+			r.failed = resp.StatusCode != http.StatusOK
+			if c.kind == "chat" {
+				r.units, r.first, err = pieces(resp.Body)
+			} else {
+				_, err = io.Copy(io.Discard, resp.Body)
+			}
+			resp.Body.Close()
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	r.failed = r.failed || err != nil
+	r.ended = time.Now()
+	c.add(r)
+}
+
+// pieces counts the tokens of a streamed answer, by its usage if it has one, else by its pieces.
+func pieces(body io.Reader) (tokens int, first time.Time, err error) {
+	told := 0
+	lines := bufio.NewScanner(body)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		var chunk struct {
+			Choices []struct {
+				Delta struct {
+					Content   string `json:"content"`
+					Reasoning string `json:"reasoning_content"`
+				} `json:"delta"`
+			} `json:"choices"`
+			Usage *struct {
+				Completion int `json:"completion_tokens"`
+			} `json:"usage"`
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+			return 0, first, err
+		}
+		if chunk.Usage != nil {
+			told = chunk.Usage.Completion
+		}
+		for _, choice := range chunk.Choices {
+			if choice.Delta.Content+choice.Delta.Reasoning != "" {
+				if tokens++; first.IsZero() {
+					first = time.Now()
+				}
+			}
+		}
+	}
+	return max(told, tokens), first, lines.Err()
+}
+
+// words are such as vocabularies have whole.
+var words = strings.Fields("the of and to in is for that on with as was by it be at from are this or an have not which one all their has time more when can out other new some could into than them only its also two now like may after first any my over such our even most me made back through way years well down should because each people just those too world own state work long day never get same another know life between under last might while us great year off come since against go came right used take three")
+
+// bodies are the requests of a round, the same for each server but for the model's name.
+func (p *plan) bodies(model string, number uint64) [][]byte {
+	r := rand.New(rand.NewPCG(number, 1))
+	out := make([][]byte, 256)
+	for i := range out {
+		texts := make([]string, p.texts)
+		for j := range texts {
+			n := int(math.Round(float64(p.shortest) * math.Pow(float64(p.longest)/float64(p.shortest), r.Float64())))
+			text := make([]string, n)
+			for k := range text {
+				text[k] = words[r.IntN(len(words))]
+			}
+			texts[j] = strings.Join(text, " ")
+		}
+		var v any
+		switch p.kind {
+		case "embeddings":
+			v = map[string]any{"model": model, "input": texts}
+		case "embed":
+			v = map[string]any{"inputs": texts}
+		default:
+			v = map[string]any{"model": model, "messages": []map[string]string{{"role": "user", "content": strings.Join(texts, "\n")}},
+				"stream": true, "stream_options": map[string]bool{"include_usage": true}, "max_tokens": p.tokens, "temperature": 0}
+		}
+		var err error
+		if out[i], err = json.Marshal(v); err != nil {
+			panic(err) // strings and numbers always become JSON
+		}
+	}
+	return out
+}
