@@ -68,6 +68,7 @@ type caller struct {
 	target *target
 	client *http.Client
 	from   time.Time // what ends before is not counted
+	end    time.Time // nor what ends later, in a closed loop
 
 	mu    sync.Mutex
 	round round
@@ -77,14 +78,14 @@ type caller struct {
 func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: p.connections, DisableCompression: true}
 	defer transport.CloseIdleConnections()
-	c := &caller{plan: p, target: t, client: &http.Client{Transport: transport}, from: time.Now().Add(p.warm)}
-	end := c.from.Add(p.block)
+	from := time.Now().Add(p.warm)
+	c := &caller{plan: p, target: t, client: &http.Client{Transport: transport}, from: from, end: from.Add(p.block)}
 	bodies := p.bodies(t.model, number)
 	var err error
 	if p.rate > 0 {
-		err = c.open(ctx, bodies, end, rand.New(rand.NewPCG(number, 2)))
+		err = c.open(ctx, bodies, rand.New(rand.NewPCG(number, 2)))
 	} else {
-		err = c.closed(ctx, bodies, end)
+		err = c.closed(ctx, bodies)
 	}
 	if err == nil && len(c.round.times) == 0 {
 		err = fmt.Errorf("%s answered nothing, %d requests failed", t.name, c.round.failed)
@@ -93,10 +94,9 @@ func (p *plan) measure(ctx context.Context, t *target, number uint64) (round, er
 	return c.round, err
 }
 
-// closed sends a request on each connection once the one before is answered.
-func (c *caller) closed(ctx context.Context, bodies [][]byte, end time.Time) error {
-	ctx, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
+// closed sends a request on each connection once the one before is answered. It waits for what is not answered at
+// the end, which counts for nothing, so that a server has nothing to do while others are asked.
+func (c *caller) closed(ctx context.Context, bodies [][]byte) error {
 	var group sync.WaitGroup
 	next := make(chan []byte)
 	for range c.connections {
@@ -106,24 +106,28 @@ func (c *caller) closed(ctx context.Context, bodies [][]byte, end time.Time) err
 			}
 		})
 	}
-	for i := 0; ctx.Err() == nil; i++ {
+	over := time.After(time.Until(c.end))
+	for i, going := 0, true; going; i++ {
 		select {
 		case next <- bodies[i%len(bodies)]:
+		case <-over:
+			going = false
 		case <-ctx.Done():
+			going = false
 		}
 	}
 	close(next)
 	group.Wait()
-	return interrupted(ctx)
+	return ctx.Err()
 }
 
 // open begins requests at the times of a Poisson process, and waits for the answers to those of the block.
-func (c *caller) open(ctx context.Context, bodies [][]byte, end time.Time, r *rand.Rand) error {
+func (c *caller) open(ctx context.Context, bodies [][]byte, r *rand.Rand) error {
 	var group sync.WaitGroup
 	room := make(chan struct{}, c.connections)
 	at := time.Now()
 	for i := 0; ctx.Err() == nil; i++ {
-		if at = at.Add(time.Duration(r.ExpFloat64() / c.rate * float64(time.Second))); at.After(end) {
+		if at = at.Add(time.Duration(r.ExpFloat64() / c.rate * float64(time.Second))); at.After(c.end) {
 			break
 		}
 		time.Sleep(time.Until(at))
@@ -143,14 +147,6 @@ func (c *caller) open(ctx context.Context, bodies [][]byte, end time.Time, r *ra
 	return ctx.Err()
 }
 
-// interrupted is ctx's error unless its time has come.
-func interrupted(ctx context.Context) error {
-	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
-}
-
 // result is one request.
 type result struct {
 	began, first, ended time.Time
@@ -164,7 +160,7 @@ func (c *caller) add(r result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.rate > 0 && r.began.Before(c.from), c.rate == 0 && r.ended.Before(c.from):
+	case c.rate > 0 && r.began.Before(c.from), c.rate == 0 && (r.ended.Before(c.from) || r.ended.After(c.end)):
 	case r.failed:
 		c.round.failed++
 	default:
@@ -176,7 +172,7 @@ func (c *caller) add(r result) {
 	}
 }
 
-// ask sends a request and reads its answer. What the end of a closed loop cuts off counts for nothing.
+// ask sends a request and reads its answer.
 func (c *caller) ask(ctx context.Context, body []byte, began time.Time) {
 	r := result{began: began, units: c.texts}
 	req, err := http.NewRequestWithContext(ctx, "POST", c.target.url, bytes.NewReader(body))
