@@ -74,10 +74,18 @@ func miniLM(b *testing.B) (dir string) {
 }
 
 // BenchmarkOverhead embeds a short text by the pipeline and over HTTP in turn, with a client of Go on a connection
-// that stays open: added-µs is the difference of the medians.
+// that stays open: added-µs is the difference of the quantiles, and health-p50-µs what a request takes that computes
+// nothing.
 func BenchmarkOverhead(b *testing.B) {
 	dir := miniLM(b)
-	s, err := New([]Model{{Dir: dir, Name: "minilm"}}, Options{})
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) { overhead(b, dir, text.Threads(threads)) })
+	}
+	b.Run("tiny", func(b *testing.B) { overhead(b, testdata+"embed", text.Threads(1)) }) // where computing hardly counts
+}
+
+func overhead(b *testing.B, dir string, option text.Option) {
+	s, err := New([]Model{{Dir: dir, Name: "minilm", Options: []text.Option{option}}}, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -86,7 +94,7 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 	h := httptest.NewServer(s)
 	defer h.Close()
-	e, err := text.OpenEmbedder(dir)
+	e, err := text.OpenEmbedder(dir, option)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,7 +105,7 @@ func BenchmarkOverhead(b *testing.B) {
 		{"tei", "/embed", `{"inputs":"` + short + `"}`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			var direct, served []time.Duration
+			var direct, served, bare []time.Duration
 			for b.Loop() {
 				began := time.Now()
 				if _, _, err := e.EmbedInputs(b.Context(), text.Texts([]string{short}), text.EmbedOptions{Scale: text.ScaleUnit}); err != nil {
@@ -112,10 +120,18 @@ func BenchmarkOverhead(b *testing.B) {
 					b.Fatal(resp.Status, err)
 				}
 				resp.Body.Close()
-				direct, served = append(direct, between.Sub(began)), append(served, time.Since(between))
+				after := time.Now()
+				if resp, err = http.Get(h.URL + "/health"); err != nil {
+					b.Fatal(err)
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				direct, served, bare = append(direct, between.Sub(began)), append(served, after.Sub(between)), append(bare, time.Since(after))
 			}
 			slices.Sort(direct)
 			slices.Sort(served)
+			slices.Sort(bare)
+			b.ReportMetric(float64(bare[len(bare)/2].Microseconds()), "health-p50-µs")
 			for _, q := range []struct {
 				name string
 				at   int

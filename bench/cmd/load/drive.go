@@ -44,7 +44,9 @@ func (p *plan) check() error {
 // round is what a server did in one block.
 type round struct {
 	times, firsts []float64 // ms of requests that were answered, until the end and until the first piece
-	units         int       // texts, or tokens generated
+	refusals      []float64 // ms of those that were answered with 429
+	answered      int       // requests, within the block
+	units         int       // their texts, or the tokens generated for them
 	failed        int       // requests that were not answered with 200, or could not begin
 	seconds       float64
 }
@@ -151,7 +153,7 @@ func (c *caller) open(ctx context.Context, bodies [][]byte, r *rand.Rand) error 
 type result struct {
 	began, first, ended time.Time
 	units               int
-	failed              bool
+	failed, refused     bool
 }
 
 // add counts a request, unless it belongs to the warm-up: of a closed loop by its end, of an open loop by its
@@ -163,9 +165,15 @@ func (c *caller) add(r result) {
 	case c.rate > 0 && r.began.Before(c.from), c.rate == 0 && (r.ended.Before(c.from) || r.ended.After(c.end)):
 	case r.failed:
 		c.round.failed++
+		if r.refused {
+			c.round.refusals = append(c.round.refusals, r.ended.Sub(r.began).Seconds()*1e3)
+		}
 	default:
 		c.round.times = append(c.round.times, r.ended.Sub(r.began).Seconds()*1e3)
-		c.round.units += r.units
+		if !r.ended.After(c.end) {
+			c.round.answered++
+			c.round.units += r.units
+		}
 		if !r.first.IsZero() {
 			c.round.firsts = append(c.round.firsts, r.first.Sub(r.began).Seconds()*1e3)
 		}
@@ -183,7 +191,7 @@ func (c *caller) ask(ctx context.Context, body []byte, began time.Time) {
 		}
 		var resp *http.Response
 		if resp, err = c.client.Do(req); err == nil {
-			r.failed = resp.StatusCode != http.StatusOK
+			r.failed, r.refused = resp.StatusCode != http.StatusOK, resp.StatusCode == http.StatusTooManyRequests
 			if c.kind == "chat" {
 				r.units, r.first, err = pieces(resp.Body)
 			} else {

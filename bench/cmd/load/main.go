@@ -112,20 +112,20 @@ func print(targets []*target, chat bool) error {
 	if chat {
 		what = "tokens/s\tfirst p50 ms\tfirst p99 ms"
 	}
-	fmt.Fprintf(w, "server\trequests/s\t%s\tp50 ms\tp95 ms\tp99 ms\tfailed\tresident MiB\tpeak MiB\trate ratio\tp99 ratio\n", what)
+	fmt.Fprintf(w, "server\trequests/s\t%s\tp50 ms\tp95 ms\tp99 ms\tfailed\t429 p99 ms\tresident MiB\tpeak MiB\trate ratio\tp99 ratio\n", what)
 	for _, t := range targets {
 		of := func(f func(r round) float64) float64 { return medianOf(t.rounds, f) }
 		firsts := ""
 		if chat {
 			firsts = fmt.Sprintf("\t%.1f\t%.1f", of(func(r round) float64 { return r.first(0.5) }), of(func(r round) float64 { return r.first(0.99) }))
 		}
-		failed := 0
+		failed, refusals := 0, []float64(nil)
 		for _, r := range t.rounds {
-			failed += r.failed
+			failed, refusals = failed+r.failed, append(refusals, r.refusals...)
 		}
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f%s\t%.2f\t%.2f\t%.2f\t%d\t%.0f\t%.0f\t%.2f\t%.2f\n", t.name,
-			of(func(r round) float64 { return float64(len(r.times)) / r.seconds }), of(round.rate), firsts,
-			of(func(r round) float64 { return r.time(0.5) }), of(func(r round) float64 { return r.time(0.95) }), of(func(r round) float64 { return r.time(0.99) }), failed,
+		fmt.Fprintf(w, "%s\t%.1f\t%.1f%s\t%.2f\t%.2f\t%.2f\t%d\t%.2f\t%.0f\t%.0f\t%.2f\t%.2f\n", t.name,
+			of(func(r round) float64 { return float64(r.answered) / r.seconds }), of(round.rate), firsts,
+			of(func(r round) float64 { return r.time(0.5) }), of(func(r round) float64 { return r.time(0.95) }), of(func(r round) float64 { return r.time(0.99) }), failed, quantile(refusals, 0.99),
 			memory(t.pid, "VmRSS"), memory(t.pid, "VmHWM"), ratio(targets[0], t, round.rate), ratio(targets[0], t, func(r round) float64 { return r.time(0.99) }))
 	}
 	return w.Flush()

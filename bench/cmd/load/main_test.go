@@ -67,6 +67,9 @@ func TestLoops(t *testing.T) {
 	if all := len(r.times) + r.failed; all < 200 || all > 400 || len(r.times) > 35 {
 		t.Errorf("open: %d requests, %d answered", all, len(r.times))
 	}
+	if q := quantile(r.refusals, 0.5); len(r.refusals) == 0 || len(r.refusals) >= r.failed || q < 10 {
+		t.Errorf("%d of %d failures are refusals, p50 %g ms", len(r.refusals), r.failed, q)
+	}
 	p.connections, p.rate = 64, 50
 	if r, err = p.measure(t.Context(), target, 1); err != nil || len(r.times)+r.failed < 5 || len(r.times)+r.failed > 40 || r.time(0.5) < 10 {
 		t.Errorf("open: %+v, %v", r, err)
