@@ -32,6 +32,8 @@ var int8Kernels = []Kernel{
 		Close:  Closeness{Exact: true},
 		Body:   kernel.QuantizeInt8(kernel.Int8Block, 1, true),
 	},
+	rotateKernel("rotate128", kernel.Int8Block),
+	rotateKernel("rotate32", kernel.RotateGroup),
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt16",
 		Doc:    quantizeDoc("x[i*ldx+p+j]"),
@@ -136,6 +138,28 @@ var int8Kernels = []Kernel{
 			{Tier: "NEON", Body: kernel.Int8Panel(kernel.Words)},
 		},
 	},
+}
+
+// rotateKernel is that of blocks of some elements.
+func rotateKernel(name string, block int) Kernel {
+	n := strconv.Itoa(block)
+	return Kernel{
+		File: "int8_rotate", Source: "int8_rotate.go", Name: name,
+		Doc: []string{
+			"is the Walsh-Hadamard transform of each block of " + n + " elements of rows of x, times by:",
+			"",
+			"\tdst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]",
+			"",
+			"and then, for distances 1, 2, 4 and so on below " + n + ", for elements a and b of a block that far from each other,",
+			"a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of " + n + ".",
+		},
+		Params: []Param{
+			out("dst", "rows", "cols", "lddst"), in("x", "rows", "cols", "ldx"), in("by", "1", Expr(n), ""),
+			each("rows", 0, "1", "2", "3"), each("cols", block, Expr(n), Expr("2*"+n), Expr("3*"+n)), Stride("lddst"), Stride("ldx"),
+		},
+		Close: Closeness{Exact: true},
+		Body:  kernel.Rotate(block),
+	}
 }
 
 func quantizeDoc(x string) []string {

@@ -157,8 +157,10 @@ const (
 	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
 	// the weights are in blocks, too.
 	Int8Block, WeightBlock = %d, %d
+	// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
+	RotateGroup = %d
 )
-`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock)
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock, kernel.RotateGroup)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {

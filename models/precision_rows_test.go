@@ -7,18 +7,21 @@ import (
 
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/ref"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // A roundedEncoder computes what the encoder of encoderConfig does, in float32, from operands of the
 // linear layers that were rounded to 8 bits before: weights with a scale for each output, activations
-// with one for each block of a row. It shows what a scale for a whole row would cost.
+// with one for each block of a row, both rotated or as they are. It shows what a scale for a whole row, or no
+// rotation, would cost.
 type roundedEncoder struct {
 	testing.TB
 	weights     transformer.Weights
 	dim, layers int
 	block       int // of activations; a row is whole blocks
+	rotated     bool
 }
 
 func (e roundedEncoder) tensor(name string, shape ...int) []float32 {
@@ -41,10 +44,14 @@ func roundInt8(x []float32, block int) {
 // linear is x*Wᵀ + b, [rows, out], for x [rows, in] and the weights of a name. It rounds x.
 func (e roundedEncoder) linear(x []float32, in, out int, name string, activation kernels.Activation) []float32 {
 	w, rows := e.tensor(name+".weight", out, in), len(x)/in
+	scale := float32(1)
+	if e.rotated { // a row is whole blocks of 128, and stays as long as it is
+		w, x, scale = ref.Rotate(w), ref.Rotate(x), 128
+	}
 	roundInt8(w, in)
 	roundInt8(x, min(e.block, in))
 	y := make([]float32, rows*out)
-	kernels.Threads(2).GemmPacked(rows, 1, x, in, kernels.PackB(kernels.Trans, in, out, w, in), 0, y, out,
+	kernels.Threads(2).GemmPacked(rows, scale, x, in, kernels.PackB(kernels.Trans, in, out, w, in), 0, y, out,
 		kernels.Epilogue{Bias: e.tensor(name+".bias", out), Activation: activation})
 	return y
 }
@@ -96,16 +103,21 @@ func (e roundedEncoder) rows(in models.Tokens) []float32 {
 }
 
 // testRoundedRows tells how far embeddings are from those of float32 where activations have one scale a
-// row, and that the same computation in blocks of 128 gives those of FormatInt8.
+// row, or are not rotated, and that the same computation rotated in blocks of 128 gives those of FormatInt8.
 func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int, in models.Tokens, want, wantRows, int8s []float32) {
-	off := func(what string, block int) float64 {
-		rows := roundedEncoder{t, weights, dim, layers, block}.rows(in)
+	off := func(what string, block int, rotated bool) float64 {
+		rows := roundedEncoder{t, weights, dim, layers, block, rotated}.rows(in)
 		got := means(rows, dim, in.Batch)
 		t.Logf("%s: worst cosine of %d sentences %.6f, of a token %.6f", what, in.Batch.Len(), worstCosine(got, want, dim), worstCosine(rows, wantRows, dim))
 		return 1 - worstCosine(got, int8s, dim)
 	}
+	blocks := off("rotated, blocks of 128", 128, true)
+	row := off("rotated, a scale a row", math.MaxInt, true)
+	plain := off("as they are, blocks of 128", 128, false)
+	off("as they are, a scale a row", math.MaxInt, false)
+	t.Logf("from FormatInt8 they are off by %.3g, %.3g and %.3g of the cosine", blocks, row, plain)
 	// Sums in another order round to other integers here and there.
-	if blocks, row := off("blocks of 128", 128), off("a scale a row", math.MaxInt); !(blocks <= row/100) {
-		t.Errorf("from FormatInt8 blocks of 128 are off by %.3g of the cosine, a scale a row by %.3g", blocks, row)
+	if !(blocks <= min(row, plain)/10) {
+		t.Errorf("from FormatInt8 rotated blocks of 128 are off by %.3g of the cosine, a scale a row by %.3g, as they are by %.3g", blocks, row, plain)
 	}
 }

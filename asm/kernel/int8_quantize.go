@@ -43,8 +43,8 @@ func QuantizeInt8(block, bytes int, starts bool) func(vec.Machine) {
 			if starts {
 				m.Bump(start, 4)
 			}
-			q.nextRow("x", "cols", 4)
-			q.nextRow("dst", "filled", bytes)
+			nextRow(m, q.x, "x", "cols", 4)
+			nextRow(m, q.dst, "dst", "filled", bytes)
 		})
 	}
 }
@@ -60,15 +60,11 @@ type quantizer struct {
 // starts reports whether it is wanted what the sums of blocks start with.
 func (q *quantizer) starts() bool { return q.start != (vec.Ptr{}) }
 
-// nextRow goes from behind the elements of a row to the next one.
-func (q *quantizer) nextRow(operand, cols string, bytes int) {
-	gap := q.IntParam("ld" + operand)
-	q.SubtractInt(gap, q.IntParam(cols))
-	p := q.x
-	if operand == "dst" {
-		p = q.dst
-	}
-	q.BumpBytes(p, gap, bytes)
+// nextRow takes p from the end of a row of an operand, which has cols elements of some bytes, to the next one.
+func nextRow(m vec.Machine, p vec.Ptr, operand, cols string, bytes int) {
+	gap := m.IntParam("ld" + operand)
+	m.SubtractInt(gap, m.IntParam(cols))
+	m.BumpBytes(p, gap, bytes)
 }
 
 // advance goes on in dst.

@@ -60,3 +60,11 @@ func (b Base) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biase
 func (b Base) Scalars() Machine       { return b.m }
 func (b Base) FoldMaxMagnitude(v V) V { return b.m.ReduceMax(v) }
 func (b Base) Spread(v V) V           { return v }
+
+// ButterflySign is 1 or -1, as bits: what Butterfly multiplies lane i with before its partner is added.
+func ButterflySign(i, distance int) uint32 {
+	if i&distance != 0 {
+		return uint32(One) | 1<<31
+	}
+	return uint32(One)
+}

@@ -27,8 +27,45 @@ func QuantizeInt8(x []float32) (q []int, scale float32) {
 	return q, largest * oneBy127
 }
 
-// GemmInt8 is C = act(alpha*A*B + beta*C + bias) + residual where each block of a row
-// of A is quantized by itself, and each column of B as a whole. A is m x k, B k x n.
+// rotateSigns are the signs of Rotate: the first bits of pi after the point.
+var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
+
+// Rotate is x in blocks of 128 elements, what is left in blocks of 32, filled up with zeros. Each
+// block has the signs of some elements changed, the j-th where bit j of rotateSigns is set, is divided by 128, or by 64 in blocks of 32,
+// and multiplied by Walsh and Hadamard's matrix of signs: 1 where two places have an even number of bits in
+// common, else -1. The sums of two are rounded: first those of elements that are neighbours, then 2, 4 and so on from each other.
+func Rotate(x []float32) (rotated []float32) {
+	for from := 0; from < len(x); {
+		n, by := 128, float32(1.0/128)
+		if len(x)-from < n {
+			n, by = 32, 1.0/64
+		}
+		block := make([]float32, n)
+		for j, v := range x[from:min(from+n, len(x))] {
+			block[j] = float32(v * by)
+			if rotateSigns[j/64]>>(j%64)&1 == 1 {
+				block[j] = -block[j]
+			}
+		}
+		for distance := 1; distance < n; distance *= 2 {
+			next := make([]float32, n)
+			for j := range next {
+				if j&distance == 0 {
+					next[j] = block[j] + block[j+distance]
+				} else {
+					next[j] = block[j-distance] - block[j]
+				}
+			}
+			block = next
+		}
+		rotated = append(rotated, block...)
+		from += n
+	}
+	return rotated
+}
+
+// GemmInt8 is C = act(alpha*A*B + beta*C + bias) + residual where rows of A and columns
+// of B are rotated, each block of a row is quantized by itself, and each column as a whole. A is m x k, B k x n.
 // The blocks are added up one after the other; bias and residual may be nil.
 func GemmInt8(m, n, k, block int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int, bias []float32, relu bool, residual []float32, ldr int) {
 	weights, scales := make([][]int, n), make([]float32, n)
@@ -37,12 +74,13 @@ func GemmInt8(m, n, k, block int, alpha float32, a []float32, lda int, b []float
 		for p := range column {
 			column[p] = b[p*ldb+j]
 		}
-		weights[j], scales[j] = QuantizeInt8(column)
+		weights[j], scales[j] = QuantizeInt8(Rotate(column))
+		scales[j] *= 128
 	}
 	for i := range m {
-		sums := make([]float32, n)
-		for p := 0; p < k; p += block {
-			x, scale := QuantizeInt8(a[i*lda+p : i*lda+min(p+block, k)])
+		sums, row := make([]float32, n), Rotate(a[i*lda:i*lda+k])
+		for p := 0; p < len(row); p += block {
+			x, scale := QuantizeInt8(row[p:min(p+block, len(row))])
 			for j := range n {
 				sum := 0
 				for t, v := range x {

@@ -1,6 +1,9 @@
 package x86
 
 import (
+	"fmt"
+	"math/bits"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -202,4 +205,24 @@ func (x *Machine) Halved(v reg.VecVirtual) reg.Register {
 	sum := x.YMM()
 	x.VADDPS(high, v.AsY(), sum)
 	return sum
+}
+
+// Butterfly implements Machine: each lane, times 1 or -1, is added to its partner, with one rounding.
+func (x *Machine) Butterfly(v vec.V, distance int) vec.V {
+	partner := x.NewV()
+	switch across := x.form.across; distance {
+	case 1:
+		x.VSHUFPS(operand.U8(0xb1), vector(v), vector(v), partner)
+	case 2:
+		x.VSHUFPS(operand.U8(0x4e), vector(v), vector(v), partner)
+	default:
+		across[len(across)-bits.Len(uint(distance/4))](x, vector(v), partner)
+	}
+	words := make([]uint32, x.Width())
+	for i := range words {
+		words[i] = vec.ButterflySign(i, distance)
+	}
+	signs := x.data(fmt.Sprintf("butterfly%dx%d", x.Width(), distance), words)
+	x.VFMADD132PS(signs, partner, vector(v))
+	return v
 }

@@ -60,6 +60,8 @@ var functions = [numKernels][]any{
 	KernelBFloat16Vec:         {bfloat16VecAVX512, bfloat16VecAVX2, bfloat16VecGeneric},
 	KernelWidenInt8:           {widenInt8AVX512, widenInt8AVX2, widenInt8Generic},
 	KernelQuantizeInt8:        {quantizeInt8AVX512, quantizeInt8AVX2, quantizeInt8Generic},
+	KernelRotate128:           {rotate128AVX512, rotate128AVX2, rotate128Generic},
+	KernelRotate32:            {rotate32AVX512, rotate32AVX2, rotate32Generic},
 	KernelQuantizeInt16:       {quantizeInt16AVX512, quantizeInt16AVX2, quantizeInt16Generic},
 	KernelQuantizeInt8By32:    {quantizeInt8By32AVX512, quantizeInt8By32AVX2, quantizeInt8By32Generic},
 	KernelQuantizeInt8By16:    {quantizeInt8By16AVX512, quantizeInt8By16AVX2, quantizeInt8By16Generic},

@@ -60,6 +60,8 @@ var functions = [numKernels][]any{
 	KernelBFloat16Vec:         {bfloat16VecGeneric},
 	KernelWidenInt8:           {widenInt8Generic},
 	KernelQuantizeInt8:        {quantizeInt8Generic},
+	KernelRotate128:           {rotate128Generic},
+	KernelRotate32:            {rotate32Generic},
 	KernelQuantizeInt16:       {quantizeInt16Generic},
 	KernelQuantizeInt8By32:    {quantizeInt8By32Generic},
 	KernelQuantizeInt8By16:    {quantizeInt8By16Generic},

@@ -768,6 +768,36 @@ func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, l
 	}
 }
 
+// Rotate128 runs the implementation of rotate128 for the tier.
+func Rotate128(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceRead(by)
+	}
+	switch chosen[KernelRotate128][isa&isaMask] {
+	case 0:
+		rotate128NEON(dst, x, by, rows, cols, lddst, ldx)
+	default:
+		rotate128Generic(dst, x, by, rows, cols, lddst, ldx)
+	}
+}
+
+// Rotate32 runs the implementation of rotate32 for the tier.
+func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, cols, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceRead(by)
+	}
+	switch chosen[KernelRotate32][isa&isaMask] {
+	case 0:
+		rotate32NEON(dst, x, by, rows, cols, lddst, ldx)
+	default:
+		rotate32Generic(dst, x, by, rows, cols, lddst, ldx)
+	}
+}
+
 // QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
 func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)

@@ -274,6 +274,16 @@ func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, l
 	quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
+// Rotate128 runs the implementation of rotate128 for the tier.
+func Rotate128(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
+	rotate128Generic(dst, x, by, rows, cols, lddst, ldx)
+}
+
+// Rotate32 runs the implementation of rotate32 for the tier.
+func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
+	rotate32Generic(dst, x, by, rows, cols, lddst, ldx)
+}
+
 // QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
 func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)

@@ -274,6 +274,16 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelRotate128: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelRotate32: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelQuantizeInt16: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},

@@ -142,3 +142,38 @@ func int8DotsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, ld
 		}
 	}
 }
+
+// rotateBlocks is the Walsh-Hadamard transform of blocks. A product is rounded by itself.
+func rotateBlocks(block int, dst, x, by []float32, rows, cols, lddst, ldx int) {
+	for i := range rows {
+		for p := 0; p < cols; p += block {
+			to, from := dst[i*lddst+p:][:block], x[i*ldx+p:][:block]
+			for j, v := range from {
+				to[j] = float32(v * by[j])
+			}
+			Hadamard(to)
+		}
+	}
+}
+
+// Hadamard is the Walsh-Hadamard transform of x, whose length is a power of two: for distances 1, 2, 4
+// and so on, the sum and the difference of elements that far from each other.
+func Hadamard(x []float32) {
+	for distance := 1; distance < len(x); distance *= 2 {
+		for from := 0; from < len(x); from += 2 * distance {
+			low, high := x[from:][:distance], x[from+distance:][:distance]
+			for j, a := range low {
+				b := high[j]
+				low[j], high[j] = a+b, a-b
+			}
+		}
+	}
+}
+
+func rotate128Generic(dst, x, by []float32, rows, cols, lddst, ldx int) {
+	rotateBlocks(Int8Block, dst, x, by, rows, cols, lddst, ldx)
+}
+
+func rotate32Generic(dst, x, by []float32, rows, cols, lddst, ldx int) {
+	rotateBlocks(RotateGroup, dst, x, by, rows, cols, lddst, ldx)
+}

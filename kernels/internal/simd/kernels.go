@@ -58,6 +58,8 @@ const (
 	KernelBFloat16Vec
 	KernelWidenInt8
 	KernelQuantizeInt8
+	KernelRotate128
+	KernelRotate32
 	KernelQuantizeInt16
 	KernelQuantizeInt8By32
 	KernelQuantizeInt8By16
@@ -135,6 +137,8 @@ var kernelNames = [numKernels]string{
 	"bfloat16Vec",
 	"widenInt8",
 	"quantizeInt8",
+	"rotate128",
+	"rotate32",
 	"quantizeInt16",
 	"quantizeInt8By32",
 	"quantizeInt8By16",
@@ -168,6 +172,8 @@ const (
 	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
 	// the weights are in blocks, too.
 	Int8Block, WeightBlock = 128, 32
+	// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
+	RotateGroup = 32
 )
 
 // The layouts of weights in blocks, by kernel.

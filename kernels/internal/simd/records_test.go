@@ -640,6 +640,30 @@ var records = [numKernels]record{
 		{name: "start", operand: &operand{rows: func(s shape) int { return (s["cols"] + 127) / 128 }, cols: func(s shape) int { return s["rows"] }, stride: "ldscale", write: true}},
 		{name: "ldscale"},
 	}},
+	KernelRotate128: {exact: true, sums: 1, sizes: []size{
+		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
+		{name: "cols", each: true, least: 128, values: func(s shape) []int { return []int{128, 2 * 128, 3 * 128} }},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "lddst", write: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ldx", read: true}},
+		{name: "by", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return 128 }, read: true}},
+		{name: "rows"},
+		{name: "cols"},
+		{name: "lddst"},
+		{name: "ldx"},
+	}},
+	KernelRotate32: {exact: true, sums: 1, sizes: []size{
+		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
+		{name: "cols", each: true, least: 32, values: func(s shape) []int { return []int{32, 2 * 32, 3 * 32} }},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "lddst", write: true}},
+		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ldx", read: true}},
+		{name: "by", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return 32 }, read: true}},
+		{name: "rows"},
+		{name: "cols"},
+		{name: "lddst"},
+		{name: "ldx"},
+	}},
 	KernelQuantizeInt16: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},

@@ -1447,6 +1447,70 @@ func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx 
 //go:noescape
 func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
+// rotate128AVX512 is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
+//
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//
+// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
+// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//	by  128
+//
+// cols >= 128. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func rotate128AVX512(dst, x, by []float32, rows, cols, lddst, ldx int)
+
+// rotate128AVX2 is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
+//
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//
+// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
+// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//	by  128
+//
+// cols >= 128. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func rotate128AVX2(dst, x, by []float32, rows, cols, lddst, ldx int)
+
+// rotate32AVX512 is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
+//
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//
+// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
+// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//	by  32
+//
+// cols >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func rotate32AVX512(dst, x, by []float32, rows, cols, lddst, ldx int)
+
+// rotate32AVX2 is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
+//
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//
+// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
+// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//	by  32
+//
+// cols >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func rotate32AVX2(dst, x, by []float32, rows, cols, lddst, ldx int)
+
 // quantizeInt16AVX512 makes integers of each row of x, in blocks of 128 elements:
 //
 //	largest := the largest magnitude of the block

@@ -657,6 +657,38 @@ func widenInt8NEON(dst []float32, x []int8, scale []float32, rows, cols, ldx, ld
 //go:noescape
 func quantizeInt8NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
+// rotate128NEON is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
+//
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//
+// and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
+// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//	by  128
+//
+// cols >= 128. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func rotate128NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
+
+// rotate32NEON is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
+//
+//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//
+// and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
+// a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
+//
+//	dst rows x cols, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//	by  32
+//
+// cols >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func rotate32NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
+
 // quantizeInt8By32NEON is quantizeInt8 in blocks of 32.
 //
 //	dst   rows x filled int8, rows lddst apart, written

@@ -14,6 +14,7 @@ type RowsOfA struct {
 	rows, ld int
 	bytes    []int8
 	words    []int16
+	rotated  []float32
 	scale    []float32
 	start    []int32
 	offset   []float32 // what the minima of columns multiply: the sum of the integers, scaled, below zero
@@ -28,7 +29,7 @@ type winogradPanel struct {
 
 // Quantize makes integers of m rows of k elements, for products with a format.
 func (r *RowsOfA) Quantize(f *Record, a []float32, lda, m, k int) {
-	isa, kind := f.ISA, f.Kind
+	kind := f.Kind
 	filled := (k + int8Step - 1) / int8Step * int8Step
 	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
 	block := f.group()
@@ -42,23 +43,10 @@ func (r *RowsOfA) Quantize(f *Record, a []float32, lda, m, k int) {
 	} else {
 		r.bytes = mem.Grow(r.bytes, m*r.ld)
 	}
-	most := simd.KernelQuantizeInt8.On(isa).Elements
-	rows, cols := max(1, most/k), max(1, most/block)*block // of a call
-	for i := 0; i < m; i += rows {
-		n := min(rows, m-i)
-		for p := 0; p < k; p += cols {
-			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/block*m+i
-			switch {
-			case block == 16:
-				simd.QuantizeInt8By16(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
-			case block == simd.WeightBlock:
-				simd.QuantizeInt8By32(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
-			case kind == Int8Pairs:
-				simd.QuantizeInt16(isa, r.words[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], m)
-			default:
-				simd.QuantizeInt8(isa, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
-			}
-		}
+	if kind == Blocks {
+		r.quantizeBlocks(f, a, lda, m, k)
+	} else {
+		r.quantizeRotated(f, a, lda, m, k)
 	}
 	if written := (k + block - 1) / block * m; written < len(r.scale) { // a block of what is filled up
 		clear(r.scale[written:])
@@ -68,6 +56,25 @@ func (r *RowsOfA) Quantize(f *Record, a []float32, lda, m, k int) {
 		r.offset = mem.Grow(r.offset, m*blocks)
 		for i, start := range r.start {
 			r.offset[i] = float32(start) * (1.0 / 128) * r.scale[i]
+		}
+	}
+}
+
+// quantizeBlocks is Quantize for weights in blocks.
+func (r *RowsOfA) quantizeBlocks(f *Record, a []float32, lda, m, k int) {
+	block := f.group()
+	filled := (k + int8Step - 1) / int8Step * int8Step
+	most := simd.KernelQuantizeInt8By32.On(f.ISA).Elements
+	rows, cols := max(1, most/k), max(1, most/block)*block // of a call
+	for i := 0; i < m; i += rows {
+		n := min(rows, m-i)
+		for p := 0; p < k; p += cols {
+			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/block*m+i
+			if block == 16 {
+				simd.QuantizeInt8By16(f.ISA, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			} else {
+				simd.QuantizeInt8By32(f.ISA, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+			}
 		}
 	}
 }

@@ -1,0 +1,70 @@
+package kernel
+
+import "github.com/avoformer/avoformer/asm/vec"
+
+// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
+const RotateGroup = 32
+
+// Rotate is Walsh-Hadamard transforms of blocks of rows of float32, after a factor for each element of a block.
+// Elements at distance 1 are added and subtracted first, then those at distance 2 and so on.
+func Rotate(block int) func(vec.Machine) {
+	return func(m vec.Machine) {
+		dst, x, by := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("by")
+		m.Loop(m.IntParam("rows"), 1, func() {
+			m.Loop(m.IntParam("cols"), block, func() {
+				rotateBlock(m, dst, x, by, block)
+				m.Bump(x, 4*block)
+				m.Bump(dst, 4*block)
+			})
+			nextRow(m, x, "x", "cols", 4)
+			nextRow(m, dst, "dst", "cols", 4)
+		})
+	}
+}
+
+// rotateBlock keeps eight vectors in registers. Where a block is more, its groups are stored in between.
+func rotateBlock(m vec.Machine, dst, x, by vec.Ptr, block int) {
+	width := m.Width()
+	group := min(block, 8*width)
+	for from := 0; from < block; from += group {
+		vs := make([]vec.V, group/width)
+		for i := range vs {
+			at := 4 * (from + i*width)
+			vs[i] = m.Mul(m.Load(x, at), m.Load(by, at))
+		}
+		for distance := 1; distance < width; distance *= 2 {
+			for i := range vs {
+				vs[i] = m.Butterfly(vs[i], distance)
+			}
+		}
+		butterflies(m, vs)
+		for i, v := range vs {
+			m.Store(dst, 4*(from+i*width), v)
+		}
+	}
+	if group == block {
+		return
+	}
+	for from := 0; from < group; from += width {
+		vs := make([]vec.V, block/group)
+		for i := range vs {
+			vs[i] = m.Load(dst, 4*(from+i*group))
+		}
+		butterflies(m, vs)
+		for i, v := range vs {
+			m.Store(dst, 4*(from+i*group), v)
+		}
+	}
+}
+
+// butterflies are the stages between vectors, the nearest first.
+func butterflies(m vec.Machine, vs []vec.V) {
+	for distance := 1; distance < len(vs); distance *= 2 {
+		for i := range vs {
+			if i&distance == 0 {
+				a, b := vs[i], vs[i+distance]
+				vs[i], vs[i+distance] = m.Add(a, b), m.Sub(a, b)
+			}
+		}
+	}
+}
