@@ -156,24 +156,30 @@ type result struct {
 	failed, refused     bool
 }
 
-// add counts a request, unless it belongs to the warm-up: of a closed loop by its end, of an open loop by its
-// beginning, so that what a server had not answered in time counts.
+// add counts a request: for the rate if it ended within the block; for the times by its end too in a closed loop,
+// and by its beginning in an open loop, so that what a server had not answered in time counts.
 func (c *caller) add(r result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	within := !r.ended.Before(c.from) && !r.ended.After(c.end)
+	counts := within
+	if c.rate > 0 {
+		counts = !r.began.Before(c.from)
+	}
+	took := r.ended.Sub(r.began).Seconds() * 1e3
+	if within && !r.failed {
+		c.round.answered++
+		c.round.units += r.units
+	}
 	switch {
-	case c.rate > 0 && r.began.Before(c.from), c.rate == 0 && (r.ended.Before(c.from) || r.ended.After(c.end)):
+	case !counts:
 	case r.failed:
 		c.round.failed++
 		if r.refused {
-			c.round.refusals = append(c.round.refusals, r.ended.Sub(r.began).Seconds()*1e3)
+			c.round.refusals = append(c.round.refusals, took)
 		}
 	default:
-		c.round.times = append(c.round.times, r.ended.Sub(r.began).Seconds()*1e3)
-		if !r.ended.After(c.end) {
-			c.round.answered++
-			c.round.units += r.units
-		}
+		c.round.times = append(c.round.times, took)
 		if !r.first.IsZero() {
 			c.round.firsts = append(c.round.firsts, r.first.Sub(r.began).Seconds()*1e3)
 		}
