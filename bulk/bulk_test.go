@@ -135,6 +135,7 @@ type vector struct {
 	Row       int64     `parquet:"row,optional" json:"row"`
 	Embedding []float32 `parquet:"embedding,list" json:"embedding"`
 	Cut       bool      `parquet:"cut,optional" json:"cut"`
+	Windows   int32     `parquet:"windows,optional" json:"windows"`
 }
 
 // vectors reads results in Parquet or JSONL.
@@ -292,7 +293,7 @@ func TestDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, reason := range []string{"not UTF-8", `no string \"text\"`, "no JSON object", "control characters", "too many tokens"} {
-		if line := strings.Split(string(data), "\n")[i]; !strings.Contains(line, reason) {
+		if line := strings.Split(string(data), "\n")[i]; !strings.Contains(line, reason) || !strings.Contains(line, `"input":"`+filepath.Join(dir, "in/a.jsonl")+`"`) {
 			t.Errorf("dead letter %s, want %s", line, reason)
 		}
 	}

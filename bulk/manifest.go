@@ -46,6 +46,7 @@ type Counts struct {
 	Written int64 `json:"written"`
 	Dead    int64 `json:"dead"`
 	Cut     int64 `json:"cut"`    // of those written, texts of which something was cut off
+	Split   int64 `json:"split"`  // of those written, texts that were computed in several windows
 	Tokens  int64 `json:"tokens"` // of those written
 }
 
@@ -54,6 +55,7 @@ func (c *Counts) add(d Counts) {
 	c.Written += d.Written
 	c.Dead += d.Dead
 	c.Cut += d.Cut
+	c.Split += d.Split
 	c.Tokens += d.Tokens
 }
 
@@ -98,15 +100,16 @@ type failure struct {
 
 // deadLetter is a line of OUT/NAME.dead.jsonl. What was read is a text, or in base64 where it is none.
 type deadLetter struct {
+	Input  string  `json:"input"`
 	Row    int64   `json:"row"` // in its input, from 0
 	Reason string  `json:"reason"`
 	Text   *string `json:"text,omitempty"`
 	Base64 string  `json:"base64,omitempty"`
 }
 
-// dead is a dead row as a line.
-func dead(x row) ([]byte, error) {
-	d := deadLetter{Row: x.number, Reason: x.err.Error()}
+// dead is a dead row of an input as a line.
+func dead(input string, x row) ([]byte, error) {
+	d := deadLetter{Input: input, Row: x.number, Reason: x.err.Error()}
 	raw := x.raw
 	if raw == nil {
 		raw = []byte(x.text)

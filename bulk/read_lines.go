@@ -17,6 +17,7 @@ import (
 
 var (
 	errUTF8   = errors.New("not UTF-8")
+	errNull   = errors.New("no text: null")
 	errBinary = errors.New("control characters: no text in UTF-8")
 )
 

@@ -3,6 +3,7 @@
 package bulk
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -37,6 +38,9 @@ func newParquetReader(f *os.File, o *Options) (r *parquetReader, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkFooter(f, info.Size()); err != nil {
+		return nil, err
+	}
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
@@ -66,6 +70,22 @@ func newParquetReader(f *os.File, o *Options) (r *parquetReader, err error) {
 	}
 	r.pass = r.pass[1:]
 	return r, nil
+}
+
+// checkFooter is an error if a file claims a footer longer than itself: the library allocates what is claimed.
+func checkFooter(f io.ReaderAt, size int64) error {
+	const fixed = 12 // the mark at both ends, and the footer's length before the last
+	var end [8]byte
+	if size < fixed {
+		return fmt.Errorf("%w: %d bytes are no Parquet file", ErrInput, size)
+	}
+	if _, err := f.ReadAt(end[:], size-int64(len(end))); err != nil {
+		return err
+	}
+	if n := int64(binary.LittleEndian.Uint32(end[:])); n > size-fixed {
+		return fmt.Errorf("%w: a footer of %d bytes in a file of %d", ErrInput, n, size)
+	}
+	return nil
 }
 
 // columnOf is the number of the leaf of a name, and what it holds.
@@ -141,7 +161,7 @@ func (r *parquetReader) next() (x row, err error) {
 		if i > 0 {
 			x.passed[i-1], x.err = plainValue(r.pass[i-1], v, x.err)
 		} else if v.IsNull() {
-			x.err = fmt.Errorf("no text: null")
+			x.err = errNull
 		} else if x.raw = v.Clone().ByteArray(); !utf8.Valid(x.raw) {
 			x.err = errUTF8
 		} else {

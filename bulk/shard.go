@@ -94,7 +94,7 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 // begin opens the files that results go to.
 func (s *shard) begin(passed []Column) error {
 	columns := append(slices.Clone(passed), Column{Name: "row", Kind: Int64})
-	columns = append(append(columns, s.task.Columns...), Column{Name: "tokens", Kind: Int32}, Column{Name: "cut", Kind: Bool})
+	columns = append(append(columns, s.task.Columns...), counted...)
 	seen := map[string]bool{}
 	for _, c := range columns {
 		if seen[c.Name] {
@@ -209,8 +209,10 @@ func (s *shard) take(c *chunk) error {
 		if r.Cut {
 			s.count.Cut++
 		}
-		values := append(append(x.passed, x.number), r.Values...)
-		out = append(out, append(values, int32(r.Tokens), r.Cut))
+		if r.Windows > 1 {
+			s.count.Split++
+		}
+		out = append(out, r.append(append(x.passed, x.number)))
 	}
 	s.tell(int64(len(c.rows)))
 	if len(out) == 0 {
@@ -228,7 +230,7 @@ func (s *shard) bury(x row) error {
 		}
 	}
 	s.count.Dead++
-	line, err := dead(x)
+	line, err := dead(s.input, x)
 	if err == nil {
 		_, err = s.dead.Write(line)
 	}

@@ -26,7 +26,17 @@ type Result struct {
 	Values []any
 	Tokens int  // that were computed
 	Cut    bool // something of the text was cut off
-	Err    error
+	// Windows is how many the text was computed in: more than one of a text that was split.
+	Windows int
+	Err     error
+}
+
+// counted are the columns after those of a task.
+var counted = []Column{{Name: "tokens", Kind: Int32}, {Name: "cut", Kind: Bool}, {Name: "windows", Kind: Int32}}
+
+// append appends the values of a task's columns and of counted.
+func (r Result) append(values []any) []any {
+	return append(append(values, r.Values...), int32(r.Tokens), r.Cut, int32(r.Windows))
 }
 
 // Embed makes vectors of e, with the prompt of a name; "" is the folder's default.
@@ -88,7 +98,7 @@ func results(n text.Counts, err error, values func(i int) []any) ([]Result, erro
 	}
 	out := make([]Result, len(n.Tokens))
 	for i := range out {
-		out[i] = Result{Values: values(i), Tokens: n.Tokens[i], Cut: n.Cut[i]}
+		out[i] = Result{Values: values(i), Tokens: n.Tokens[i], Cut: n.Cut[i], Windows: n.Windows[i]}
 	}
 	return out, nil
 }

@@ -137,7 +137,7 @@ func (a *app) bulkRun(task bulk.Task, b *filesToFiles) error {
 	}
 	fmt.Fprintf(a.out, "files   %d: %d made, %d found, %d failed\n", report.Shards, report.Made, report.Found, len(report.Failed))
 	fmt.Fprintf(a.out, "rows    %d: %d written, %d dead letters\n", report.Rows, report.Written, report.Dead)
-	fmt.Fprintf(a.out, "tokens  %d; of %d texts something was cut off\n", report.Tokens, report.Cut)
+	fmt.Fprintf(a.out, "tokens  %d; of %d texts something was cut off, %d were split\n", report.Tokens, report.Cut, report.Split)
 	for _, f := range report.Failed {
 		fmt.Fprintf(a.err, "avoformer: %s: %s\n", f.Input, oneLine(f.Err))
 	}

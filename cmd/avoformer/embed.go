@@ -18,7 +18,7 @@ import (
 type embedding struct {
 	threads, batch, length, dim int
 	prompt, nearest, format     string
-	out                         string
+	out, stream                 string
 	split                       int
 	refuse, overwrite, check    bool
 	k                           int
@@ -34,6 +34,7 @@ func embed(a *app, args []string) error {
 	f.StringVar(&e.out, "o", "", "output `file`; an interrupted run that is started again, without -f, goes on where it stopped")
 	f.BoolVar(&e.overwrite, "f", false, "start over, whatever an interrupted run left, and replace the output file")
 	f.StringVar(&e.format, "format", "", "jsonl, csv, npy or f32; default: by the output file's name, else jsonl")
+	f.StringVar(&e.stream, "stream", "", "arrow: read record batches of Arrow's IPC stream from the standard input, with -field as the column of texts, and write each with its vectors")
 	input := f.input()
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
 	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
@@ -53,6 +54,9 @@ func embed(a *app, args []string) error {
 	}
 	if e.adapted, e.paths, err = e.adapters.options(); err != nil {
 		return err
+	}
+	if e.stream != "" {
+		return a.embedArrow(&e, rest, weights, *input.field)
 	}
 	in, err := input.open(arg(rest, 1))
 	if err != nil {
@@ -99,6 +103,10 @@ func (e *embedding) plan(f *flags) (format, error) {
 		err = usagef("-check and -nearest print no vectors: neither goes with the other, -o or -format")
 	case e.check && !f.given("weights"):
 		err = usagef("-check tells what -weights costs, which is not given")
+	case e.stream != "" && e.stream != "arrow":
+		err = usagef("-stream %q, want arrow", e.stream)
+	case e.stream != "" && (e.check || e.nearest != "" || e.toFile() || e.format != "" || f.given("input")):
+		err = usagef("-stream goes with none of -check, -nearest, -o, -format and -input")
 	case e.split >= 0 && e.refuse:
 		err = usagef("-split and -refuse are two ways with longer texts")
 	case e.k < 1:
@@ -148,6 +156,22 @@ func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, wri
 		}
 		return write(data, len(texts))
 	})
+}
+
+// embedArrow answers record batches on the standard input with record batches that have vectors.
+func (a *app) embedArrow(e *embedding, rest []string, weights text.Option, field string) error {
+	if len(rest) > 1 {
+		return usagef("-stream reads the standard input, not %s", rest[1])
+	}
+	m, err := openModel(a, text.OpenEmbedder, rest[0], append(e.options(), weights, text.Exact()))
+	if err != nil {
+		return err
+	}
+	task, err := bulk.Embed(m, e.prompt, bulk.Float32s)
+	if err != nil {
+		return err
+	}
+	return bulk.Stream(a.ctx, task, field, a.reading(a.in), a.out)
 }
 
 // embedStream writes to the standard output.

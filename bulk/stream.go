@@ -1,0 +1,126 @@
+// Record batches of Arrow's IPC stream, answered one by one.
+
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// maxBatch bounds a record batch of a stream, in bytes: as much is allocated as its header claims.
+const maxBatch = 256 << 20
+
+// Stream answers each record batch of an Arrow IPC stream with its columns, those of the task, and "tokens", "cut",
+// "windows" and "error": why a row has no result, its other values then being null, or null. The batch is written before
+// the next is read. Texts are in the column of strings called field; "" is "text".
+func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.Writer) (err error) {
+	defer caught(&err)
+	orElse(&field, "text")
+	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(in, ipc.WithBodySizeLimit(maxBatch)))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	defer r.Release()
+	s, err := newStream(r.Schema(), task, field)
+	if err != nil {
+		return err
+	}
+	w := ipc.NewWriter(out, ipc.WithSchema(s.schema))
+	for r.Next() {
+		answer, err := s.answer(ctx, r.RecordBatch())
+		if err != nil {
+			return err
+		}
+		err = w.Write(answer)
+		answer.Release()
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	return w.Close()
+}
+
+// stream is what all batches have in common.
+type stream struct {
+	task   Task
+	text   int           // the number of the column of texts
+	made   *arrow.Schema // of the columns that are added
+	schema *arrow.Schema // of the answers
+}
+
+func newStream(given *arrow.Schema, task Task, field string) (*stream, error) {
+	at := given.FieldIndices(field)
+	if len(at) != 1 {
+		return nil, fmt.Errorf("%w: the stream has not exactly one column %q: %v", ErrInput, field, given)
+	}
+	if t := given.Field(at[0]).Type.ID(); t != arrow.STRING && t != arrow.LARGE_STRING {
+		return nil, fmt.Errorf("%w: the column %q holds %v, not strings", ErrInput, field, given.Field(at[0]).Type)
+	}
+	columns := append(slices.Concat(task.Columns, counted), Column{Name: "error", Kind: String})
+	made := arrowSchema(columns).Fields()
+	for i := range made {
+		made[i].Nullable = true // where there is an error
+		if given.HasField(made[i].Name) {
+			return nil, fmt.Errorf("%w: a column %q is passed on, and made", ErrOption, made[i].Name)
+		}
+	}
+	meta := given.Metadata()
+	return &stream{task, at[0], arrow.NewSchema(made, nil), arrow.NewSchema(append(given.Fields(), made...), &meta)}, nil
+}
+
+// answer is a batch with the columns that are added.
+func (s *stream) answer(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
+	column := batch.Column(s.text).(array.StringLike)
+	wrong := make([]error, batch.NumRows())
+	var texts []string
+	for i := range wrong {
+		switch t := column.Value(i); {
+		case column.IsNull(i):
+			wrong[i] = errNull
+		case !utf8.ValidString(t):
+			wrong[i] = errUTF8
+		default:
+			texts = append(texts, t)
+		}
+	}
+	var results []Result
+	if len(texts) > 0 {
+		var err error
+		if results, err = s.task.Each(ctx, texts); err != nil {
+			return nil, err
+		}
+	}
+	b := array.NewRecordBuilder(memory.DefaultAllocator, s.made)
+	defer b.Release()
+	for _, err := range wrong {
+		values := make([]any, s.made.NumFields())
+		if err == nil {
+			r := results[0]
+			results = results[1:]
+			if err = r.Err; err == nil {
+				values = append(r.append(nil), nil)
+			}
+		}
+		if err != nil {
+			values[len(values)-1] = err.Error()
+		}
+		for i, v := range values {
+			appendArrow(b.Field(i), v)
+		}
+	}
+	made := b.NewRecordBatch()
+	defer made.Release()
+	return array.NewRecordBatch(s.schema, slices.Concat(batch.Columns(), made.Columns()), batch.NumRows()), nil
+}
