@@ -101,6 +101,14 @@ func (f *fake) serveLarge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// cause has the servers do what is wrong from now on. The handler of a request whose answer the
+// client no longer reads may still be running.
+func (f *fake) cause(trouble func(w http.ResponseWriter, r *http.Request) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trouble = trouble
+}
+
 // asked is the requests since the last call.
 func (f *fake) asked() []string {
 	f.mu.Lock()
@@ -198,7 +206,7 @@ func TestResume(t *testing.T) {
 			f := newFake(t)
 			defer hub.SetPause(func(int) time.Duration { return 0 })()
 			broken := 0
-			f.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+			f.cause(func(w http.ResponseWriter, r *http.Request) bool {
 				if r.URL.Path != "/model.safetensors" {
 					return false
 				}
@@ -220,7 +228,7 @@ func TestResume(t *testing.T) {
 				}
 				w.Write(data[from : from+1000]) // and no more
 				return true
-			}
+			})
 			var last hub.Progress
 			dir, err := hub.Options{Progress: func(p hub.Progress) { last = p }}.Pull(t.Context(), "org/name")
 			if err != nil {
@@ -309,7 +317,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			defer hub.SetPause(func(int) time.Duration { return 0 })()
-			f.trouble = c.trouble
+			f.cause(c.trouble)
 			if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
@@ -317,7 +325,7 @@ func TestFailures(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(repo, "refs", "main")); err == nil {
 				t.Error("there is a ref, which says that the model is whole")
 			}
-			f.trouble = nil
+			f.cause(nil)
 			if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
 				t.Errorf("afterwards, without trouble: %v", err)
 			}
@@ -328,11 +336,11 @@ func TestFailures(t *testing.T) {
 // TestReason has the hub say why there is no access.
 func TestReason(t *testing.T) {
 	f := newFake(t)
-	f.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+	f.cause(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("X-Error-Message", "ask its authors")
 		w.WriteHeader(http.StatusForbidden)
 		return true
-	}
+	})
 	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, hub.ErrAccess) || !strings.Contains(err.Error(), "ask its authors") {
 		t.Errorf("%v, want ErrAccess with what the hub says", err)
 	}
@@ -342,7 +350,7 @@ func TestReason(t *testing.T) {
 func TestCancel(t *testing.T) {
 	f := newFake(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	f.trouble = func(w http.ResponseWriter, r *http.Request) bool {
+	f.cause(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/model.safetensors" {
 			return false
 		}
@@ -352,12 +360,12 @@ func TestCancel(t *testing.T) {
 		time.AfterFunc(50*time.Millisecond, cancel)
 		<-r.Context().Done()
 		return true
-	}
+	})
 	if _, err := hub.Pull(ctx, "org/name"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want Canceled", err)
 	}
 	f.asked()
-	f.trouble = nil
+	f.cause(nil)
 	if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
 		t.Fatal(err)
 	}
