@@ -117,7 +117,8 @@ serve/.venv serve/.venv-litellm: serve/.venv%: serve/scripts/locked%.txt
 	touch $@
 
 .PHONY: test-clients
-test-clients: $(if $(PYTHON),,serve/.venv serve/.venv-litellm) ## unmodified clients of the server's protocols against avoformer serve, and schemathesis against its OpenAPI document (some minutes)
+test-clients: $(if $(PYTHON),,serve/.venv serve/.venv-litellm) ## unmodified clients of the server's protocols against avoformer serve, its page in headless Chromium, and schemathesis against its OpenAPI document (some minutes)
+	@scripts/install.sh browser
 	$(GO) test -C scripts/clients -count=1 .
 	serve/scripts/test_clients.sh $(abspath $(or $(PYTHON),serve/.venv/bin/python)) "$(if $(PYTHON),$(LITELLM_PYTHON),$(abspath serve/.venv-litellm/bin/python))"
 

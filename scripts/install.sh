@@ -21,6 +21,7 @@ packages() {
 		echo /usr/bin/xorriso xorriso
 		echo /usr/bin/cpio cpio
 		echo /usr/bin/script bsdutils ;;
+	browser) echo /usr/bin/chromium chromium ;;
 	estimates) echo /usr/bin/llvm-mca-19 llvm-19 ;;
 	race) echo /usr/bin/gcc gcc
 		echo /usr/include/stdlib.h libc6-dev ;;

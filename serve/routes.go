@@ -14,6 +14,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/ollama"
 	"github.com/avoformer/avoformer/serve/internal/openai"
 	"github.com/avoformer/avoformer/serve/internal/openapi"
+	"github.com/avoformer/avoformer/serve/internal/page"
 	"github.com/avoformer/avoformer/serve/internal/tei"
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
@@ -27,6 +28,7 @@ func (s *Server) routes(o Options) []wire.Route {
 		cohere.Routes(s.engine),
 		huggingface.Routes(s.engine),
 		s.metrics.Routes(tei.Error),
+		page.Routes(tei.Error),
 	)
 	describe := wire.Route{Method: "GET", Pattern: "/openapi.json", Protocol: "openapi", Summary: "These routes as an OpenAPI document", Error: tei.Error}
 	routes = append(routes, describe)

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs the clients here against a server of text/testdata's models, from the repository's root:
 # test_clients.sh PYTHON LITELLM_PYTHON. LITELLM_PYTHON may be "", which leaves LiteLLM out, and without npm the
-# client for JavaScript is left out.
+# client for JavaScript and the page in a browser are left out. Pictures of the page go to the folder PICTURES, if
+# it is set.
 set -euo pipefail
 python=$1 litellm=$2
 port=${PORT:-18390}
@@ -29,8 +30,10 @@ if [ -n "$(type -p npm)" ]; then
 	cp -r serve/scripts/node "$work/node"
 	(cd "$work/node" && npm ci --silent)
 	node "$work/node/client.mjs" "$address" "$work/expected.json" || failed
+	mkdir -p "${PICTURES:=$work/pictures}"
+	node "$work/node/page.mjs" "$address" "$work/expected.json" "$PICTURES" || failed
 else
-	echo "test_clients.sh: no npm, so the client for JavaScript was not asked"
+	echo "test_clients.sh: no npm, so neither the client for JavaScript nor a browser was asked"
 fi
 
 # Requests made of the OpenAPI document, valid ones and others: no answer is an internal error, or one that the

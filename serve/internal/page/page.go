@@ -1,0 +1,44 @@
+// Package page is the page at / on which people try embeddings, ranking and chat.
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed" // of the page's parts
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+)
+
+//go:embed page.html
+var html string
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+// Routes are the page's. It needs no key itself, and asks people for one. Errors are written by fail.
+func Routes(fail func(w http.ResponseWriter, e *engine.Error)) []wire.Route {
+	whole := []byte(strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(html))
+	policy := "default-src 'none'; script-src " + source(script) + "; style-src " + source(style) +
+		"; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	show := func(c *wire.Call) error {
+		h := c.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		return c.Write(http.StatusOK, "text/html; charset=utf-8", whole)
+	}
+	return []wire.Route{{Method: "GET", Pattern: "/{$}", Protocol: "page", Summary: "A page to try embeddings, ranking and chat", Open: true, Handle: show, Error: fail}}
+}
+
+// source is what a policy calls the text of an element in the page: its hash.
+func source(text string) string {
+	hash := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+}
