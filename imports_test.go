@@ -11,7 +11,7 @@ import (
 )
 
 // floors are the folders of this module whose packages build on each other, from below.
-var floors = []string{"kernels", "transformer", "models", "generation", "examples"}
+var floors = []string{"kernels", "search", "transformer", "models", "generation", "examples"}
 
 // floor is that of a package, by its path in this module; -1 if it belongs to none.
 func floor(path string) int {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/avoformer/avoformer/search"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/answer"
 )
@@ -291,4 +292,21 @@ func ExampleOpenImageEmbedder() {
 	}
 	fmt.Println(len(v), "vector of", len(v[0]))
 	// Output: 1 vector of 32
+}
+
+// Semantic search: vectors of texts in an index, and the nearest to those of a query.
+func Example_search() {
+	documents := []string{"A cat sat on the mat.", "Paris is the capital of France.", "Dogs bark."}
+	e, _ := text.OpenEmbedder("testdata/embed")
+	vectors, _ := e.Embed(ctx, documents)
+	index, _ := search.New(len(vectors[0]), search.Options{})
+	_ = index.Add(nil, vectors)
+	queries, _ := e.Embed(ctx, []string{"Paris is the capital of France!"})
+	hits, _ := index.Search(ctx, queries, 2)
+	for _, h := range hits[0] {
+		fmt.Printf("%.3f %s\n", h.Score, documents[h.ID])
+	}
+	// Output:
+	// 0.999 Paris is the capital of France.
+	// 0.985 A cat sat on the mat.
 }

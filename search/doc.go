@@ -1,0 +1,29 @@
+// Package search finds, among millions of vectors, those with the largest dot products with a query: exactly, by
+// reading all of them. Of normalised vectors, as embedders make them, the dot product is the cosine.
+//
+//	index, err := search.New(len(vectors[0]), search.Options{})
+//	err = index.Add(nil, vectors)                   // ids are 0, 1, 2, ...
+//	hits, err := index.Search(ctx, queries, 10)     // for each query the ten best, the best first
+//	err = index.Save("vectors.index")
+//	index, err = search.Load("vectors.index")
+//
+// Vectors are held in one of three precisions. Those of [Int8] and [Binary] take 3.8 and 32 times less memory than
+// [Float32] and are read as much sooner; [Options.Rescore] keeps the vectors a second time in more bits, by which
+// a few times as many candidates as were asked for are ordered (Yamada et al., 2021, "Efficient Passage Retrieval
+// with Hashing for Open-domain Question Answering").
+//
+// Hits do not depend on the number of threads, nor on the order in which vectors of different ids were added; of
+// equal scores the smaller id is first.
+package search
+
+import "github.com/avoformer/avoformer/internal/check"
+
+// Error is the error of this package, the same as transformer.Error.
+type Error = check.Error
+
+// The kinds of errors, for errors.Is.
+var (
+	ErrOption = check.ErrOption // of New
+	ErrInput  = check.ErrInput  // vectors, ids or queries that cannot be taken
+	ErrFormat = check.ErrFormat // a file that is not an index, or is damaged
+)

@@ -1,0 +1,335 @@
+package search
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// Files of indexes. All numbers are little-endian:
+//
+//	8 bytes        AVOINDEX
+//	uint32         version, 1
+//	uint32         dim
+//	uint64         count
+//	uint32         oversample
+//	3 bytes        precision (1 float32, 2 int8, 3 binary), rescore (0 for none), 1 where ids follow
+//	1 byte         0
+//	count int64    ids, if any
+//	count rows     in precision: dim float32; blocks of 34 bytes for each 32, Q8_0 of GGUF; or words of 64 signs
+//	count rows     in the precision of rescoring, if any
+//	uint32         CRC-32C of all before
+//
+// Numbers past dim in a last block or word are 0.
+
+const (
+	magic      = "AVOINDEX"
+	version    = 1
+	headerSize = 32
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Save writes the index to a file, by way of one beside it, so that an interruption leaves what was there.
+func (x *Index) Save(name string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if _, err := x.WriteTo(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// summer writes, counts and sums up.
+type summer struct {
+	w   io.Writer
+	sum hash.Hash32
+	n   int64
+	err error
+}
+
+func (s *summer) write(p []byte) {
+	if s.err != nil {
+		return
+	}
+	n, err := s.w.Write(p)
+	s.n, s.err = s.n+int64(n), err
+	s.sum.Write(p)
+}
+
+// WriteTo writes the index as a file has it. What is added meanwhile waits.
+func (x *Index) WriteTo(w io.Writer) (int64, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := &summer{w: w, sum: crc32.New(castagnoli)}
+	header := []byte(magic)
+	header = binary.LittleEndian.AppendUint32(header, version)
+	header = binary.LittleEndian.AppendUint32(header, uint32(x.dim))
+	header = binary.LittleEndian.AppendUint64(header, uint64(x.count))
+	header = binary.LittleEndian.AppendUint32(header, uint32(min(x.options.Oversample, math.MaxUint32)))
+	header = append(header, byte(x.options.Precision), byte(x.options.Rescore), 0, 0)
+	if x.ids.len() > 0 {
+		header[headerSize-2] = 1
+	}
+	s.write(header)
+	var id [8]byte
+	for i := range x.ids.len() {
+		binary.LittleEndian.PutUint64(id[:], uint64(x.ids.row(i)[0]))
+		s.write(id[:])
+	}
+	s.rows(x.options.Precision, x.dim, x.count, x.vectors.decode)
+	if x.again != nil {
+		s.rows(x.options.Rescore, x.dim, x.count, x.again.decode)
+	}
+	s.write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
+	return s.n, s.err
+}
+
+// rows writes vectors in a precision. Those that were rounded to it before stay as they are.
+func (s *summer) rows(p Precision, dim, count int, decode func(dst []float32, i int)) {
+	row, v := make([]byte, rowBytes(p, dim)), make([]float32, padded(dim))
+	bits := make([]uint64, words(dim))
+	for i := range count {
+		decode(v[:dim], i)
+		switch p {
+		case Float32:
+			kernels.FormatF32.Quantize(row, v[:dim])
+		case Int8:
+			kernels.FormatQ8_0.Quantize(row, v)
+		case Binary:
+			signs(bits, v[:dim])
+			for j, w := range bits {
+				binary.LittleEndian.PutUint64(row[8*j:], w)
+			}
+		}
+		s.write(row)
+	}
+}
+
+// rowBytes is the size of a vector.
+func rowBytes(p Precision, dim int) int {
+	switch p {
+	case Float32:
+		return 4 * dim
+	case Int8:
+		return padded(dim) / block * blockBytes
+	}
+	return 8 * words(dim)
+}
+
+// Load reads a file that Save wrote. threads is Options.Threads of the index.
+func Load(name string, threads int) (*Index, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<20)
+	x, err := Read(r, threads)
+	if err == nil {
+		if _, err = r.ReadByte(); err == io.EOF {
+			return x, nil
+		} else if err == nil {
+			err = check.Errorf(ErrFormat, "bytes after the end")
+		}
+	}
+	return nil, check.InFile(filepath.Base(name), ErrFormat, err)
+}
+
+// Read reads what WriteTo wrote, and no byte after it. Memory is taken as data comes, not as the header claims.
+func Read(r io.Reader, threads int) (*Index, error) {
+	if threads < 0 {
+		return nil, check.Option("threads", threads, "want at least 0")
+	}
+	s := &source{r: r, sum: crc32.New(castagnoli)}
+	x, count, ids, err := s.header(threads)
+	if err != nil {
+		return nil, err
+	}
+	if ids {
+		err = s.rows(8, count, func(row []byte) error {
+			x.ids.add([]int64{int64(binary.LittleEndian.Uint64(row))})
+			return nil
+		})
+	}
+	if err == nil {
+		err = s.vectors(x.options.Precision, x.dim, count, x.vectors.add)
+	}
+	if err == nil && x.again != nil {
+		err = s.vectors(x.options.Rescore, x.dim, count, x.again.add)
+	}
+	if err != nil {
+		return nil, err
+	}
+	want := s.sum.Sum32()
+	var sum [4]byte
+	if err := s.read(sum[:]); err != nil {
+		return nil, err
+	}
+	if got := binary.LittleEndian.Uint32(sum[:]); got != want {
+		return nil, check.Errorf(ErrFormat, "checksum %08x, want %08x", got, want)
+	}
+	x.count = int(count)
+	return x, nil
+}
+
+// source reads and sums up.
+type source struct {
+	r   io.Reader
+	sum hash.Hash32
+}
+
+func (s *source) read(p []byte) error {
+	if _, err := io.ReadFull(s.r, p); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return check.Errorf(ErrFormat, "it ends early: %w", io.ErrUnexpectedEOF)
+	} else if err != nil {
+		return err
+	}
+	s.sum.Write(p)
+	return nil
+}
+
+// header makes an empty index, and tells how many vectors follow and whether they have ids.
+func (s *source) header(threads int) (x *Index, count uint64, ids bool, err error) {
+	var h [headerSize]byte
+	if err := s.read(h[:]); err != nil {
+		return nil, 0, false, err
+	}
+	if string(h[:8]) != magic {
+		return nil, 0, false, check.Errorf(ErrFormat, "it begins with %q, want %q", h[:8], magic)
+	}
+	u32 := binary.LittleEndian.Uint32
+	if v := u32(h[8:]); v != version {
+		return nil, 0, false, check.Errorf(ErrFormat, "version %d, want %d", v, version)
+	}
+	dim, oversample := u32(h[12:]), u32(h[24:])
+	count = binary.LittleEndian.Uint64(h[16:])
+	if dim > maxDim || oversample < 1 || oversample > math.MaxInt32 || h[28] == 0 || h[30] > 1 || h[31] != 0 {
+		return nil, 0, false, check.Errorf(ErrFormat, "a header of %x", h[8:])
+	}
+	if count > math.MaxInt/(8*maxDim) {
+		return nil, 0, false, check.Errorf(ErrFormat, "count = %d is too large", count)
+	}
+	x, err = New(int(dim), Options{Precision(h[28]), Precision(h[29]), int(oversample), threads})
+	if err != nil {
+		return nil, 0, false, check.Errorf(ErrFormat, "%v", err)
+	}
+	return x, count, h[30] == 1 && count > 0, nil
+}
+
+// rows reads count rows of size bytes.
+func (s *source) rows(size int, count uint64, add func(row []byte) error) error {
+	at := max(1, 1<<18/size)
+	buffer := make([]byte, size*int(min(uint64(at), count)))
+	for count > 0 {
+		n := int(min(uint64(at), count))
+		if err := s.read(buffer[:n*size]); err != nil {
+			return err
+		}
+		for i := range n {
+			if err := add(buffer[i*size:][:size]); err != nil {
+				return err
+			}
+		}
+		count -= uint64(n)
+	}
+	return nil
+}
+
+// vectors reads rows in a precision, and refuses what no index writes.
+func (s *source) vectors(p Precision, dim int, count uint64, add func(v []float32)) error {
+	v := make([]float32, padded(dim))
+	position := 0
+	return s.rows(rowBytes(p, dim), count, func(row []byte) error {
+		var err error
+		switch p {
+		case Float32:
+			err = readFloats(v[:dim], row)
+		case Int8:
+			err = readBlocks(v, row, dim)
+		case Binary:
+			err = readSigns(v, row, dim)
+		}
+		if err != nil {
+			return check.Errorf(ErrFormat, "%v vector %d: %w", p, position, err)
+		}
+		position++
+		add(v[:dim])
+		return nil
+	})
+}
+
+func readFloats(v []float32, row []byte) error {
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(row[4*i:]))
+		if !(v[i] <= math.MaxFloat32 && v[i] >= -math.MaxFloat32) {
+			return fmt.Errorf("number %d is %g", i, v[i])
+		}
+	}
+	return nil
+}
+
+func readBlocks(v []float32, row []byte, dim int) error {
+	for b := 0; b < len(row); b += blockBytes {
+		if scale := half.Float16(binary.LittleEndian.Uint16(row[b:])); !(scale >= 0 && scale <= 65504) {
+			return fmt.Errorf("a scale of %g", scale)
+		}
+	}
+	decodeBlocks(v, row)
+	return zeros(v[dim:])
+}
+
+func readSigns(v []float32, row []byte, dim int) error {
+	for i := range len(row) * 8 {
+		bit := row[i/8] >> (i % 8) & 1
+		if i >= dim {
+			if bit != 0 {
+				return fmt.Errorf("sign %d of %d", i, dim)
+			}
+			continue
+		}
+		v[i] = float32(int(bit)*2 - 1)
+	}
+	return nil
+}
+
+// zeros returns an error unless all numbers past the dimension are 0.
+func zeros(past []float32) error {
+	for _, a := range past {
+		if a != 0 {
+			return fmt.Errorf("%g past the last number", a)
+		}
+	}
+	return nil
+}

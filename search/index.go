@@ -1,0 +1,176 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// The index: its options, and adding vectors.
+
+// Precision says in how many bits vectors are held.
+type Precision uint8
+
+// The precisions.
+const (
+	Float32 Precision = 1 + iota // as given
+	Int8                         // integers of at most 127, with a scale of 16 bits for each 32: Q8_0 of GGUF
+	Binary                       // the signs: 1 for what is above 0
+)
+
+var precisionNames = [...]string{"none", "float32", "int8", "binary"}
+
+// String is the name as sentence-transformers has it.
+func (p Precision) String() string {
+	if int(p) < len(precisionNames) {
+		return precisionNames[p]
+	}
+	return fmt.Sprintf("Precision(%d)", uint8(p))
+}
+
+// ParsePrecision is the precision of that name: float32, int8 or binary.
+func ParsePrecision(name string) (Precision, error) {
+	for p := Float32; p <= Binary; p++ {
+		if p.String() == name {
+			return p, nil
+		}
+	}
+	return 0, check.Option("Precision", name, "want float32, int8 or binary")
+}
+
+// Options are how an index holds and searches vectors. The zero value holds float32 and uses all CPUs.
+type Options struct {
+	// Precision is what is searched; 0 is Float32.
+	Precision Precision
+	// Rescore, Float32 or Int8, holds the vectors a second time, row by row, with which the best
+	// k*Oversample are scored again. 0 holds nothing.
+	Rescore Precision
+	// Oversample is how many times more candidates are scored again than are asked for; 0 is 4.
+	Oversample int
+	// Threads is how many goroutines a search may use; 0 is runtime.GOMAXPROCS.
+	Threads int
+}
+
+const maxDim = 1 << 16
+
+// segment is how many vectors are searched in one go, by one goroutine: their scores with a block of queries
+// stay in its caches. It is a multiple of the columns of a panel on every tier, so that all vectors of a
+// product are summed up in the same order.
+const segment = 1536
+
+// Index is vectors with ids. Its methods may be called from several goroutines: a search sees what had been added
+// when it began.
+type Index struct {
+	dim     int
+	options Options
+
+	mu      sync.Mutex
+	count   int
+	ids     rows[int64] // empty where ids are positions
+	vectors store
+	again   rowStore // nil without rescoring
+}
+
+// New is an empty index of vectors of dim numbers, 1 to 65536.
+func New(dim int, o Options) (*Index, error) {
+	if dim < 1 || dim > maxDim {
+		return nil, check.Option("dim", dim, "want 1 to %d", maxDim)
+	}
+	if o.Precision == 0 {
+		o.Precision = Float32
+	}
+	if o.Oversample == 0 {
+		o.Oversample = 4
+	}
+	switch {
+	case o.Precision > Binary:
+		return nil, check.Option("Precision", o.Precision, "want float32, int8 or binary")
+	case o.Rescore != 0 && o.Rescore != Float32 && o.Rescore != Int8:
+		return nil, check.Option("Rescore", o.Rescore, "want float32, int8 or nothing")
+	case o.Rescore != 0 && o.Rescore >= o.Precision:
+		return nil, check.Option("Rescore", o.Rescore, "want more bits than %v has", o.Precision)
+	case o.Oversample < 1:
+		return nil, check.Option("Oversample", o.Oversample, "want at least 1")
+	case o.Threads < 0:
+		return nil, check.Option("Threads", o.Threads, "want at least 0")
+	}
+	x := &Index{dim: dim, options: o, ids: rows[int64]{width: 1}}
+	if o.Precision == Binary {
+		x.vectors = newBits(dim)
+	} else {
+		x.vectors = newMatrix(dim, o.Precision)
+	}
+	switch o.Rescore {
+	case Float32:
+		x.again = &floatRows{rows[float32]{width: dim}}
+	case Int8:
+		x.again = newByteRows(dim)
+	}
+	return x, nil
+}
+
+// Dim is how many numbers a vector has.
+func (x *Index) Dim() int { return x.dim }
+
+// Options are those of the index, with what zeros stand for.
+func (x *Index) Options() Options { return x.options }
+
+// Len is how many vectors the index has.
+func (x *Index) Len() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.count
+}
+
+// Add adds vectors, all or, with an error, none. Their ids are ids, or, where that is nil, their positions, from 0 on;
+// an index has the one or the other. An id may be there more than once: a hit is a vector. Numbers must be finite, and
+// for Int8 at most 8.3e6, what a scale of 16 bits can tell. The vectors are copied.
+func (x *Index) Add(ids []int64, vectors [][]float32) error {
+	if ids != nil && len(ids) != len(vectors) {
+		return check.Errorf(ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
+	}
+	for i, v := range vectors {
+		if err := x.check(v, x.largest()); err != nil {
+			return check.Errorf(ErrInput, "vector %d: %w", i, err)
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.count > 0 && len(vectors) > 0 && (ids != nil) != (x.ids.len() > 0) {
+		return check.Errorf(ErrInput, "an index has ids for all vectors or for none")
+	}
+	for i, v := range vectors {
+		if ids != nil {
+			x.ids.add(ids[i : i+1])
+		}
+		x.vectors.add(v)
+		if x.again != nil {
+			x.again.add(v)
+		}
+	}
+	x.count += len(vectors)
+	return nil
+}
+
+// largest is what a number of a vector may be.
+func (x *Index) largest() float32 {
+	if x.options.Precision == Int8 || x.options.Rescore == Int8 {
+		return maxInt8
+	}
+	return math.MaxFloat32
+}
+
+// check returns what keeps v from being a vector of the index, with numbers of at most most.
+func (x *Index) check(v []float32, most float32) error {
+	if len(v) != x.dim {
+		return fmt.Errorf("%d numbers, want %d", len(v), x.dim)
+	}
+	for i, a := range v {
+		if !(a <= most && a >= -most) {
+			return fmt.Errorf("number %d is %g, want at most %g", i, a, most)
+		}
+	}
+	return nil
+}

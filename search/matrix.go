@@ -1,0 +1,86 @@
+package search
+
+import (
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// Vectors as columns of packed matrices, whose products with a block of queries are their scores.
+
+// store is vectors that are searched, a segment at a time.
+type store interface {
+	add(v []float32)
+	// view is what the store has now. It stays as it is.
+	view() view
+	// decode sets dst to vector i, as it is held.
+	decode(dst []float32, i int)
+}
+
+// view is what a store had at some time.
+type view interface {
+	// scores sets row i of w.scores, rows segment apart, to the scores of query from+i, up to query to, with the vectors of segment part.
+	scores(part int, q *queries, from, to int, w *worker)
+}
+
+// panels is a multiple of the columns that a panel has on every tier.
+const panels = 192
+
+// matrix is vectors in a format of kernels.
+type matrix struct {
+	format kernels.Format
+	dim, k int // numbers of a vector, and rows of the matrices
+	full   []*kernels.PackedB
+	tail   []float32        // rows of what has not become a matrix
+	packed *kernels.PackedB // the tail, with columns of zeros; nil while it has not been asked for
+}
+
+func newMatrix(dim int, p Precision) *matrix {
+	if p == Int8 {
+		return &matrix{format: kernels.FormatQ8_0, dim: dim, k: padded(dim)}
+	}
+	return &matrix{format: kernels.FormatF32, dim: dim, k: dim}
+}
+
+func (m *matrix) add(v []float32) {
+	m.packed = nil
+	m.tail = append(m.tail, v...)
+	if len(m.tail) == segment*m.dim {
+		m.full, m.tail = append(m.full, m.pack(segment)), m.tail[:0]
+	}
+}
+
+// pack makes a matrix of n columns of the tail.
+func (m *matrix) pack(n int) *kernels.PackedB {
+	return kernels.PackBRows(m.format, n, m.k, func(j int, dst []float32) {
+		clear(dst)
+		if j*m.dim < len(m.tail) {
+			copy(dst, m.tail[j*m.dim:][:m.dim])
+		}
+	})
+}
+
+// parts is all matrices.
+func (m *matrix) parts() []*kernels.PackedB {
+	if len(m.tail) == 0 {
+		return m.full
+	}
+	if m.packed == nil {
+		m.packed = m.pack((len(m.tail)/m.dim + panels - 1) / panels * panels)
+	}
+	return append(m.full[:len(m.full):len(m.full)], m.packed)
+}
+
+func (m *matrix) decode(dst []float32, i int) {
+	x := make([]float32, m.k)
+	m.parts()[i/segment].Column(x, i%segment)
+	copy(dst, x)
+}
+
+func (m *matrix) view() view { return matrixView(m.parts()) }
+
+type matrixView []*kernels.PackedB
+
+func (v matrixView) scores(part int, q *queries, from, to int, w *worker) {
+	b := v[part]
+	k := b.K()
+	kernels.GemmPacked(to-from, 1, q.vectors[from*k:to*k], k, b, 0, w.scores, segment, kernels.Epilogue{})
+}

@@ -1,0 +1,198 @@
+package search
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// A search: queries in blocks and segments of vectors make jobs, which goroutines take one after the other.
+
+// Hit is a vector of the index, found by a query.
+type Hit struct {
+	ID    int64
+	Score float32 // the dot product, as far as the precision tells; of Binary that of the signs
+}
+
+// queryBlock is how many queries share a pass over a segment.
+const queryBlock = 64
+
+// queries are the queries of a search in the forms that stores want.
+type queries struct {
+	n, k    int
+	vectors []float32 // [n, k], of numbers past the dimension zeros
+	signs   []uint64  // [n, words], of Binary
+}
+
+// worker is what one goroutine has.
+type worker struct {
+	tops   []top     // of each query
+	scores []float32 // [queryBlock, segment]
+}
+
+// snapshot is what a search reads: the index as it was when it began.
+type snapshot struct {
+	count   int
+	ids     rows[int64]
+	vectors view
+	again   rowView
+}
+
+func (x *Index) snapshot() snapshot {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := snapshot{count: x.count, ids: x.ids, vectors: x.vectors.view()}
+	if x.again != nil {
+		s.again = x.again.view()
+	}
+	return s
+}
+
+// Search finds for each query the k vectors with the largest scores, the best first, or all if the index has fewer. Each query has the dimension
+// of the index and finite numbers. A vector whose score is not a number, as overflow makes it, is not found. The error is
+// context.Cause(ctx) once ctx is done, and otherwise about k or a query.
+//
+// Scores of Float32 may differ in the last bits between a query alone and among others, and between tiers; those of Int8 and
+// Binary do not.
+func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit, error) {
+	if k < 1 {
+		return nil, check.Errorf(ErrInput, "k = %d, want at least 1", k)
+	}
+	for i, v := range vectors {
+		if err := x.check(v, math.MaxFloat32); err != nil {
+			return nil, check.Errorf(ErrInput, "query %d: %w", i, err)
+		}
+	}
+	s := x.snapshot()
+	candidates := min(k, s.count)
+	if s.again != nil {
+		candidates = s.count
+		if o := x.options.Oversample; k <= s.count/o {
+			candidates = k * o
+		}
+	}
+	q := x.prepare(vectors)
+	workers, err := x.run(ctx, s, q, candidates)
+	if err != nil {
+		return nil, err
+	}
+	hits := make([][]Hit, q.n)
+	tops := make([]*top, len(workers))
+	for i := range hits {
+		for j := range workers {
+			tops[j] = &workers[j].tops[i]
+		}
+		found := best(candidates, tops)
+		if s.again != nil {
+			found = rescore(found, vectors[i], s.again)
+		}
+		hits[i] = make([]Hit, min(k, len(found)))
+		for j := range hits[i] {
+			hits[i][j] = Hit{found[j].id, found[j].score}
+		}
+	}
+	for _, w := range workers {
+		pool.Put(w)
+	}
+	return hits, nil
+}
+
+// prepare puts queries into the form that the index wants.
+func (x *Index) prepare(vectors [][]float32) *queries {
+	q := &queries{n: len(vectors), k: x.dim}
+	switch x.options.Precision {
+	case Binary:
+		width := words(x.dim)
+		q.signs = make([]uint64, q.n*width)
+		for i, v := range vectors {
+			signs(q.signs[i*width:][:width], v)
+		}
+		return q
+	case Int8:
+		q.k = padded(x.dim)
+	}
+	q.vectors = make([]float32, q.n*q.k)
+	for i, v := range vectors {
+		copy(q.vectors[i*q.k:], v)
+	}
+	return q
+}
+
+var pool = sync.Pool{New: func() any { return new(worker) }}
+
+// run takes all vectors, and returns what each goroutine found.
+func (x *Index) run(ctx context.Context, s snapshot, q *queries, k int) ([]*worker, error) {
+	segments := (s.count + segment - 1) / segment
+	blocks := (q.n + queryBlock - 1) / queryBlock
+	threads := x.options.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	jobs := segments * blocks
+	workers := make([]*worker, max(1, min(threads, jobs)))
+	var next atomic.Int64
+	work := func(w *worker) {
+		for ctx.Err() == nil {
+			job := int(next.Add(1)) - 1
+			if job >= jobs {
+				return
+			}
+			w.do(s, q, job/blocks, job%blocks)
+		}
+	}
+	for i := range workers {
+		workers[i] = pool.Get().(*worker)
+		workers[i].reset(q.n, k)
+	}
+	var group sync.WaitGroup
+	for i := range workers[1:] {
+		group.Go(func() { work(workers[1+i]) })
+	}
+	work(workers[0])
+	group.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return workers, nil
+}
+
+func (w *worker) reset(n, k int) {
+	w.scores = slices.Grow(w.scores[:0], min(n, queryBlock)*segment)[:min(n, queryBlock)*segment]
+	w.tops = slices.Grow(w.tops[:0], n)[:n]
+	for i := range w.tops {
+		w.tops[i].reset(k)
+	}
+}
+
+// do is one job: a segment of the vectors and a block of the queries.
+func (w *worker) do(s snapshot, q *queries, part, block int) {
+	from := block * queryBlock
+	to := min(q.n, from+queryBlock)
+	s.vectors.scores(part, q, from, to, w)
+	var ids []int64
+	if s.ids.len() > 0 {
+		ids = s.ids.part(part)
+	}
+	n := min(segment, s.count-part*segment)
+	for i := from; i < to; i++ {
+		w.tops[i].take(w.scores[(i-from)*segment:][:n], part*segment, ids)
+	}
+}
+
+// rescore scores candidates again and orders them.
+func rescore(found []candidate, query []float32, rows rowView) []candidate {
+	x := make([]float32, len(query))
+	again := found[:0]
+	for _, c := range found {
+		if c.score = rows.dot(query, c.at, x); c.score == c.score {
+			again = append(again, c)
+		}
+	}
+	slices.SortFunc(again, candidate.compare)
+	return again
+}
