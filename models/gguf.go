@@ -123,8 +123,8 @@ func (r *ggufReader) widened(held []transformer.Holding) []string {
 	var types []string
 	var inFile, inMemory int
 	for _, h := range held {
-		info, ok := r.file.Info(h.Name)
-		if !ok || h.Format != kernels.FormatF32 || r.weights.Format(h.Name) != kernels.FormatF32 || info.Type.Block() == 1 {
+		info, ok := r.file.Info(h.Tensor)
+		if !ok || h.Format != kernels.FormatF32 || r.weights.Format(h.Tensor) != kernels.FormatF32 || info.Type.Block() == 1 {
 			continue
 		}
 		if name := info.Type.String(); !slices.Contains(types, name) {

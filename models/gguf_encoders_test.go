@@ -34,6 +34,15 @@ func TestGGUFEncoders(t *testing.T) {
 				exact := models.Options{Formats: []models.NamedFormat{{Pattern: "*", Format: kernels.FormatF32}}}
 				in := e.tokens("input_ids", "attention_mask", "token_type_ids")
 				got, want := tftest.Must(exact.Open(path))(t), tftest.Must(exact.Open(folder))(t)
+				for _, h := range got.Holdings { // names are those of patterns, not those of the file's tensors
+					if h.Name == h.Tensor || h.Tensor == "" {
+						t.Errorf("holding %+v", h)
+					}
+				}
+				one := models.Options{Formats: append([]models.NamedFormat{{Pattern: got.Holdings[0].Name, Format: kernels.FormatBF16}}, exact.Formats...)}
+				if h := tftest.Must(one.Open(path))(t).Holdings; h[0].Format != kernels.FormatBF16 || h[len(h)-1].Format != kernels.FormatF32 {
+					t.Errorf("holdings %+v", h)
+				}
 				bits := func(m *models.Model) []float32 {
 					if want.Sentence == nil { // a folder without modules.json
 						x := make([]float32, in.Batch.Rows()*m.Encoder.Dim())

@@ -32,6 +32,8 @@ type Model struct {
 	// also what a newer release may act on. One says how many bytes of a GGUF file become how
 	// many of float32, if types of weights have no products of their own: Q2_K, Q3_K, IQ4_NL and IQ4_XS.
 	Warnings []string
+	// Holdings are the weights of linear layers and tables that the model was opened with, and the format of each.
+	Holdings []transformer.Holding
 
 	Encoder         Encoder // from tokens to hidden states
 	Pooler          Head    // to the pooler_output of each sequence

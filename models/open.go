@@ -191,6 +191,7 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 		m.Warnings = append(m.Warnings, c.widened(c.Loader.Holdings())...)
 	}
 	o.warn(m.Warnings...)
+	m.Holdings = c.Loader.Holdings()
 	if err := c.Loader.Finish(); err != nil {
 		return nil, err
 	}

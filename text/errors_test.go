@@ -40,7 +40,7 @@ func TestOptionsApply(t *testing.T) {
 		}
 	}
 	for pipeline := range takes {
-		if _, err := newOptions(pipeline, []Option{Threads(1), Threads(1), Adapter("a", 1), Adapter("b", 1), Weights(kernels.FormatBF16)}); err != nil {
+		if _, err := newOptions(pipeline, []Option{Threads(1), Threads(1), Adapter("a", 1), Adapter("b", 1), WeightsOf("a.*", kernels.FormatF16), WeightsOf("b.*", kernels.FormatInt8), Weights(kernels.FormatBF16)}); err != nil {
 			t.Errorf("%s: %v", pipeline, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -34,6 +37,9 @@ type folder struct {
 
 // Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
 func (f *folder) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
+
+// Holdings are the weights of the model's linear layers and its tables, and the format of each.
+func (f *folder) Holdings() []transformer.Holding { return f.model.Holdings }
 
 // MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
 // it; 0: no limit.
@@ -119,7 +125,7 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	if withTokenizer {
 		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
 	}
-	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Cache: o.cache, Adapters: o.adapters, Exact: o.exact, Warn: o.warn})
+	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Formats: o.formats, Cache: o.cache, Adapters: o.adapters, Exact: o.exact, Warn: o.warn})
 	group.Wait()
 	if err != nil {
 		return nil, err
@@ -129,11 +135,27 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	} else if failed != nil {
 		return nil, failed
 	}
+	if err := f.checkFormats(); err != nil {
+		return nil, err
+	}
 	if withTokenizer {
 		f.limit = least(f.model.Config.MaxLength, f.tokenizer.Config().MaxLength)
 		f.tokenizer = f.tokenizer.WithPadding(nil).WithTruncation(nil)
 	}
 	return f, nil
+}
+
+// checkFormats returns an error if a pattern of WeightsOf matches no weights.
+func (f *folder) checkFormats() error {
+	for _, format := range f.options.formats {
+		if held := f.model.Holdings; !slices.ContainsFunc(held, func(h transformer.Holding) bool {
+			ok, _ := path.Match(format.Pattern, h.Name)
+			return ok
+		}) {
+			return check.Option("WeightsOf", format.Pattern, "no weights have such a name; Holdings has the names")
+		}
+	}
+	return nil
 }
 
 // warning hands a warning to the caller who asked for them.

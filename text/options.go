@@ -29,6 +29,7 @@ type options struct {
 	stride      int
 	dim         int
 	weights     kernels.Format
+	formats     []models.NamedFormat // of single weights
 	cache       kernels.Format
 	adapters    []models.Adapter
 	exact       bool
@@ -66,7 +67,10 @@ var takes = map[string][]string{
 }
 
 // toAll are the options that apply to all pipelines.
-var toAll = []string{"Threads", "Weights", "Adapter", "Warnings", "Exact"}
+var toAll = []string{"Threads", "Weights", "WeightsOf", "Adapter", "Warnings", "Exact"}
+
+// several are the options that may be given several times, with different values.
+var several = []string{"Adapter", "WeightsOf"}
 
 // option is an option that sets o to a value, in words.
 func option(name string, value any, set func(o *options)) Option {
@@ -78,7 +82,7 @@ func option(name string, value any, set func(o *options)) Option {
 		if strings.HasSuffix(name, "Long") {
 			about = "Long"
 		}
-		if before, twice := o.given[about]; twice && before != now && name != "Adapter" || twice && name == "Warnings" {
+		if before, twice := o.given[about]; twice && before != now && !slices.Contains(several, name) || twice && name == "Warnings" {
 			return check.Option(name, value, "beside %s", before)
 		}
 		o.given[about] = now
@@ -177,6 +181,18 @@ func Weights(f kernels.Format) Option {
 		return wrong("Weights", f, "one of the formats")
 	}
 	return option("Weights", f, func(o *options) { o.weights = f })
+}
+
+// WeightsOf is the format of those weights whose names match pattern, by the rules of [path.Match]; the names are those
+// of [Embedder.Holdings], such as "encoder.layer.0.output.dense.weight". It counts before Weights, keeps a layer that
+// loses much in more bits, and may be given several times: of several patterns the first counts that matches.
+func WeightsOf(pattern string, f kernels.Format) Option {
+	if _, err := kernels.ParseFormat(f.String()); err != nil {
+		return wrong("WeightsOf", f, "one of the formats")
+	}
+	return option("WeightsOf", pattern+" "+f.String(), func(o *options) {
+		o.formats = append(o.formats, models.NamedFormat{Pattern: pattern, Format: f})
+	})
 }
 
 // Cache is the format that the keys and values of the tokens so far are held in while a

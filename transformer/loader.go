@@ -180,12 +180,12 @@ func (l *Loader) Embedding(vocab, dim int) *Embedding {
 	return &Embedding{Vocab: vocab, Dim: dim, table: l.at.Table(vocab, dim)}
 }
 
-// A Holding is weights of a linear layer, or a table of vectors: the checkpoint's name of the tensor, how many of its
-// elements there are, and the format that the model is to hold them in.
+// A Holding is weights of a linear layer, or a table of vectors.
 type Holding struct {
-	Name     string
-	Elements int
-	Format   kernels.Format
+	Name     string         // in the model, which what Pack was given decides by
+	Tensor   string         // in the checkpoint
+	Elements int            // of the tensor that are held
+	Format   kernels.Format // to hold them in
 }
 
 // Holdings lists the weights that Finish is to read and pack, in the order in which parts asked for them, tables last:

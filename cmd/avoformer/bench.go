@@ -315,11 +315,11 @@ func (a *app) benchWorker() error {
 	if weights == "" {
 		weights = "f32"
 	}
-	format, err := weightsOption(weights)
+	opts, err := weightsOptions(weights)
 	if err != nil {
 		return answer("not measured: " + strings.TrimPrefix(err.Error(), errUsage.Error()+": "))
 	}
-	m, err := openModel(a, text.OpenEmbedder, work.Dir, []text.Option{text.Threads(work.Threads), format})
+	m, err := openModel(a, text.OpenEmbedder, work.Dir, append(opts, text.Threads(work.Threads)))
 	if err != nil {
 		return answer("not measured: " + oneLine(err))
 	}

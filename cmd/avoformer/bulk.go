@@ -80,14 +80,14 @@ func (b *filesToFiles) apply(f *flags, task string) error {
 
 // open opens the model for a task. What results depend on is in the task's name.
 func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error) {
-	weights, err := weightsOption(b.weights)
+	weights, err := weightsOptions(b.weights)
 	if err != nil {
 		return task, err
 	}
 	if b.adapted, b.paths, err = b.adapters.options(); err != nil {
 		return task, err
 	}
-	opts := append(b.options(), weights, text.Exact())
+	opts := append(append(b.options(), weights...), text.Exact())
 	switch name {
 	case "embed":
 		e, err := openModel(a, text.OpenEmbedder, dir, opts)

@@ -42,13 +42,13 @@ func (f *flags) scoring() scoringFlags {
 
 // options are those of the pipeline, and the same without -weights.
 func (s scoringFlags) options() (opts, without []text.Option, err error) {
-	format, err := weightsOption(*s.weights)
+	weights, err := weightsOptions(*s.weights)
 	if err != nil {
 		return nil, nil, err
 	}
 	without, _, err = s.adapters.options()
 	without = append(without, threadOption(*s.threads)...)
-	return append(without[:len(without):len(without)], format), without, err
+	return slices.Concat(without, weights), without, err
 }
 
 // imageFiles are the names' ends of files with images.

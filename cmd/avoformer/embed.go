@@ -39,7 +39,7 @@ func embed(a *app, args []string) error {
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
 	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
 	e.modelFlags(f)
-	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts")
+	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts, and which parts of the model cost most")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func embed(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	weights, err := weightsOption(e.weights)
+	weights, err := weightsOptions(e.weights)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func embed(a *app, args []string) error {
 		return err
 	}
 	defer in.Close()
-	m, err := openModel(a, text.OpenEmbedder, rest[0], append(e.options(), weights))
+	m, err := openModel(a, text.OpenEmbedder, rest[0], append(e.options(), weights...))
 	if err != nil {
 		return err
 	}
@@ -159,11 +159,11 @@ func (a *app) rows(m *text.Embedder, in *lines, e *embedding, format format, wri
 }
 
 // embedArrow answers record batches on the standard input with record batches that have vectors.
-func (a *app) embedArrow(e *embedding, rest []string, weights text.Option, field string) error {
+func (a *app) embedArrow(e *embedding, rest []string, weights []text.Option, field string) error {
 	if len(rest) > 1 {
 		return usagef("-stream reads the standard input, not %s", rest[1])
 	}
-	m, err := openModel(a, text.OpenEmbedder, rest[0], append(e.options(), weights, text.Exact()))
+	m, err := openModel(a, text.OpenEmbedder, rest[0], append(append(e.options(), weights...), text.Exact()))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// The flags -weights, -cache and -adapter, and what -weights costs.
+// The flags -weights, -cache and -adapter, and what -weights costs of scores.
 
 package main
 
@@ -13,15 +13,31 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, or blocks as q8_0"
+const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, or blocks as q8_0; then, after commas, PATTERN=FORMAT of those " +
+	"whose names match, as int8,encoder.layer.5.*=bf16"
 
-// weightsOption is the option of a -weights flag.
-func weightsOption(name string) (text.Option, error) {
-	f, err := kernels.ParseFormat(name)
-	if err != nil {
-		return nil, usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+// weightsOptions are the options of a -weights flag.
+func weightsOptions(value string) ([]text.Option, error) {
+	var opts []text.Option
+	for i, part := range strings.Split(value, ",") {
+		pattern, name := "", part
+		if i > 0 {
+			var ok bool
+			if pattern, name, ok = strings.Cut(part, "="); !ok {
+				return nil, usagef("-weights: %q, want PATTERN=FORMAT after the first comma", part)
+			}
+		}
+		f, err := kernels.ParseFormat(name)
+		if err != nil {
+			return nil, usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+		}
+		if i == 0 {
+			opts = append(opts, text.Weights(f))
+		} else {
+			opts = append(opts, text.WeightsOf(pattern, f))
+		}
 	}
-	return text.Weights(f), nil
+	return opts, nil
 }
 
 // adapters are low-rank changes of the model.
@@ -75,7 +91,7 @@ func (f *flags) decoder() decoderFlags {
 
 // options are those of the pipeline.
 func (d decoderFlags) options() ([]text.Option, error) {
-	weights, err := weightsOption(*d.weights)
+	weights, err := weightsOptions(*d.weights)
 	if err != nil {
 		return nil, err
 	}
@@ -84,44 +100,10 @@ func (d decoderFlags) options() ([]text.Option, error) {
 		return nil, usagef("-cache: unknown format %q, want one of f32, bf16, f16, int8", *d.cache)
 	}
 	opts, _, err := d.adapters.options()
-	return append(append(opts, threadOption(*d.threads)...), weights, text.Cache(cache)), err
+	return append(append(append(opts, threadOption(*d.threads)...), weights...), text.Cache(cache)), err
 }
 
 var errNoTexts = errors.New("no texts to compare")
-
-// checkWeights compares vectors with those of the weights in float32.
-func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
-	exact, err := openModel(a, text.OpenEmbedder, dir, e.options())
-	if err != nil {
-		return err
-	}
-	least, sum := 2.0, 0.0
-	worst := 0
-	err = in.eachChunk(chunkLines, func(first int, texts []string) error {
-		got, err := e.vectors(a.ctx, m, texts)
-		if err != nil {
-			return err
-		}
-		want, err := e.vectors(a.ctx, exact, texts)
-		if err != nil {
-			return err
-		}
-		for i := range got {
-			c := cosine(got[i], want[i])
-			if sum += c; c < least {
-				least, worst = c, first+i+1
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	} else if in.N == 0 {
-		return errNoTexts
-	}
-	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: mean cosine %.6f, least %.6f (line %d)\n", e.weights, in.N, sum/float64(in.N), least, worst)
-	return err
-}
 
 // scoring gives each text labels with scores.
 type scoring func(texts []string) ([][]text.Label, error)

@@ -21,16 +21,16 @@ type Part struct {
 
 // A Holding is that of package transformer.
 type Holding struct {
-	Name     string
-	Elements int
-	Format   kernels.Format
+	Name, Tensor string
+	Elements     int
+	Format       kernels.Format
 }
 
 // Holdings lists what Finish is to read, and the formats to hold it in.
 func (s Scope) Holdings() []Holding {
 	all := slices.Clone(s.held)
 	for _, t := range s.tables {
-		all = append(all, Holding{t.from.lookup("weight"), t.rows * t.dim, t.format()})
+		all = append(all, Holding{t.from.Prefix + "weight", t.from.lookup("weight"), t.rows * t.dim, t.format()})
 	}
 	return all
 }
@@ -87,7 +87,7 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	weight = new(Matrix)
 	format := s.packed(parts[0].Name+"weight", false)
 	for _, p := range parts {
-		s.held = append(s.held, Holding{s.lookup(p.Name + "weight"), p.Rows * in, format})
+		s.held = append(s.held, Holding{s.Prefix + p.Name + "weight", s.lookup(p.Name + "weight"), p.Rows * in, format})
 	}
 	s.later(out*in, func(buf *jobBuffers) { weight.PackedB = s.pack(buf, format, in, parts, data) })
 	return weight, b

@@ -1,0 +1,163 @@
+// What -weights costs of vectors: altogether, and each part of the model by itself.
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// checkedParts is how many texts tell what each part costs.
+const checkedParts = 100
+
+// drift is how far vectors are from others.
+type drift struct {
+	n, worst   int // texts, and the line of the worst
+	sum, least float64
+}
+
+// add counts vectors of texts from line first on.
+func (d *drift) add(got, want [][]float32, first int) {
+	for i := range got {
+		c := cosine(got[i], want[i])
+		if d.sum += c; d.n == 0 || c < d.least {
+			d.least, d.worst = c, first+i
+		}
+		d.n++
+	}
+}
+
+func (d *drift) String() string {
+	return fmt.Sprintf("mean cosine %.6f, least %.6f (line %d)", d.sum/float64(d.n), d.least, d.worst)
+}
+
+// checkWeights compares vectors with those of the weights in float32, and tells which parts of the model cost most.
+func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
+	exact, err := openModel(a, text.OpenEmbedder, dir, e.options())
+	if err != nil {
+		return err
+	}
+	var all drift
+	var texts []string // the first ones, and their vectors
+	var vectors [][]float32
+	err = in.eachChunk(chunkLines, func(first int, chunk []string) error {
+		got, err := e.vectors(a.ctx, m, chunk)
+		if err != nil {
+			return err
+		}
+		want, err := e.vectors(a.ctx, exact, chunk)
+		if err != nil {
+			return err
+		}
+		all.add(got, want, first+1)
+		n := min(len(chunk), checkedParts-len(texts))
+		texts, vectors = append(texts, chunk[:n]...), append(vectors, want[:n]...)
+		return nil
+	})
+	if err != nil {
+		return err
+	} else if in.N == 0 {
+		return errNoTexts
+	}
+	fmt.Fprintf(a.out, "%s beside f32 on %d texts: %v\n", e.weights, in.N, &all)
+	changed := changedHoldings(exact.Holdings(), m.Holdings())
+	for _, by := range []struct {
+		what string
+		of   func(name string) string
+	}{{"layers", layerOf}, {"matrices", kindOf}} {
+		if err := a.checkParts(by.what, partsOf(changed, by.of), texts, vectors, e, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modelPart is some of a model's weights.
+type modelPart struct {
+	name    string
+	weights []text.Option // the formats of its weights
+	drift   drift
+}
+
+// checkParts prints what each part costs if it alone has its format, the dearest first.
+func (a *app) checkParts(what string, parts []*modelPart, texts []string, want [][]float32, e *embedding, dir string) error {
+	if len(parts) < 2 {
+		return nil
+	}
+	for _, part := range parts {
+		m, err := openModel(a, text.OpenEmbedder, dir, slices.Concat(e.options(), part.weights))
+		if err != nil {
+			return err
+		}
+		got, err := e.vectors(a.ctx, m, texts)
+		if err != nil {
+			return err
+		}
+		part.drift.add(got, want, 1)
+	}
+	slices.SortStableFunc(parts, func(x, y *modelPart) int { return cmp.Compare(x.drift.sum, y.drift.sum) })
+	fmt.Fprintf(a.out, "%s alone, on %d texts, the dearest first:\n", what, len(texts))
+	for _, part := range parts {
+		fmt.Fprintf(a.out, "  %-50s %v\n", part.name, &part.drift)
+	}
+	return nil
+}
+
+// changedHoldings are those of y that x has in another format.
+func changedHoldings(x, y []transformer.Holding) []transformer.Holding {
+	of := map[string]kernels.Format{}
+	for _, h := range x {
+		of[h.Name] = h.Format
+	}
+	return slices.DeleteFunc(slices.Clone(y), func(h transformer.Holding) bool { return of[h.Name] == h.Format })
+}
+
+// partsOf are the parts that weights belong to by their names, in the order of the weights.
+func partsOf(weights []transformer.Holding, of func(name string) string) []*modelPart {
+	var parts []*modelPart
+	for _, w := range weights {
+		name := of(w.Name)
+		i := slices.IndexFunc(parts, func(p *modelPart) bool { return p.name == name })
+		if i < 0 {
+			i = len(parts)
+			parts = append(parts, &modelPart{name: name})
+		}
+		parts[i].weights = append(parts[i].weights, text.WeightsOf(w.Name, w.Format))
+	}
+	return parts
+}
+
+// layerOf is the pattern of all weights of the layer that a name belongs to, kindOf of the same weight in all layers.
+func layerOf(name string) string {
+	before, layer, _ := cutLayer(name)
+	if layer == "" {
+		return name
+	}
+	return before + layer + ".*"
+}
+
+func kindOf(name string) string {
+	before, layer, after := cutLayer(name)
+	if layer == "" {
+		return name
+	}
+	return before + "*" + after
+}
+
+// cutLayer cuts a name about the number of its layer.
+func cutLayer(name string) (before, layer, after string) {
+	at := 0
+	for part := range strings.SplitSeq(name, ".") {
+		if part != "" && strings.Trim(part, "0123456789") == "" {
+			return name[:at], part, name[at+len(part):]
+		}
+		at += len(part) + 1
+	}
+	return name, "", ""
+}

@@ -1,0 +1,56 @@
+package text
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// TestWeightsOf holds one layer in int8: its weights alone, and vectors between those of float32 and of int8.
+func TestWeightsOf(t *testing.T) {
+	const dir = "testdata/embed"
+	embed := func(opts ...Option) (*Embedder, []float32) {
+		t.Helper()
+		e, err := OpenEmbedder(dir, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := e.Embed(t.Context(), []string{"hello world"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e, v[0]
+	}
+	_, f32 := embed()
+	_, int8s := embed(Weights(kernels.FormatInt8))
+	one, mixed := embed(WeightsOf("encoder.layer.1.*", kernels.FormatInt8))
+	_, kept := embed(Weights(kernels.FormatInt8), WeightsOf("encoder.layer.*", kernels.FormatF32))
+	if slices.Equal(mixed, f32) || slices.Equal(mixed, int8s) {
+		t.Error("one layer in int8 makes no difference, or the same as all")
+	}
+	if !slices.Equal(kept, f32) {
+		t.Error("the format of single weights does not count before that of all")
+	}
+	layers := 0
+	for _, h := range one.Holdings() {
+		in := strings.HasPrefix(h.Name, "encoder.layer.1.")
+		if in != (h.Format == kernels.FormatInt8) || h.Elements < 1 {
+			t.Errorf("%+v", h)
+		}
+		if in {
+			layers++
+		}
+	}
+	if layers == 0 {
+		t.Error("no holdings of the layer")
+	}
+	if _, err := OpenEmbedder(dir, WeightsOf("layers.1.*", kernels.FormatInt8)); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "layers.1.*") {
+		t.Errorf("a pattern that matches nothing: error %v", err)
+	}
+	if _, err := OpenEmbedder(dir, WeightsOf("[", kernels.FormatInt8)); !errors.Is(err, ErrOption) {
+		t.Errorf("a malformed pattern: error %v", err)
+	}
+}
