@@ -8,12 +8,13 @@ GO ?= go
 # What CI tests beside the installed Go; the toolchain comes from the module proxy.
 SECOND_GO := go1.27.4
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Modules beside the root; each has a go.mod of its own. Those that nobody
 # requires replace the root module where they need it; the published ones find it
 # through go.work, in which all are.
 NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))
-PUBLISHED := $(patsubst %/go.mod,%,$(wildcard text/go.mod serve/go.mod bulk/go.mod cmd/*/go.mod))
+PUBLISHED := $(shell scripts/published.sh)
 # What CI builds for: those of the support matrix, and one of each other family of
 # systems and of processors. `make cross-all` builds for every platform of Go.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
@@ -249,6 +250,25 @@ test-avx512: ## the AVX-512 tier, in the Bochs emulator
 	scripts/avx512/test.sh
 
 # Longer, and not part of test.
+
+.PHONY: tiny
+tiny: $(if $(PYTHON),,scripts/tiny/.venv) ## train the tiny models of text/examples/models again (some 10 minutes); NAMES="chat spam" for some; PYTHON has torch and transformers
+	$(or $(PYTHON),scripts/tiny/.venv/bin/python) scripts/tiny/train.py text/examples/models $(NAMES)
+
+scripts/tiny/.venv: scripts/tiny/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+.PHONY: release
+release: ## archives of the command for VERSION=v0.1.0, with checksums and bills of materials, in dist/
+	@[ -n "$(VERSION)" ] || { echo "make release VERSION=v0.1.0"; exit 1; }
+	$(GO) run ./scripts/release -version $(VERSION)
+
+.PHONY: govulncheck
+govulncheck: ## known vulnerabilities in what the modules call
+	@bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(GOVULNCHECK); \
+	for m in . $(PUBLISHED); do echo "govulncheck in $$m"; (cd $$m && $$bin/govulncheck ./...); done
 
 .PHONY: fuzz
 fuzz: ## fuzz every fuzz target for FUZZTIME (30s)

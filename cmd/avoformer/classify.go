@@ -175,6 +175,7 @@ func rerank(a *app, args []string) error {
 	f := a.flags("rerank")
 	input := f.input()
 	top := f.Uint("top", 0, "print the best lines only, so many")
+	asJSON := f.Bool("json", false, "print JSON, a line for each: score, index from 0, text")
 	common := f.scoring()
 	rest, err := f.parse(args, 2, 3)
 	if err != nil {
@@ -208,7 +209,12 @@ func rerank(a *app, args []string) error {
 		if *top > 0 && uint(i) == *top {
 			break
 		}
-		if _, err := fmt.Fprintf(a.out, "%.6f\t%d\t%s\n", x.Score, x.Index+1, texts[x.Index]); err != nil {
+		if *asJSON {
+			err = a.printJSON(map[string]any{"score": x.Score, "index": x.Index, "text": texts[x.Index]})
+		} else {
+			_, err = fmt.Fprintf(a.out, "%.6f\t%d\t%s\n", x.Score, x.Index+1, texts[x.Index])
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,8 @@ type embedding struct {
 	prompt, nearest, format     string
 	out, stream                 string
 	split                       int
-	refuse, overwrite, check    bool
+	refuse, overwrite           bool
+	check, json                 bool
 	k                           int
 	weights                     string
 	adapters                    *adapters
@@ -38,6 +39,7 @@ func embed(a *app, args []string) error {
 	input := f.input()
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
 	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
+	f.BoolVar(&e.json, "json", false, "-nearest prints JSON, a line for each: score, index from 0, text")
 	e.modelFlags(f)
 	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts, and which parts of the model cost most")
 	rest, err := f.parse(args, 1, 2)
@@ -279,7 +281,12 @@ func (a *app) printNearest(m *text.Embedder, in *lines, e *embedding) error {
 		return err
 	}
 	for _, b := range best {
-		if _, err := fmt.Fprintf(a.out, "%.4f\t%d\t%s\n", b.cosine, b.line, b.text); err != nil {
+		if e.json {
+			err = a.printJSON(map[string]any{"score": b.cosine, "index": b.line - 1, "text": b.text})
+		} else {
+			_, err = fmt.Fprintf(a.out, "%.4f\t%d\t%s\n", b.cosine, b.line, b.text)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,22 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
+// printAs is printPieces, or with as, which is then more fields beside the text, a line of JSON.
+func (a *app) printAs(as map[string]any, pieces iter.Seq2[string, error]) (string, error) {
+	if as == nil {
+		return a.printPieces(pieces)
+	}
+	all, err := text.Collect(pieces)
+	if err != nil {
+		return all, err
+	}
+	as["text"] = all
+	if err := a.printJSON(as); err != nil {
+		return all, err
+	}
+	return all, a.out.Flush()
+}
+
 // printPieces writes text as it comes.
 func (a *app) printPieces(pieces iter.Seq2[string, error]) (string, error) {
 	var all strings.Builder
@@ -67,6 +83,7 @@ func generate(a *app, args []string) error {
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, grammar.JSONSchema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes what comes next: the text is the same, sooner")
+	asJSON := f.Bool("json", false, "print JSON, a line for each answer")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -91,11 +108,28 @@ func generate(a *app, args []string) error {
 	if o.Temperature == 0 && f.given("top-k", "top-p", "min-p") {
 		return usagef("-top-k, -top-p and -min-p need a -temperature above 0, and no -beams")
 	}
+	prompt := arg(rest, 1)
+	if prompt == "-" { // all of the standard input, without the end of its last line
+		all, err := io.ReadAll(io.LimitReader(a.reading(a.in), bulk.MaxLine+1))
+		if err != nil {
+			return err
+		}
+		if len(all) > bulk.MaxLine {
+			return fmt.Errorf("the prompt has more than %d bytes", bulk.MaxLine)
+		}
+		prompt = strings.TrimSuffix(strings.TrimSuffix(strings.ToValidUTF8(string(all), "\ufffd"), "\n"), "\r")
+	}
+	as := func() map[string]any {
+		if *asJSON {
+			return map[string]any{}
+		}
+		return nil
+	}
 	if len(rest) == 2 && !*chat {
-		_, err := a.printPieces(g.Generate(a.ctx, rest[1], o))
+		_, err := a.printAs(as(), g.Generate(a.ctx, prompt, o))
 		return err
 	}
-	return a.chat(g, *system, arg(rest, 1), o)
+	return a.chat(g, *system, prompt, as, o)
 }
 
 // grammarOf sets the grammar to that in a file.
@@ -132,7 +166,7 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 }
 
 // chat answers line after line, first of all the one given.
-func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptions) error {
+func (a *app) chat(g *text.Generator, system, first string, as func() map[string]any, o text.GenerateOptions) error {
 	var messages []text.Message
 	if system != "" {
 		messages = append(messages, text.Message{Role: "system", Content: system})
@@ -158,7 +192,7 @@ func (a *app) chat(g *text.Generator, system, first string, o text.GenerateOptio
 			continue
 		}
 		messages = append(messages, text.Message{Role: "user", Content: line})
-		answer, err := a.printPieces(g.Chat(a.ctx, messages, o))
+		answer, err := a.printAs(as(), g.Chat(a.ctx, messages, o))
 		if errors.Is(err, text.ErrTemplate) && first == "" && len(messages) == 1 {
 			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
 		} else if err != nil {
@@ -175,6 +209,7 @@ func translate(a *app, args []string) error {
 	common := f.generation(&o.GenerateOptions)
 	f.StringVar(&o.Prefix, "prefix", "", "`text` before each line, such as \"summarize: \"")
 	f.StringVar(&o.Language, "to", "", "`language` to translate to, for models of many")
+	asJSON := f.Bool("json", false, "print JSON, a line for each: index from 0, source, text")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
@@ -200,8 +235,12 @@ func translate(a *app, args []string) error {
 	if a.shown {
 		in.progress.hide()
 	}
-	return in.eachChunk(1, func(_ int, texts []string) error {
-		if _, err := a.printPieces(t.Stream(a.ctx, texts[0], o)); err != nil {
+	return in.eachChunk(1, func(first int, texts []string) error {
+		var as map[string]any
+		if *asJSON {
+			as = map[string]any{"index": first, "source": texts[0]}
+		}
+		if _, err := a.printAs(as, t.Stream(a.ctx, texts[0], o)); err != nil {
 			return fmt.Errorf("line %d: %w", in.N, err)
 		}
 		return nil
@@ -214,6 +253,7 @@ func transcribe(a *app, args []string) error {
 	f.StringVar(&o.Language, "language", "", "`language` spoken, such as en; default: the model guesses")
 	f.BoolVar(&o.Translate, "translate", false, "into English")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: none")
+	asJSON := f.Bool("json", false, "print JSON, a line for each: file, text")
 	common := f.decoder()
 	rest, err := f.parse(args, 2, -1)
 	if err != nil {
@@ -237,7 +277,11 @@ func transcribe(a *app, args []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if _, err := a.printPieces(t.Transcribe(a.ctx, samples, o)); err != nil {
+		var as map[string]any
+		if *asJSON {
+			as = map[string]any{"file": name}
+		}
+		if _, err := a.printAs(as, t.Transcribe(a.ctx, samples, o)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

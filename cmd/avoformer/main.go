@@ -12,6 +12,9 @@
 //	avoformer serve DIR…            models over HTTP
 //	avoformer pull NAME             a model of the hub, to a folder
 //	avoformer quantize FILE         a GGUF file with weights of fewer bits
+//	avoformer version               what this binary is
+//	avoformer completion SHELL      completion for bash, zsh or fish
+//	avoformer man                   the manual page
 //
 // DIR may be hf://org/name, which is pulled first; nothing else goes to the network.
 //
@@ -65,7 +68,9 @@ type app struct {
 	shown  bool   // out is a terminal
 	silent bool   // no progress
 	left   string // after an error: what of the work is done
-	warned map[string]bool
+	// describe gets a command's flags in the place of its running.
+	describe func(f *flags)
+	warned   map[string]bool
 }
 
 // command is one of avoformer's.
@@ -90,6 +95,9 @@ func init() {
 		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
 		{"quantize", "FILE", "a GGUF file again, with weights of fewer bits: -weights q4_k -o OUT.gguf", quantize},
 		{"bench", "DIR", "speed and memory here, beside other engines that are installed", bench},
+		{"version", "", "the version, what it was built from and with, and which kernels run here; also --version", version},
+		{"completion", "bash|zsh|fish", "completion of commands and flags for a shell", completion},
+		{"man", "", "the manual page, for man -l or a folder man1", man},
 	}
 }
 
@@ -148,6 +156,9 @@ func dispatch(a *app, args []string) error {
 		fmt.Fprintln(a.out, "\navoformer COMMAND -h lists a command's flags. FILE is - or missing for the standard input; its lines\nare UTF-8, what is not becomes U+FFFD. Exit codes: 0, 1 after an error, 2 after a wrong call, 130 after\nan interrupt, 141 if whoever reads the output has gone.")
 		return nil
 	}
+	if args[0] == "-version" || args[0] == "--version" {
+		args = append([]string{"version"}, args[1:]...)
+	}
 	for _, c := range commands {
 		if c.name == args[0] {
 			err := c.run(a, args[1:])
@@ -157,16 +168,20 @@ func dispatch(a *app, args []string) error {
 			return err
 		}
 	}
+	if c := meant("avoformer ", args[0], commandNames()); c != "" {
+		return usagef("no command %q%s", args[0], c)
+	}
 	return usagef("no command %q, want one of %s", args[0], names())
 }
 
-func names() string {
-	var all []string
+func commandNames() (all []string) {
 	for _, c := range commands {
 		all = append(all, c.name)
 	}
-	return strings.Join(all, ", ")
+	return all
 }
+
+func names() string { return strings.Join(commandNames(), ", ") }
 
 // flags is a command's flag set; parse lets flags stand among the arguments.
 type flags struct {
@@ -190,6 +205,10 @@ func (a *app) flags(name string) *flags {
 // parse parses flags and returns the other arguments, of which there must be
 // some number.
 func (f *flags) parse(args []string, least, most int) ([]string, error) {
+	if f.app.describe != nil {
+		f.app.describe(f)
+		return nil, flag.ErrHelp
+	}
 	var rest []string
 	for {
 		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -198,7 +217,7 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 			f.PrintDefaults()
 			return nil, err
 		} else if err != nil {
-			return nil, usagef("%v; %s", err, f.usage)
+			return nil, usagef("%v%s; %s", err, meantFlag(err, f.FlagSet), f.usage)
 		}
 		args = f.Args()
 		if len(args) == 0 {
@@ -209,7 +228,7 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	if len(rest) < least || most >= 0 && len(rest) > most {
 		return nil, usagef("%s", f.usage)
 	}
-	if len(rest) > 0 && f.Name() != "pull" {
+	if len(rest) > 0 && f.Name() != "pull" && f.Name() != "completion" {
 		var err error
 		if rest[0], err = f.app.pulled(rest[0]); err != nil {
 			return nil, err
