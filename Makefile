@@ -19,6 +19,8 @@ PUBLISHED := $(shell scripts/published.sh)
 # systems and of processors. `make cross-all` builds for every platform of Go.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
 	linux/386 linux/s390x linux/riscv64 freebsd/amd64 netbsd/arm solaris/amd64 aix/ppc64 android/arm64 ios/arm64 plan9/amd64 wasip1/wasm
+# What make test is, in this order.
+TESTS := check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-second-go test-installable cross test-emulated
 VET_ARCHS := amd64 arm64 386 riscv64
 
 # The go command finds go.work by itself, whatever the environment says; with one it refuses -mod=mod.
@@ -40,7 +42,8 @@ quick: ## the fast native part of test: build, vet, short tests
 	$(GO) test -short ./...
 
 .PHONY: test
-test: check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-second-go test-installable cross test-emulated ## everything that CI runs
+test: ## everything that CI runs, and how long each part took
+	@for part in $(TESTS); do from=$$SECONDS; $(MAKE) --no-print-directory $$part; echo "make $$part: $$((SECONDS - from)) s"; done
 	@echo "make test: all passed"
 
 # Checks that run nothing of the library.
