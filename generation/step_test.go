@@ -24,6 +24,18 @@ func sized(t testing.TB, o models.Options) *models.Model {
 	return tftest.Must(o.New([]byte(config), tf.Random(6)))(t)
 }
 
+// mixtures are decoders with a mixture of experts whose sizes all formats of weights allow: of Qwen 3, and of gpt-oss with
+// its windows and sinks.
+func mixtures(t testing.TB, o models.Options) []*models.Model {
+	t.Helper()
+	sizes := `"vocab_size": 60, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256,
+		"head_dim": 64, "num_experts_per_tok": 2, "max_position_embeddings": 2048`
+	return []*models.Model{
+		tftest.Must(o.New([]byte(`{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "num_experts": 6, "moe_intermediate_size": 256, `+sizes+`}`), tf.Random(6)))(t),
+		tftest.Must(o.New([]byte(`{"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_local_experts": 4, "sliding_window": 9, `+sizes+`}`), tf.Random(6)))(t),
+	}
+}
+
 // feedAll runs steps in which each sequence has its pieces one after the other, and returns the logits of all
 // rows that each sequence has.
 func feedAll(t testing.TB, m *models.Model, threads kernels.Threads, pieces [][][]int) [][]float32 {
@@ -89,17 +101,42 @@ func stepsAlone(t *testing.T, pieces [][][]int, last int) {
 			}
 			t.Run(fmt.Sprintf("%v/%v", f, held), func(t *testing.T) {
 				m := sized(t, models.Options{Weights: f, Exact: true, Cache: held})
-				together := feedAll(t, m, 2, pieces)
-				for _, i := range []int{0, 1, last} {
-					for k, v := range feedAll(t, m, 1, pieces[i:i+1])[0] {
-						if math.Float32bits(v) != math.Float32bits(together[i][k]) {
-							t.Fatalf("sequence %d, row %d: logit %v alone, %v among others", i, k/60, v, together[i][k])
-						}
-					}
-				}
+				sameAlone(t, m, pieces, 0, 1, last)
 			})
 		}
 	}
+}
+
+// sameAlone wants of some sequences the bits among all that they get alone.
+func sameAlone(t *testing.T, m *models.Model, pieces [][][]int, some ...int) {
+	t.Helper()
+	together := feedAll(t, m, 2, pieces)
+	for _, i := range some {
+		for k, v := range feedAll(t, m, 1, pieces[i:i+1])[0] {
+			if math.Float32bits(v) != math.Float32bits(together[i][k]) {
+				t.Fatalf("sequence %d, row %d: logit %v alone, %v among others", i, k/60, v, together[i][k])
+			}
+		}
+	}
+}
+
+// TestMixturesAlone: so it is with a mixture of experts, where the others take the same experts or not.
+func TestMixturesAlone(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("takes long in emulators")
+	}
+	r := rand.New(rand.NewPCG(7, 8))
+	var pieces [][][]int
+	for i := range 9 {
+		pieces = append(pieces, append(prompts(r, 1+i%3, 1, 1+3*i), prompts(r, 2, 1, 1)...))
+	}
+	tftest.EachTier(t, func(t *testing.T) {
+		for _, f := range []kernels.Format{kernels.FormatF32, kernels.FormatBF16, kernels.FormatInt8, kernels.FormatQ4_K} {
+			for _, m := range mixtures(t, models.Options{Weights: f, Exact: true}) {
+				sameAlone(t, m, pieces, 0, 1, 8)
+			}
+		}
+	})
 }
 
 // TestProposedRows: a few tokens that are fed together give the bits that they give one by one, so that proposals

@@ -99,6 +99,7 @@ func apiCalls() []call {
 	return slices.Concat(
 		rowAPI(1, smallAPI, zeros), rowAPI(2, largeAPI, zeros),
 		gemmAPI(1, smallAPI, zeros), gemmAPI(2, smallAPI, zeros),
+		expertsAPI(1, smallAPI, zeros), expertsAPI(2, largeAPI, zeros),
 		attentionAPI(1, zeros), attentionAPI(2, zeros), pagesAPI(zeros),
 	)
 }
@@ -289,6 +290,7 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 	add("KVHeads = 3, want a divisor of Heads = 4", func(p *AttentionParams) { p.KVHeads = 3 })
 	add("Empty = 3, want EmptyZero", func(p *AttentionParams) { p.Empty = EmptyUniform + 1 })
 	add("len(HeadMask) = 3, want 4 (Heads)", func(p *AttentionParams) { p.HeadMask = zeros(3) })
+	add("len(Sinks) = 5, want 4 (Heads)", func(p *AttentionParams) { p.Sinks = zeros(5) })
 	add("len(Weights) = 119, want 120", func(p *AttentionParams) { p.Weights = zeros(119) })
 	add("len(Relative) = 8, want", func(p *AttentionParams) { p.Relative = zeros(8) })
 	for _, m := range []struct {
@@ -313,7 +315,7 @@ func attentionAPI(threads Threads, data func(n int) []float32) []call {
 		Dst: data(4 * 16), Q: data(4 * 16), K: data(2 * 2100 * 16), V: data(2 * 2100 * 16)}
 	all := AttentionParams{Batch: 2, Heads: 2, LenQ: 40, LenK: 50, HeadDim: 8, ValueDim: 4, Past: 10,
 		Dst: data(2 * 2 * 40 * 4), Q: data(2 * 2 * 40 * 8), K: data(2 * 2 * 50 * 8), V: data(2 * 2 * 50 * 4),
-		HeadMask: data(2), Weights: data(2 * 2 * 40 * 50), Relative: data((2*50 - 1) * 8), RelativeKeys: true, Empty: EmptyUniform,
+		HeadMask: data(2), Sinks: data(2), Weights: data(2 * 2 * 40 * 50), Relative: data((2*50 - 1) * 8), RelativeKeys: true, Empty: EmptyUniform,
 		Mask: []MaskTerm{CausalMask(), WindowMask(30, 2), LengthMask([]int{50, 20}), QueryLengthMask(make([]int, 80)),
 			ALiBiMask(data(2)), BiasMask(data(50), 1, 1, 1, 50), KeepMask(make([]bool, 50), 1, 1, 1, 50), BlockMask(make([]bool, 40), 1, 1, 40, 1)}}
 	for _, p := range []AttentionParams{decode, all} {

@@ -72,6 +72,9 @@ type AttentionParams struct {
 	// HeadMask, [Heads] or nil, multiplies each head's weights after the
 	// softmax, that is, its output; Weights are those before.
 	HeadMask []float32
+	// Sinks, [Heads] or nil, are the scores of a key beside all others that every query sees and whose
+	// value is 0: weights add up to less than 1. A query that sees no other key gets what Empty says.
+	Sinks []float32
 	// Relative, unless nil, holds an embedding of HeadDim elements for each
 	// distance between positions from -(n-1) to n-1, n = (len/HeadDim + 1)/2: the
 	// product of the query with the embedding of its distance to the key is
@@ -141,7 +144,7 @@ func (p *AttentionParams) set(to *attend.Params) {
 		DstStrides: attend.Strides(p.DstStrides), QStrides: attend.Strides(p.QStrides), KStrides: attend.Strides(p.KStrides), VStrides: attend.Strides(p.VStrides),
 		Sequences: sequences, KPages: p.KPages.inPages(), VPages: p.VPages.inPages(),
 		KVHeads: p.KVHeads, ValueDim: p.ValueDim, Scale: p.Scale, Past: p.Past, Mask: terms, Empty: attend.EmptyRow(p.Empty),
-		HeadMask: p.HeadMask, Relative: p.Relative, RelativeKeys: p.RelativeKeys, Weights: p.Weights,
+		HeadMask: p.HeadMask, Sinks: p.Sinks, Relative: p.Relative, RelativeKeys: p.RelativeKeys, Weights: p.Weights,
 	}
 }
 
@@ -211,6 +214,9 @@ func (p *AttentionParams) check() {
 	}
 	if p.HeadMask != nil {
 		mem.CheckLen(fn, "HeadMask", len(p.HeadMask), p.Heads, "Heads")
+	}
+	if p.Sinks != nil {
+		mem.CheckLen(fn, "Sinks", len(p.Sinks), p.Heads, "Heads")
 	}
 	if p.Weights != nil {
 		rows := mem.MulLen(fn, mem.MulLen(fn, p.Batch, p.Heads), lenQ)

@@ -92,6 +92,16 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 				for j := range p.LenK {
 					sum += w[i*p.LenK+j]
 				}
+				if p.Sinks != nil && sum != 0 {
+					withSink(w[i*p.LenK:][:p.LenK], float64(p.Sinks[h]), func(j int) float64 {
+						at := i*p.LenK + j
+						score := relative[at]
+						for d := range p.HeadDim {
+							score += q[i*p.HeadDim+d] * k[j*p.HeadDim+d]
+						}
+						return score*float64(p.Scale) + bias[at]
+					})
+				}
 				if sum != 0 {
 					continue
 				}
@@ -120,6 +130,20 @@ func oracle(p *AttentionParams) (out, weights, biases []float64) {
 		}
 	}
 	return out, weights, biases
+}
+
+// withSink makes the weights of a row, softmax of the scores of the keys that it sees, that of these and of a sink.
+func withSink(w []float64, sink float64, score func(j int) float64) {
+	for j, x := range w {
+		if x > 0 { // x = exp(score)/sum
+			sum := 1 / x // exp(score - score) + ...
+			by := 1 / (1 + math.Exp(sink-score(j))/sum)
+			for i := range w {
+				w[i] *= by
+			}
+			return
+		}
+	}
 }
 
 // maskDefinition is what a term says of query i and key j.

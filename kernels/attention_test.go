@@ -128,6 +128,18 @@ func attentionCases() []attentionCase {
 	with("gqa", func(p *AttentionParams) { p.KVHeads = 2 })
 	with("mqa", func(p *AttentionParams) { p.KVHeads = 1 })
 	with("headMask", func(p *AttentionParams) { p.HeadMask = []float32{1, 0, 0.5, 2} })
+	for name, sinks := range map[string][]float32{"sinks": {0.5, -3, 4, 1}, "sinks/far": {200, -200, 0, mem.NegInf}} {
+		with(name, func(p *AttentionParams) { p.Sinks = sinks })
+		with(name+"/one", func(p *AttentionParams) { p.Sinks, p.LenQ, p.Past, p.KVHeads = sinks, 1, 30, 2 })
+		with(name+"/few", func(p *AttentionParams) { p.Sinks, p.LenQ, p.LenK, p.Past = sinks, 2, 3, 1 })
+		with(name+"/window", func(p *AttentionParams) { p.Sinks, p.Mask = sinks, []MaskTerm{WindowMask(3, 0)} })
+		with(name+"/many", func(p *AttentionParams) {
+			p.Sinks, p.LenK, p.Past, p.HeadMask = sinks, 300, 287, []float32{1, 0, 0.5, 2}
+		})
+		with(name+"/weights", func(p *AttentionParams) {
+			p.Sinks, p.Weights, p.Mask = sinks, make([]float32, 2*4*13*31), []MaskTerm{CausalMask(), LengthMask([]int{31, 9})}
+		})
+	}
 	with("fusedQKV", func(p *AttentionParams) {
 		p.LenK, p.Past = 13, 0
 		d := 4 * 20

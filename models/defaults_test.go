@@ -51,6 +51,11 @@ func TestSizesByDefault(t *testing.T) {
 		"mistral":         decoder(32, 32, 8, 14336),
 		"qwen2":           decoder(32, 32, 32, 22016),
 		"qwen3":           decoder(32, 32, 32, 22016),
+		"mixtral":         decoder(32, 32, 8, 14336),
+		"qwen2_moe":       {"num_hidden_layers": 24, "num_attention_heads": 16, "num_key_value_heads": 16, "moe_intermediate_size": 1408, "shared_expert_intermediate_size": 5632},
+		"qwen3_moe":       {"num_hidden_layers": 24, "num_attention_heads": 32, "num_key_value_heads": 4, "moe_intermediate_size": 768},
+		"granitemoe":      decoder(32, 32, 0, 11008),
+		"gpt_oss":         decoder(36, 64, 8, 2880),
 		"gemma":           decoder(28, 16, 16, 24576),
 		"gemma2":          decoder(26, 8, 4, 9216),
 		"gemma3_text":     decoder(26, 8, 4, 9216),
@@ -69,8 +74,11 @@ func TestSizesByDefault(t *testing.T) {
 			small["n_embd"] = 96
 		case "phi", "gpt_neox", "cohere2":
 			small["hidden_size"] = 512 // of heads of which a part has an even size
-		case "olmo2", "granite", "llama", "phi3", "albert":
+		case "olmo2", "granite", "granitemoe", "llama", "phi3", "albert":
 			small["hidden_size"] = 192 // of an even size for each head of 32, of 3 for 64
+		}
+		for _, name := range []string{"num_experts", "num_local_experts", "num_experts_per_tok"} {
+			small[name] = 2 // the folders of defaults have as many as by default
 		}
 		for name, size := range want {
 			small[name] = 4

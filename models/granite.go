@@ -19,8 +19,13 @@ type graniteConfig struct {
 	Logits    float32 `json:"logits_scaling"` // which logits are divided by
 }
 
+// graniteDefaults are those of transformers where config.json is silent.
+func graniteDefaults() graniteConfig {
+	return graniteConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Embedding: 1, Scores: 1, Residual: 1, Logits: 1}
+}
+
 func newGranite(c *Checkpoint) (*Model, error) {
-	config := graniteConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Embedding: 1, Scores: 1, Residual: 1, Logits: 1}
+	config := graniteDefaults()
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -28,16 +33,22 @@ func newGranite(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Bias = config.Bias, config.Bias, config.MLPBias
+	layer.FeedForward.Bias, layer.FeedForward.Dim = config.MLPBias, config.Dim
+	return c.granite(config, layer, func(l *transformer.Loader) transformer.Feed { return l.FeedForward(layer.FeedForward, llamaLayer.Feed) })
+}
+
+// granite is the model whose layers have the given feed-forward network.
+func (c *Checkpoint) granite(config graniteConfig, layer transformer.LayerConfig, feed func(l *transformer.Loader) transformer.Feed) (*Model, error) {
+	layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
 	layer.Self.Scale = config.Scores
-	layer.FeedForward.Dim, layer.Norm.Shape = config.Dim, []int{config.Dim}
+	layer.Norm.Shape = []int{config.Dim}
 	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
 		return &graniteLayer{
 			residual:      config.Residual,
 			attentionNorm: l.At(llamaLayer.SelfNorm).Norm(layer.Norm),
 			attention:     l.At(llamaLayer.Self).Attention(layer.Self, llamaLayer.Attention),
 			feedNorm:      l.At(llamaLayer.FeedNorm).Norm(layer.Norm),
-			feed:          l.FeedForward(layer.FeedForward, llamaLayer.Feed),
+			feed:          feed(l),
 		}, 0
 	})
 	d.tokens.Scale, d.scale = config.Embedding, 1/config.Logits
@@ -49,7 +60,7 @@ type graniteLayer struct {
 	residual                float32
 	attentionNorm, feedNorm *transformer.Norm
 	attention               *transformer.MultiHeadAttention
-	feed                    *transformer.FeedForward
+	feed                    transformer.Feed
 }
 
 // Forward sets dst, [rows, D], to the layer's output for in.X.

@@ -133,10 +133,10 @@ type ImageEncoder interface {
 }
 
 // Options say how a model is held. The zero value is as everywhere here: linear layers in
-// float32, or as a GGUF file has them; tables of vectors as they are stored.
+// float32, or in the blocks that a checkpoint has, or as a GGUF file has them; tables of vectors as they are stored.
 type Options struct {
 	// Weights is the format that the weights of linear layers are packed in. FormatF32 leaves
-	// those of a GGUF file in its formats.
+	// those of a GGUF file in its formats, and those that a checkpoint has in blocks.
 	//
 	// Formats of 16 bits take half the memory and, where few rows are computed at a
 	// time, half the time; results are those of the rounded weights.
@@ -186,7 +186,7 @@ func (o Options) format(name string, stored kernels.Format, table bool) kernels.
 	}
 	switch {
 	case table,
-		o.Weights == kernels.FormatF32 && o.asStored,
+		o.Weights == kernels.FormatF32 && (o.asStored || stored > kernels.FormatInt8), // in blocks
 		o.Weights >= kernels.FormatInt8 && !repeats(name):
 		return stored
 	}

@@ -274,6 +274,10 @@ func openFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 			return nil, &check.Error{Kind: ErrFolder, File: index, Field: name, Err: errors.New("no shard has it")}
 		}
 	}
+	if err := w.joinMXFP4(); err != nil {
+		w.Close()
+		return nil, check.InFile(w.name, ErrFormat, err)
+	}
 	for name := range w.of {
 		w.names = append(w.names, name)
 	}
@@ -407,6 +411,17 @@ func (w *files) Format(name string) kernels.Format {
 		return kernels.FormatF32
 	}
 	return f.Format(name)
+}
+
+// ReadBlocks sets dst to blocks of the named tensor, which has a format of blocks, from the given element on.
+func (w *files) ReadBlocks(dst []byte, name string, from int) error {
+	r, ok := w.of[name].(interface {
+		ReadBlocks(dst []byte, name string, from int) error
+	})
+	if !ok {
+		return check.Errorf(ErrFormat, "%s has no blocks", name)
+	}
+	return r.ReadBlocks(dst, name, from)
 }
 
 // Read implements transformer.Reader.

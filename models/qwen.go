@@ -22,36 +22,58 @@ type qwenConfig struct {
 func newQwen2(c *Checkpoint) (*Model, error) { return c.qwen(2) }
 func newQwen3(c *Checkpoint) (*Model, error) { return c.qwen(3) }
 
-func (c *Checkpoint) qwen(version int) (*Model, error) {
+// qwenLayer is the names of a layer.
+var qwenLayer = func() transformer.LayerNames {
+	names := llamaLayer
+	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
+	return names
+}()
+
+// qwenDefaults are those of transformers where config.json is silent.
+func qwenDefaults() qwenConfig {
 	config := qwenConfig{llamaFields: llamaDefaults, windowFields: windowFields{Window: 4096}, WindowLayers: 28}
 	config.Vocab, config.KVHeads, config.Hidden, config.MaxPositions = 151936, 32, 22016, 32768
 	config.kinds = true
+	return config
+}
+
+func (c *Checkpoint) qwen(version int) (*Model, error) {
+	config := qwenDefaults()
 	if version == 3 {
 		config.HeadDim = 128
 	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	if !config.UseWindow {
-		config.Window = 0 // published with one that is not used
-	}
-	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return i >= config.WindowLayers })
+	windows, err := config.windows(c, func(i int) bool { return i >= config.WindowLayers })
 	if err != nil {
 		return nil, err
 	}
-	layer, err := config.layer(c, "")
-	switch {
-	case err != nil:
+	layer, err := config.layer(c, version)
+	if err != nil {
 		return nil, err
-	case version == 3:
-		layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
-		layer.Self.QKNorm = &transformer.NormConfig{Eps: config.Eps, RMS: true}
-	default:
+	}
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+		return l.Layer(layer, qwenLayer), windows(i)
+	})
+}
+
+// windows is the window of each layer. slides tells which have one where layer_types does not.
+func (f *qwenConfig) windows(c *Checkpoint, slides func(layer int) bool) (func(layer int) int, error) {
+	if !f.UseWindow {
+		f.Window = 0 // published with one that is not used
+	}
+	return c.windows(f.windowFields, f.Layers, slides)
+}
+
+// layer is the configuration of a layer of a version.
+func (f *qwenConfig) layer(c *Checkpoint, version int) (transformer.LayerConfig, error) {
+	layer, err := f.llamaFields.layer(c, "")
+	if version == 3 {
+		layer.Self.Bias, layer.Self.OutBias = f.Bias, f.Bias
+		layer.Self.QKNorm = &transformer.NormConfig{Eps: f.Eps, RMS: true}
+	} else {
 		layer.Self.Bias = true
 	}
-	names := llamaLayer
-	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
-		return l.Layer(layer, names), windows(i)
-	})
+	return layer, err
 }

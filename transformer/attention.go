@@ -18,8 +18,10 @@ type Attention struct {
 	// Scale multiplies the scores; 0: 1/sqrt(HeadDim).
 	Scale float32
 	// SoftCap bounds the scaled scores s before the mask: SoftCap*tanh(s/SoftCap). 0: no
-	// bound. It does not go with relative positions.
+	// bound. It does not go with relative positions or sinks.
 	SoftCap float32
+	// Sinks, [Heads] or nil, are the scores of a key beside all others whose value is 0.
+	Sinks []float32
 }
 
 func (a Attention) withDefaults() (Attention, error) {
@@ -37,6 +39,9 @@ func (a Attention) withDefaults() (Attention, error) {
 	}
 	if !(a.SoftCap >= 0) || math.IsInf(float64(a.SoftCap), 1) {
 		return a, check.Errorf(ErrConfig, "attention: soft cap %g", a.SoftCap)
+	}
+	if a.Sinks != nil && (len(a.Sinks) != a.Heads || a.SoftCap > 0) {
+		return a, check.Errorf(ErrConfig, "attention: %d sinks of %d heads, soft cap %g", len(a.Sinks), a.Heads, a.SoftCap)
 	}
 	if a.Scale == 0 {
 		a.Scale = float32(1 / math.Sqrt(float64(a.HeadDim)))
@@ -206,7 +211,7 @@ func (a Attention) check(p *projected, in *AttentionInput, relative *Relative) e
 // call is what all calls of the kernel have.
 func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, dst []float32) kernels.AttentionParams {
 	call := kernels.AttentionParams{
-		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim, Scale: a.Scale, HeadMask: in.HeadMask,
+		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim, Scale: a.Scale, HeadMask: in.HeadMask, Sinks: a.Sinks,
 		Dst: dst, DstStrides: kernels.BLHD(0, a.Heads*a.ValueDim, a.ValueDim),
 		Q: p.q, QStrides: kernels.BLHD(0, p.qRow, a.HeadDim),
 		K: p.k, KStrides: kernels.BLHD(0, p.kRow, a.HeadDim),

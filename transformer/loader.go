@@ -51,6 +51,13 @@ func (l *Loader) Transposed() *Loader {
 	return &t
 }
 
+// RowByRow is l for linear layers that give each row the bits that it has alone, whatever [Loader.Exact] says.
+func (l *Loader) RowByRow() *Loader {
+	r := *l
+	r.at.RowByRow = true
+	return &r
+}
+
 // A Chooser decides in which format a model holds a weight, such as
 // "layers.0.mlp.up_proj.weight", that the checkpoint stores in another: of a linear layer, or
 // of a table of vectors that no projection shares.
@@ -127,6 +134,11 @@ type Part struct {
 	NoBias   bool // the bias of these rows is 0, and the checkpoint lacks it
 	// Scale and BiasScale multiply weight and bias; 0: 1.
 	Scale, BiasScale float32
+	// Stack and Item are for a tensor that stacks several matrices, [Stack, Of, in], of which the rows are those
+	// of Item. Its bias, if there is one, belongs to no part. Stack 0: it is one matrix.
+	Stack, Item int
+	// Step is how far apart the rows are in the tensor; 0: 1.
+	Step int
 }
 
 // Linear is the layer with the tensors weight, [out, in], and bias, [out].

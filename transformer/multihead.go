@@ -25,6 +25,8 @@ type AttentionConfig struct {
 	// their positions, in self-attention. Its Shape may be left out: {HeadDim}. Where it is
 	// {Heads*HeadDim}, all heads of the queries are normalized together, and all of the keys.
 	QKNorm *NormConfig
+	// Sink is set where every head has a sink: a score, learnt, of a key beside all others whose value is 0.
+	Sink bool
 	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.
 	NoKeyBias bool
 
@@ -76,8 +78,8 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 		}
 		c.QKNorm = &norm
 	}
-	if c.SoftCap > 0 && c.Relative != NoRelative {
-		return c, check.Errorf(ErrConfig, "attention: soft cap with relative positions")
+	if c.SoftCap > 0 && (c.Relative != NoRelative || c.Sink) {
+		return c, check.Errorf(ErrConfig, "attention: soft cap with relative positions or sinks")
 	}
 	if c.Relative > RelativeKeyQuery || c.Relative != NoRelative && c.MaxPositions < 1 {
 		return c, check.Errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
@@ -103,6 +105,7 @@ type MultiHeadAttention struct {
 	QueryNorm, KeyNorm *Norm   // nil: none
 	Rotary             *Rotary // nil: none
 	Relative           *Relative
+	Sinks              []float32 // [Heads]; nil: none
 	name               string
 }
 
@@ -159,6 +162,7 @@ func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 		}
 		a.QueryNorm, a.KeyNorm = l.At(names.QueryNorm).Norm(query), l.At(names.KeyNorm).Norm(key)
 	}
+	a.Sinks = l.Optional(c.Sink, names.Sinks, c.Heads)
 	if c.Rotary != nil && !l.Failed() {
 		a.Rotary = must(NewRotary(*c.Rotary, c.HeadDim))
 	}
@@ -232,7 +236,9 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 	if a.Out != nil {
 		context = ws.Alloc(rows * a.Heads * a.HeadDim)
 	}
-	if err := a.core().attend(ws, context, p, in, a.Relative); err != nil {
+	core := a.core()
+	core.Sinks = a.Sinks
+	if err := core.attend(ws, context, p, in, a.Relative); err != nil {
 		return err
 	}
 	a.trace(ws, in, p, context)

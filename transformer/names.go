@@ -14,6 +14,8 @@ type AttentionNames struct {
 	Out    string // empty where there is no output projection
 	// QueryNorm and KeyNorm are the prefixes of the heads' normalizations.
 	QueryNorm, KeyNorm string
+	// Sinks is the whole name of the scores of the heads' sinks.
+	Sinks string
 	// Distance is the prefix of the table of relative positions.
 	Distance string
 }

@@ -27,6 +27,7 @@ type Workspace struct {
 	// Of the attention that is running:
 	terms     []kernels.MaskTerm
 	sequences []kernels.AttentionSequence
+	routes    routes // of the mixture of experts that is running
 }
 
 // check returns an error without a workspace.

@@ -41,6 +41,8 @@ def redraw(model, seed, norm=1.0, keep=(), scale=()):
                 x *= 0.2
             elif id(p) in embeddings:
                 x *= 0.7
+            elif p.dim() == 3 and "experts" in name:  # [experts, out, in], or the last two the other way round
+                x *= 1.2 * min(p.shape[1:]) ** -0.5
             elif id(p) in transposed:
                 x *= 1.2 * p.shape[0] ** -0.5
             else:
@@ -95,12 +97,14 @@ class Folder:
     def expected(self, tensors, about):
         save_file({k: v.clone().contiguous() for k, v in tensors.items()}, os.path.join(self.path, "expected.safetensors"), metadata={"about": json.dumps(about)})
 
-    def draw(self, model, decode, eos, dtype, seed, **how):
-        """Draws weights until greedy decoding, if there is any, is unambiguous."""
+    def draw(self, model, decode, eos, dtype, seed, after=None, **how):
+        """Draws weights, of which after(model) may make others, until greedy decoding, if there is any, is unambiguous."""
         why = collections.Counter()
         for attempt in range(100):
             model.eval()
             redraw(model, seed + attempt, **how)
+            if after:
+                after(model)
             if dtype:  # the parameters only: transformers keeps rotary frequencies in float32
                 for p in model.parameters():
                     p.data = p.data.to(dtype).float()
@@ -136,6 +140,7 @@ class Folder:
         model.save_pretrained(self.path, **({"max_shard_size": shard} if shard else {}))
         self.patch(config, rename)
         read = cls.from_pretrained(self.path, dtype=torch.float32, attn_implementation="eager").eval()  # what counts is what is read back
+        read.set_experts_implementation("eager")  # the others have no float64
         result = run(read, torch.float32)
         for k in result:
             d = float((result[k] - before[k]).abs().max())

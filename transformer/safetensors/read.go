@@ -19,6 +19,18 @@ func (f *File) Bytes(name string) ([]byte, error) {
 	return f.r.Between(f.data+e.begin, f.data+e.end, name)
 }
 
+// ReadBytes sets dst to the raw little-endian data of the named tensor from byte from on.
+func (f *File) ReadBytes(dst []byte, name string, from int) error {
+	e, ok := f.entries[name]
+	if !ok {
+		return fmt.Errorf("%w: %q", ErrAbsent, name)
+	}
+	if from < 0 || int64(from) > e.end-e.begin || int64(len(dst)) > e.end-e.begin-int64(from) {
+		return fmt.Errorf("%w: %q: %d bytes from byte %d of %d", ErrFormat, name, len(dst), from, e.end-e.begin)
+	}
+	return f.r.Fill(dst, f.data+e.begin+int64(from), name)
+}
+
 // Float32 reads a tensor of F32, F16, BF16 (both exact) or F64 (rounded)
 // elements, in row-major order.
 func (f *File) Float32(name string) ([]float32, error) {

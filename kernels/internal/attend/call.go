@@ -56,7 +56,7 @@ type Params struct {
 	Past                                     int
 	Mask                                     []mask.Term
 	Empty                                    EmptyRow
-	HeadMask                                 []float32
+	HeadMask, Sinks                          []float32
 	Relative                                 []float32
 	RelativeKeys                             bool
 	Weights                                  []float32

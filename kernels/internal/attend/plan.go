@@ -175,7 +175,7 @@ func (c *Call) chooseStrategy(g *group) strategy {
 		return attendWeights
 	}
 	if g.lenK == 0 || p.KPages != nil || max(p.HeadDim, p.ValueDim) > min(WholeHeadDim, wholeHeadSteps/(g.lenQ*g.lenK)) || g.fold > 1 || g.chunks > 1 ||
-		p.Relative != nil || len(p.Mask) > 0 && p.Empty != EmptyZero {
+		p.Relative != nil || p.Sinks != nil || len(p.Mask) > 0 && p.Empty != EmptyZero {
 		return attendTiles
 	}
 	most := c.mostShortKeys()

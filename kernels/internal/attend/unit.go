@@ -175,7 +175,7 @@ func (u *unit) clearOutput(ra, rb int) {
 func (u *unit) finish(ra, rb int) {
 	p, factor := &u.c.P, u.w.factor[ra:rb]
 	for r, sum := range u.w.sum[ra:rb] {
-		factor[r] = 1 / sum
+		factor[r] = 1 / u.withSink(ra+r, sum)
 		if sum == 0 {
 			factor[r] = 0
 		}
@@ -186,6 +186,14 @@ func (u *unit) finish(ra, rb int) {
 		}
 	}
 	simd.AttnScaleRows(u.c.isa, u.o[ra*u.ldo:], rb-ra, p.ValueDim, u.ldo, factor)
+}
+
+// withSink is the sum of a row with what its sink adds to it.
+func (u *unit) withSink(r int, sum float32) float32 {
+	if u.c.P.Sinks == nil {
+		return sum
+	}
+	return sum + float32(math.Exp(float64(u.c.P.Sinks[u.headOf(r)])-float64(u.w.max[r])))
 }
 
 // emptyRows writes the output, and the weights, of the rows that see nothing, unless they are 0 already.

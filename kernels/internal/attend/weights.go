@@ -53,7 +53,7 @@ func (u *unit) softmaxWeights() {
 		rows := u.weights[from*ld+u.lo:]
 		simd.AttnSoftmax(c.isa, rows, to-from, n, ld, w.max[from:to], w.sum[from:to], w.factor[from:to])
 		for r := from; r < to; r++ {
-			w.factor[r] = 1 / w.sum[r]
+			w.factor[r] = 1 / u.withSink(r, w.sum[r])
 			if w.sum[r] == 0 {
 				w.factor[r] = 0
 			}

@@ -83,8 +83,20 @@ type task struct {
 	binary           binaryKernel
 	scaled           scaledKernel
 	budget           budget // of unary and binary
+	index            []int32
+	per              int // rows that index has for each
+	gate             Gate
 	n, cols, perPart int
 	stream           bool
+}
+
+// Gate is what GLU does to gate and up.
+type Gate struct {
+	Unary     func(isa simd.ISA, dst, x []float32) // the activation
+	Kernel    simd.Kernel                          // its kernel
+	Sharpness float32                              // s: activation(s*gate)/s; 0: 1
+	Limit     float32                              // of gate above, and of up on both sides; 0: none
+	Offset    bool                                 // up+1 instead of up
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}

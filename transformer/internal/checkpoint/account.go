@@ -20,6 +20,7 @@ import (
 type Scope struct {
 	Prefix     string
 	Transposed bool // weights of linear layers are stored [in, out]
+	RowByRow   bool // linear layers multiply one row as several
 	*account
 }
 

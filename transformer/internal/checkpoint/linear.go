@@ -17,6 +17,34 @@ type Part struct {
 	From, Of         int
 	NoBias           bool
 	Scale, BiasScale float32
+	Stack, Item      int
+	Step             int
+}
+
+// row is the place of one of the part's rows among all of its tensor.
+func (p *Part) row(i int) int { return p.Item*p.Of + p.From + i*p.Step }
+
+// complete fills in what 0 stands for. It returns whether the rows are there.
+func (p *Part) complete() bool {
+	if p.Step == 0 {
+		p.Step = 1
+	}
+	if p.Of == 0 {
+		p.Of = p.Rows
+	}
+	return p.Rows >= 1 && p.From >= 0 && p.Step >= 1 && p.From < p.Of && p.Rows-1 <= (p.Of-1-p.From)/p.Step && p.Item >= 0 && p.Item < max(p.Stack, 1)
+}
+
+// shape is that of the part's tensor.
+func (p *Part) shape(in int, transposed bool) []int {
+	shape := []int{p.Of, in}
+	if transposed {
+		shape = []int{in, p.Of}
+	}
+	if p.Stack > 0 {
+		shape = append([]int{p.Stack}, shape...)
+	}
+	return shape
 }
 
 // A Holding is that of package transformer.
@@ -50,20 +78,13 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	data := make([][]float32, len(parts))
 	for i := range parts {
 		p := &parts[i]
-		if p.Of == 0 {
-			p.Of = p.Rows
-		}
-		if p.Rows < 1 || p.From < 0 || p.From > p.Of-p.Rows {
+		if !p.complete() {
 			s.Fail(check.Errorf(check.ErrConfig, "%s%s: rows %d to %d of %d", s.Prefix, p.Name, p.From, p.From+p.Rows, p.Of))
 			return nil, nil
 		}
-		shape := []int{p.Of, in}
-		if s.Transposed {
-			shape = []int{in, p.Of}
-		}
 		var ok bool
-		data[i], ok = s.find(p.Name+"weight", shape...)
-		complete = complete && ok && s.takes(p.Name+"weight", p.Of, in)
+		data[i], ok = s.find(p.Name+"weight", p.shape(in, s.Transposed)...)
+		complete = complete && ok && s.takes(p.Name+"weight", p.shape(in, false)...)
 		out += p.Rows
 		if !bias {
 			continue
@@ -124,7 +145,7 @@ func (s Scope) pack(buf *jobBuffers, format kernels.Format, in int, parts []Part
 
 // alike is b as its products are wanted.
 func (s Scope) alike(b *kernels.PackedB) *kernels.PackedB {
-	if s.exact {
+	if s.exact || s.RowByRow {
 		return b.Exact()
 	}
 	return b
@@ -176,8 +197,11 @@ func ahead[T any](parts []Part, row int, buf []T, read func(dst []T, part, row i
 				part, next = part+1, 0
 			}
 			n := min(len(buf)/row, parts[part].Rows-next)
+			if parts[part].Step > 1 {
+				n = 1
+			}
 			rows = buf[:n*row]
-			read(rows, part, parts[part].From+next)
+			read(rows, part, parts[part].row(next))
 			next += n
 		}
 		rows = rows[copy(dst, rows):]
@@ -197,22 +221,23 @@ func (s Scope) columns(in int, parts []Part, data [][]float32) func(dst []float3
 			s.transpose(whole, in, parts[0], data[0])
 			scale(whole, parts[0].Scale)
 		}
-		from := (parts[0].From + row) * in
+		from := (parts[0].From + row*parts[0].Step) * in
 		copy(dst, whole[from:from+in])
 		row++
 	}
 }
 
-// transpose sets dst, [Of, in], to a part's tensor, [in, Of].
+// transpose sets dst, [Of, in], to a part's matrix, [in, Of].
 func (s Scope) transpose(dst []float32, in int, p Part, data []float32) {
 	const together = 16 // rows of the tensor, which a cache line of dst has place for
 	rows := make([]float32, together*p.Of)
 	for i := 0; i < in; i += together {
 		n := min(together, in-i)
-		if !s.fetch(rows[:n*p.Of], data, p.Name+"weight", i*p.Of) {
+		from := (p.Item*in + i) * p.Of
+		if !s.fetch(rows[:n*p.Of], data, p.Name+"weight", from) {
 			return
 		}
-		s.addTransposed(rows[:n*p.Of], p.Name+"weight", i*p.Of)
+		s.addTransposed(rows[:n*p.Of], p.Name+"weight", from)
 		for o := range p.Of {
 			for r := range n {
 				dst[o*in+i+r] = rows[r*p.Of+o]

@@ -79,10 +79,20 @@ func (f file) Read(dst []float32, name string, from int) error {
 // FromSafetensors is the tensors of a safetensors file.
 func FromSafetensors(f *safetensors.File) Reader {
 	formats := map[safetensors.DType]kernels.Format{safetensors.BF16: kernels.FormatBF16, safetensors.F16: kernels.FormatF16}
-	return file{f, func(name string) ([]int, kernels.Format, bool) {
+	return byteFile{file{f, func(name string) ([]int, kernels.Format, bool) {
 		info, ok := f.Info(name)
 		return info.Shape, formats[info.DType], ok // others as float32
-	}}
+	}}, f}
+}
+
+// byteFile gives the bytes of tensors too.
+type byteFile struct {
+	file
+	safetensors *safetensors.File
+}
+
+func (f byteFile) ReadBytes(dst []byte, name string, from int) error {
+	return f.safetensors.ReadBytes(dst, name, from)
 }
 
 // FromPyTorch is the tensors of a file that torch.save wrote.

@@ -1,0 +1,76 @@
+package product
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/avoformer/avoformer/kernels/internal/par"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// Products of runs of A's rows, each with a packed B of its own, side by side on the threads.
+
+// Group is a call of kernels.GemmGrouped, to which its products are added.
+type Group struct {
+	calls []call
+	ends  []int // of each call's parts among all
+}
+
+var groups = sync.Pool{New: func() any { return new(Group) }}
+
+// NewGroup is a group without products.
+func NewGroup() *Group { return groups.Get().(*Group) }
+
+// Add adds a product of checked arguments: C = A*B + bias.
+func (p *Group) Add(m int, a []float32, lda int, b *weights.Matrix, c []float32, ldc int, bias []float32) {
+	if m == 0 || b.N == 0 {
+		return
+	}
+	if b.K == 0 {
+		var one PackedCall
+		one.Set(m, 1, a, lda, b, 0, c, ldc)
+		one.Finish(bias, Identity, nil, 0)
+		one.Run(1)
+		return
+	}
+	p.calls = append(p.calls, call{})
+	g := &p.calls[len(p.calls)-1]
+	g.set(m, b.N, b.K, 1, a, lda, 0, c, ldc)
+	g.b.packed, g.ep.Bias = b, bias
+	g.isa = b.Record.ISA
+}
+
+// Run computes the products on up to t threads. The group may not be used any more.
+func (p *Group) Run(t int) {
+	total := 0
+	for i := range p.calls {
+		g := &p.calls[i]
+		g.way = wayOf(g.operands())
+		total += g.workOf()
+	}
+	parts := 0
+	for i := range p.calls {
+		g := &p.calls[i]
+		a, b := g.operands()
+		g.batch = max(1, total/g.workOf()) // cut as if all the work were products like this one
+		g.decide(t, a, b)
+		g.batch = 1
+		parts += g.cutM * g.cutN
+		p.ends = append(p.ends, parts)
+	}
+	par.Run(t, parts, p)
+	clear(p.calls)
+	p.calls, p.ends = p.calls[:0], p.ends[:0]
+	groups.Put(p)
+}
+
+// Do implements par.Task.
+func (p *Group) Do(from, to int) {
+	at, _ := slices.BinarySearch(p.ends, from+1)
+	for ; from < to; at++ {
+		g, end := &p.calls[at], min(to, p.ends[at])
+		first := p.ends[at] - g.cutM*g.cutN
+		g.Do(from-first, end-first)
+		from = end
+	}
+}

@@ -1,0 +1,117 @@
+package models
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// gpt-oss: OpenAI, 2025, "gpt-oss-120b & gpt-oss-20b Model Card": a mixture of experts with a limited SwiGLU and biases,
+// windows in every second layer, and a sink in every head, a score that no key has.
+
+func init() { Register(newGPTOSS, "gpt_oss") }
+
+type gptOSSConfig struct {
+	llamaFields
+	windowFields
+	Bias      bool    `json:"attention_bias"`
+	Experts   int     `json:"num_local_experts"`
+	TopK      int     `json:"num_experts_per_tok"`
+	Sharpness float32 `json:"swiglu_alpha"`
+	Limit     float32 `json:"swiglu_limit"`
+}
+
+// gptOSSRope is what transformers takes where config.json has neither rope_parameters nor rope_scaling.
+const gptOSSRope = `{"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": false, "original_max_position_embeddings": 4096}`
+
+// gptOSSExperts are the names of the experts. Stacked matrices are [in, out], but in blocks; in GGUF files they are as those
+// of other models.
+var gptOSSExperts = transformer.MixtureNames{
+	Router: "mlp.router.", All: "mlp.experts.", Interleaved: true, Transposed: true,
+	Expert: transformer.FeedForwardNames{Packed: "gate_up_proj.", Gate: "gate_proj.", Up: "up_proj.", Down: "down_proj."},
+}
+
+func newGPTOSS(c *Checkpoint) (*Model, error) {
+	config := gptOSSConfig{llamaFields: llamaDefaults, windowFields: windowFields{Window: 128}, Bias: true, Experts: 128, TopK: 4, Sharpness: 1.702, Limit: 7}
+	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.HeadDim, config.Hidden = 201088, 2880, 36, 64, 8, 64, 2880
+	config.MaxPositions, config.Eps, config.RopeTheta, config.kinds = 131072, 1e-5, 150000, true
+	if c.JSON.empty("rope_parameters") && c.JSON.empty("rope_scaling") {
+		c.JSON.fields["rope_parameters"] = json.RawMessage(gptOSSRope)
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	if c.JSON.isNull("sliding_window") {
+		config.Window = 0
+	}
+	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	if err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	layer.Self.Bias, layer.Self.OutBias, layer.Self.Sink = config.Bias, config.Bias, true
+	names := llamaLayer
+	names.Attention.Sinks = "sinks"
+	experts, err := c.gptOSSExperts()
+	if err != nil {
+		return nil, err
+	}
+	mixture := transformer.MixtureConfig{
+		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, RouterBias: true, Bias: true,
+		Activation: kernels.ActSiLU, Sharpness: config.Sharpness, Limit: config.Limit, Offset: true,
+	}
+	layer.Feed = func(l *transformer.Loader) transformer.Feed { return l.Mixture(mixture, experts) }
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+		return l.Layer(layer, names), windows(i)
+	})
+}
+
+// gptOSSExperts is the names of the experts by what config.json says of their format, and how they lie.
+func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
+	names := gptOSSExperts
+	if c.llamaCpp {
+		return names, nil
+	}
+	blocks, err := c.quantized("mxfp4")
+	names.Transposed = !blocks
+	c.Loader.Rename(func(name string) string { // the tensors' names end without a dot
+		for _, part := range []string{".mlp.experts.gate_up_proj", ".mlp.experts.down_proj"} {
+			if stem, ok := strings.CutSuffix(name, part+".weight"); ok {
+				return stem + part
+			}
+			if stem, ok := strings.CutSuffix(name, part+".bias"); ok {
+				return stem + part + "_bias"
+			}
+		}
+		return name
+	})
+	return names, err
+}
+
+// quantized reports whether quantization_config says that weights have the format of a method; another is an error.
+func (c *Checkpoint) quantized(method string) (bool, error) {
+	const field = "quantization_config"
+	if c.JSON.empty(field) {
+		return false, nil
+	}
+	d, err := c.JSON.Sub(field)
+	if err != nil {
+		return false, err
+	}
+	of := struct {
+		Method string   `json:"quant_method"`
+		Not    []string `json:"modules_to_not_convert"` // which tensors there are says it
+	}{}
+	if err := d.Decode(&of); err != nil {
+		return false, err
+	}
+	if of.Method != method {
+		return false, d.Errorf("quant_method", "want %s", method)
+	}
+	return true, nil
+}

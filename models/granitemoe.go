@@ -1,0 +1,33 @@
+package models
+
+import "github.com/avoformer/avoformer/transformer"
+
+// GraniteMoE: Granite with a mixture of experts, as in the 1b-a400m and 3b-a800m models of Granite 3.
+
+func init() { Register(newGraniteMoE, "granitemoe") }
+
+type graniteMoEConfig struct {
+	graniteConfig
+	Experts int `json:"num_local_experts"`
+	TopK    int `json:"num_experts_per_tok"`
+}
+
+var graniteExperts = transformer.MixtureNames{
+	Router: "block_sparse_moe.router.layer.", All: "block_sparse_moe.",
+	Expert: transformer.FeedForwardNames{Packed: "input_linear.", Gate: "gate_linear.", Up: "up_linear.", Down: "output_linear."}, // gate and up apart in GGUF files alone
+}
+
+func newGraniteMoE(c *Checkpoint) (*Model, error) {
+	config := graniteMoEConfig{graniteConfig: graniteDefaults(), Experts: 8, TopK: 2}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	layer, err := config.layer(c, "")
+	if err != nil {
+		return nil, err
+	}
+	experts := transformer.MixtureConfig{
+		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, Activation: layer.FeedForward.Activation,
+	}
+	return c.granite(config.graniteConfig, layer, func(l *transformer.Loader) transformer.Feed { return l.Mixture(experts, graniteExperts) })
+}

@@ -1,0 +1,325 @@
+package transformer
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// A mixture of experts: many feed-forward networks, of which every row takes a few.
+
+// MixtureConfig describes a mixture of experts (Shazeer et al. 2017, "Outrageously Large Neural Networks"), each a gated
+// network: Down(activation(Gate(x)) * Up(x)). A linear router scores the experts; a row takes the TopK best, and adds
+// up what they give, weighted by the softmax of the scores.
+type MixtureConfig struct {
+	Dim           int
+	Hidden        int // of each expert
+	Experts, TopK int
+	// Normalize makes the weights of a row's experts add up to 1: a softmax of their scores alone.
+	Normalize  bool
+	RouterBias bool
+	Bias       bool // in the experts
+	Activation kernels.Activation
+	// Sharpness, Limit and Offset are those of [kernels.GLUParams].
+	Sharpness, Limit float32
+	Offset           bool
+}
+
+func (c MixtureConfig) check() error {
+	if err := check.Positive("mixture of experts", check.Size("dim", c.Dim), check.Size("hidden", c.Hidden), check.Size("experts", c.Experts), check.Size("top k", c.TopK)); err != nil {
+		return err
+	}
+	if c.TopK > c.Experts {
+		return check.Errorf(ErrConfig, "mixture of experts: the best %d of %d", c.TopK, c.Experts)
+	}
+	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActSiLU {
+		return check.Errorf(ErrConfig, "mixture of experts: activation %d; it has no default", c.Activation)
+	}
+	if !(c.Sharpness >= 0) || !(c.Limit >= 0) {
+		return check.Errorf(ErrConfig, "mixture of experts: sharpness %g, limit %g", c.Sharpness, c.Limit)
+	}
+	return nil
+}
+
+// MixtureNames says what an ecosystem calls the weights of a mixture of experts, as prefixes.
+type MixtureNames struct {
+	Router string
+	// Each is the prefix of an expert, with %d for its index, and All that of tensors that stack the experts'
+	// matrices, [Experts, out, in]. Either may be what a checkpoint has; an empty one is not looked for.
+	Each, All string
+	Expert    FeedForwardNames // behind either; Packed is looked for first, if it is set
+	// Interleaved is set where the rows of Packed are one of the gate and one of Up in turn.
+	Interleaved bool
+	// Transposed is set where stacked matrices are [Experts, in, out].
+	Transposed bool
+}
+
+// Mixture is a mixture of experts. It is a [Feed].
+type Mixture struct {
+	MixtureConfig
+	Router *Linear
+	in     [][]*Linear // gate and up of every expert: one layer, or two where their weights have two formats
+	down   []*Linear
+	name   string
+}
+
+// Mixture is the mixture of experts whose weights have the given names.
+func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
+	if l.Fail(c.check()) {
+		return nil
+	}
+	m := &Mixture{MixtureConfig: c, name: strings.TrimSuffix(l.Name()+"."+names.Router, ".")}
+	// Which experts a row takes must not depend on other rows, in no format.
+	m.Router = l.At(names.Router).RowByRow().Linear(c.Dim, c.Experts, c.RouterBias)
+	e := l.experts(c, names)
+	for i := 0; i < c.Experts && !l.Failed(); i++ {
+		in, down := e.load(i)
+		m.in, m.down = append(m.in, in), append(m.down, down)
+	}
+	return m
+}
+
+// experts is how a checkpoint has the experts.
+type experts struct {
+	MixtureConfig
+	names    MixtureNames
+	l        *Loader
+	stacked  bool
+	packed   bool
+	gateBias []float32 // [Experts, Hidden] or, of gate and up together, [Experts, 2*Hidden]; so below. nil: each has its own
+	upBias   []float32
+	downBias []float32
+}
+
+// experts looks for the experts' tensors.
+func (l *Loader) experts(c MixtureConfig, names MixtureNames) *experts {
+	e := &experts{MixtureConfig: c, names: names, l: l}
+	all := names.Expert
+	has := func(prefix string) bool { return prefix != "" && l.Has(names.All+prefix+"weight") }
+	if e.stacked = names.All != "" && (has(all.Packed) || has(all.Gate)) || names.Each == ""; !e.stacked {
+		e.packed = all.Packed != "" && l.Has(strings.ReplaceAll(names.Each, "%d", "0")+all.Packed+"weight")
+		return e
+	}
+	e.l = l.At(names.All)
+	if names.Transposed && !has(all.Gate) {
+		e.l = e.l.Transposed()
+	}
+	e.packed = all.Packed != "" && !has(all.Gate)
+	switch {
+	case !c.Bias:
+	case e.packed:
+		e.gateBias = e.l.Tensor(all.Packed+"bias", c.Experts, 2*c.Hidden)
+	default:
+		e.gateBias, e.upBias = e.l.Tensor(all.Gate+"bias", c.Experts, c.Hidden), e.l.Tensor(all.Up+"bias", c.Experts, c.Hidden)
+	}
+	if c.Bias {
+		e.downBias = e.l.Tensor(all.Down+"bias", c.Experts, c.Dim)
+	}
+	return e
+}
+
+// load is the layers of expert i.
+func (e *experts) load(i int) (in []*Linear, down *Linear) {
+	l, names := e.l, e.names.Expert
+	if !e.stacked {
+		l = l.At(strings.ReplaceAll(e.names.Each, "%d", strconv.Itoa(i)))
+	}
+	gate, up := Part{Name: names.Gate, Rows: e.Hidden}, Part{Name: names.Up, Rows: e.Hidden}
+	if e.packed {
+		gate = Part{Name: names.Packed, Rows: e.Hidden, Of: 2 * e.Hidden}
+		up = gate
+		if up.From = e.Hidden; e.names.Interleaved {
+			up.From, gate.Step, up.Step = 1, 2, 2
+		}
+	}
+	out := Part{Name: names.Down, Rows: e.Dim}
+	if e.stacked {
+		for _, p := range []*Part{&gate, &up, &out} {
+			p.Stack, p.Item = e.Experts, i
+		}
+	}
+	own := e.Bias && !e.stacked
+	if l.at.Alike(gate.Name, up.Name) {
+		in = []*Linear{l.Stacked(e.Dim, own, gate, up)}
+	} else {
+		in = []*Linear{l.Stacked(e.Dim, own, gate), l.Stacked(e.Dim, own, up)}
+	}
+	down = l.Stacked(e.Hidden, own, out)
+	if e.Bias && e.stacked && !l.Failed() {
+		e.bias(i, in, down)
+	}
+	return in, down
+}
+
+// bias gives the layers of expert i their biases out of those of all.
+func (e *experts) bias(i int, in []*Linear, down *Linear) {
+	down.Bias = e.downBias[i*e.Dim : (i+1)*e.Dim : (i+1)*e.Dim]
+	var both []float32
+	switch {
+	case !e.packed:
+		both = slices.Concat(e.gateBias[i*e.Hidden:(i+1)*e.Hidden], e.upBias[i*e.Hidden:(i+1)*e.Hidden])
+	case e.names.Interleaved:
+		own := e.gateBias[2*i*e.Hidden : 2*(i+1)*e.Hidden]
+		both = make([]float32, len(own))
+		for j := range e.Hidden {
+			both[j], both[e.Hidden+j] = own[2*j], own[2*j+1]
+		}
+	default:
+		both = slices.Clone(e.gateBias[2*i*e.Hidden : 2*(i+1)*e.Hidden])
+	}
+	if in[0].Bias = both; len(in) == 2 {
+		in[0].Bias, in[1].Bias = both[:e.Hidden:e.Hidden], both[e.Hidden:]
+	}
+}
+
+// routes is which rows go to which experts, as lists that are used again.
+type routes struct {
+	picked []int32 // [rows, TopK]: experts
+	ends   []int   // where the rows of each expert end, when they are sorted by experts
+	rows   []int32 // the row at each place in that order
+	places []int32 // [rows, TopK]: the place of what picked says
+	b      []*kernels.PackedB
+	bias   [][]float32
+}
+
+// Forward sets dst, [rows, Dim], to the mixture's value at x, [rows, Dim], plus residual, nil or [rows, Dim],
+// which may be dst. The products of all experts are side by side on the threads, each of all rows of an expert.
+//
+// Trace reports the router's scores under its name.
+func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
+	if m == nil || m.Dim == 0 || len(m.down) != m.Experts {
+		return check.Errorf(ErrConfig, "mixture of experts that no Loader made")
+	}
+	rows := len(x) / m.Dim
+	if err := check.Len("mixture of experts: x", x, rows*m.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if err := check.Len("mixture of experts: dst", dst, rows*m.Dim, "rows*dim"); err != nil {
+		return err
+	}
+	if residual != nil {
+		if err := check.Len("mixture of experts: residual", residual, rows*m.Dim, "rows*dim"); err != nil {
+			return err
+		}
+	}
+	if err := ws.check(); err != nil {
+		return err
+	}
+	defer ws.Release(ws.Mark())
+	scores, weights := ws.Alloc(rows*m.Experts), ws.Alloc(rows*m.TopK) // [rows, experts], [rows, k]
+	if err := m.Router.Forward(ws, scores, x); err != nil {
+		return err
+	}
+	ws.Report(m.name, "", scores, rows, m.Experts)
+	r := &ws.routes
+	m.route(ws, r, scores, weights)
+	n := rows * m.TopK
+	of := ws.Alloc(n * m.Dim) // x sorted by experts, and later what these make of it: [n, D]
+	ws.Threads.Gather(kernels.GatherParams{Rows: n, Cols: m.Dim, Dst: of, X: x, Index: r.rows})
+	both, hidden := ws.Alloc(n*2*m.Hidden), ws.Alloc(n*m.Hidden) // gate and up, [n, 2*hidden]; [n, hidden]
+	for i := range m.in[0] {
+		if err := m.multiply(ws, func(e int) *Linear { return m.in[e][i] }, both[min(i*m.Hidden, len(both)):], 2*m.Hidden, of); err != nil {
+			return err
+		}
+	}
+	ws.Threads.GLU(kernels.GLUParams{Rows: n, Cols: m.Hidden, Dst: hidden, X: both, Activation: m.Activation, Sharpness: m.Sharpness, Limit: m.Limit, Offset: m.Offset})
+	if err := m.multiply(ws, func(e int) *Linear { return m.down[e] }, of, m.Dim, hidden); err != nil {
+		return err
+	}
+	ws.Threads.Gather(kernels.GatherParams{Rows: rows, Cols: m.Dim, Dst: dst, X: of, Index: r.places, Weight: weights, Residual: residual})
+	return nil
+}
+
+// multiply sets dst to the product of each expert's rows of x with one of its layers.
+func (m *Mixture) multiply(ws *Workspace, layer func(expert int) *Linear, dst []float32, ld int, x []float32) error {
+	r := &ws.routes
+	r.b, r.bias = r.b[:0], r.bias[:0]
+	for e := range m.Experts {
+		l := layer(e)
+		if err := l.check(ws); err != nil {
+			return err
+		}
+		r.b, r.bias = append(r.b, l.weight.PackedB), append(r.bias, l.Bias)
+	}
+	p := kernels.GemmGroupedParams{A: x, LdA: layer(0).In, B: r.b, Ends: r.ends, C: dst, LdC: ld}
+	if m.Bias {
+		p.Bias = r.bias
+	}
+	ws.Threads.GemmGrouped(p)
+	return nil
+}
+
+// route picks the experts of each row, with their weights, and sorts the rows by them.
+func (m *Mixture) route(ws *Workspace, r *routes, scores, weights []float32) {
+	rows := len(scores) / m.Experts
+	n := rows * m.TopK
+	r.picked, r.rows, r.places = room(r.picked, n), room(r.rows, n), room(r.places, n)
+	r.ends = room(r.ends, m.Experts)
+	clear(r.ends)
+	for i := range rows {
+		picked := r.picked[i*m.TopK : (i+1)*m.TopK]
+		best(picked, scores[i*m.Experts:(i+1)*m.Experts])
+		for _, e := range picked {
+			r.ends[e]++
+		}
+	}
+	m.weigh(ws, r, scores, weights)
+	begin := 0
+	for e, count := range r.ends { // where those of each begin
+		r.ends[e], begin = begin, begin+count
+	}
+	for i, e := range r.picked {
+		at := r.ends[e] // which becomes where they end
+		r.rows[at], r.places[i] = int32(i/m.TopK), int32(at)
+		r.ends[e]++
+	}
+}
+
+// weigh computes the weights of the picked experts. It may overwrite the scores.
+func (m *Mixture) weigh(ws *Workspace, r *routes, scores, weights []float32) {
+	if !m.Normalize {
+		ws.Threads.Softmax(scores, scores, len(scores)/m.Experts, m.Experts)
+		for i, e := range r.picked {
+			weights[i] = scores[i/m.TopK*m.Experts+int(e)]
+		}
+		return
+	}
+	for i := 0; i < len(weights); i += m.TopK {
+		own, picked := scores[i/m.TopK*m.Experts:], r.picked[i:i+m.TopK]
+		top, sum := float64(own[picked[0]]), 0.0 // the first is the best
+		for _, e := range picked {
+			sum += math.Exp(float64(own[e]) - top)
+		}
+		for j, e := range picked {
+			weights[i+j] = float32(math.Exp(float64(own[e])-top) / sum)
+		}
+	}
+}
+
+// best sets picked to the indexes of the largest scores, the largest first, and of equal ones the first.
+func best(picked []int32, scores []float32) {
+	n := 0
+	for e, score := range scores {
+		if n == len(picked) && !(score > scores[picked[n-1]]) {
+			continue
+		}
+		n = min(n+1, len(picked))
+		at := n - 1
+		for ; at > 0 && score > scores[picked[at-1]]; at-- {
+			picked[at] = picked[at-1]
+		}
+		picked[at] = int32(e)
+	}
+}
+
+// room is a slice of n elements of any value, s where it has room for them.
+func room[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
