@@ -82,6 +82,10 @@ GO
 cd "$dir"
 quietly $go install "$module/cmd/avoformer@latest"
 "$GOBIN/avoformer" help | grep -q embed
+if $go version -m "$GOBIN/avoformer" | grep -E 'opentelemetry|apache/beam'; then
+	echo "installable.sh: the command has these linked in" >&2
+	exit 1
+fi
 echo "go install $module/cmd/avoformer@latest: it runs"
 
 # A copy of each module outside the tree, as who works on one alone has it.
@@ -94,9 +98,9 @@ for m in "$@"; do
 	echo "GOWORK=off go build in a copy of $m: it builds"
 done
 
-# The sums of our own modules enter go.sum when they are tagged, in the order root, text, serve, bulk, command: a
+# The sums of our own modules enter go.sum when they are tagged, in the order root, text, serve, serve/tracing, bulk, command: a
 # sum of a version that is not out yet would never fit.
-if grep -n "$module" "$root"/*/go.sum "$root"/cmd/*/go.sum; then
+if grep -n "$module" "$root"/*/go.sum "$root"/cmd/*/go.sum "$root"/serve/*/go.sum; then
 	echo "installable.sh: these go.sum files have sums of versions that are not out yet" >&2
 	exit 1
 fi

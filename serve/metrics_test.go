@@ -28,7 +28,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(w.Code, format, answer)
 	}
 	for _, line := range []string{
-		`te_request_count{method="batch"} 1`, `te_request_success{method="single"} 1`, `te_request_failure{err="validation"} 1`, "te_request_duration_count 2", "te_request_batch_size_sum 3",
+		`te_request_count{method="batch"} 1`, `te_request_success{method="single"} 1`, `te_request_failure{err="validation"} 1`, "te_request_duration_count 2", "te_request_queue_duration_count 2", "te_request_batch_size_sum 3",
 		"te_queue_size 0", "te_batch_next_size_sum 4", "te_batch_next_tokens_count 3", "llamacpp:requests_deferred 0", "llamacpp:requests_processing 0", "llamacpp:prompt_tokens_total 0", "llamacpp:tokens_predicted_total 0", "avoformer_models_open 1",
 		`avoformer_requests_total{model="embed",protocol="tei",route="/embed",status="200"} 2`,
 		`avoformer_requests_total{model="",protocol="none",route="none",status="404"} 1`,

@@ -53,6 +53,7 @@ type Options struct {
 
 	Log       *slog.Logger // of the server; nil: none
 	AccessLog *slog.Logger // a line for each request; nil: none
+	Observer  Observer     // is told of each request; nil: nobody
 }
 
 // Server is the handler. It is ready once the models are open, and answers /health with 503 before.
@@ -100,7 +101,7 @@ func New(models []Model, o Options) (*Server, error) {
 	}
 	m.Watch(w.Engine)
 	s := &Server{engine: w.Engine, wire: w, mux: http.NewServeMux(), metrics: m}
-	w.Observer = s.metrics
+	w.Observer = observers{s.metrics, o.Observer}
 	for _, r := range s.routes(o) {
 		s.mux.Handle(r.Method+" "+r.Pattern, w.Handler(&r))
 	}

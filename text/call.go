@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -27,6 +28,7 @@ type call struct {
 	ready    int        // tokens in pages
 	left     int        // the number of texts without results
 	served   int        // tokens computed, from what the clock was when the call began
+	begun    time.Time  // when the first of its windows was taken for a batch
 	closed   int        // the turn in which it gives no more windows
 	err      error
 	at       int          // the text that err is about

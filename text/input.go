@@ -5,6 +5,7 @@ package text
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -50,6 +51,8 @@ type Counts struct {
 	Tokens  []int  // of each input, those of all its windows
 	Windows []int  // of each input; more than one of those that were split
 	Cut     []bool // inputs of which something was cut off
+
+	Wait time.Duration // from the call to the first batch with its inputs
 }
 
 // Sum is the number of tokens of all inputs.
@@ -108,8 +111,12 @@ func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, promp
 		}
 		finish(in, results)
 	}
+	began := time.Now()
 	if err := f.queue.serve(ctx, c); err != nil {
 		return Counts{}, err
+	}
+	if !c.begun.IsZero() {
+		n.Wait = c.begun.Sub(began)
 	}
 	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -258,6 +259,9 @@ func (q *queue) batch() []window {
 		}
 		if batch == nil {
 			kind, q.clock = c.kind, max(q.clock, c.served)
+		}
+		if c.begun.IsZero() {
+			c.begun = time.Now()
 		}
 		w := c.pages[0][0]
 		n := w.tokens()

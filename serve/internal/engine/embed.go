@@ -74,9 +74,9 @@ func run[P any](ctx context.Context, e *Engine, model string, kind text.Kind, in
 	}
 	defer release()
 	r := RecordOf(ctx)
-	began := time.Now()
+	began := r.start()
 	n, err := compute(ctx, p)
-	r.Compute += time.Since(began)
+	r.Compute, r.Wait = r.Compute+time.Since(began), r.Wait+n.Wait
 	if err != nil {
 		return Usage{}, AsError(err)
 	}

@@ -46,7 +46,7 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 		}
 		defer done()
 		r := RecordOf(ctx)
-		began := time.Now()
+		began := r.start()
 		r.Texts++
 		defer func() { r.Compute = time.Since(began) }()
 		for piece, err := range pieces(ctx, prompt, o) {
@@ -104,7 +104,7 @@ func streamed[P any](ctx context.Context, e *Engine, model string, kind text.Kin
 		}
 		defer release()
 		r := RecordOf(ctx)
-		began := time.Now()
+		began := r.start()
 		r.Texts++
 		defer func() { r.Compute = time.Since(began) }()
 		for piece, err := range pieces(p) {

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/avoformer/avoformer/text"
@@ -23,7 +24,9 @@ type Record struct {
 	// of Tokens that a prompt before had.
 	Texts, Cut, Split, Tokens, Generated, Shared int
 	Load                                         time.Duration // until the model was there
+	Started                                      time.Time     // when the model was there
 	Compute                                      time.Duration // from then to the last result, with the wait for others' batches
+	Wait                                         time.Duration // of Compute, until the first batch with the request's texts; of texts that are generated 0
 	First                                        time.Duration // until the first piece of a text that is generated
 
 	Status  int
@@ -34,8 +37,8 @@ type Record struct {
 
 // Observer sees requests begin and end, on the goroutines that answer them.
 type Observer interface {
-	// Begin may add to the context of what is done for the request.
-	Begin(ctx context.Context, r *Record) context.Context
+	// Begin may add to the request's context, which is that of what is done for it.
+	Begin(r *http.Request, rec *Record) context.Context
 	End(ctx context.Context, r *Record)
 }
 
@@ -52,4 +55,13 @@ func RecordOf(ctx context.Context) *Record {
 		return r
 	}
 	return new(Record)
+}
+
+// start notes that the model is there, the first time, and what time it is.
+func (r *Record) start() time.Time {
+	now := time.Now()
+	if r.Started.IsZero() {
+		r.Started = now
+	}
+	return now
 }

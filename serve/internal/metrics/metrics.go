@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,7 @@ type Metrics struct {
 	count, success     *prometheus.CounterVec // te_, by method: single or batch
 	failure            *prometheus.CounterVec // te_, by err
 	duration, compute  prometheus.Histogram
+	queue              prometheus.Histogram
 	length, batch      prometheus.Histogram
 	next, nextTokens   prometheus.Histogram   // of batches of several requests' texts
 	requests           *prometheus.CounterVec // by route, protocol, model and status
@@ -54,6 +56,7 @@ func New() *Metrics {
 	m.failure = counters("te_request_failure", "Requests that were answered with an error.", "err")
 	m.duration = histogram("te_request_duration", "Seconds from a request to its answer.", durations)
 	m.compute = histogram("te_request_inference_duration", "Seconds in which a request's texts waited for their batches and were computed.", durations)
+	m.queue = histogram("te_request_queue_duration", "Seconds until the first batch with a request's texts, of those that are not generated.", durations)
 	m.length = histogram("te_request_input_length", "Mean tokens of a request's texts.", exponential(1, 2, 20))
 	m.batch = histogram("te_request_batch_size", "Texts of a request.", exponential(1, 2, 13))
 	m.next = histogram("te_batch_next_size", "Texts of a batch that was computed.", exponential(1, 2, 13))
@@ -108,7 +111,7 @@ func (m *Metrics) Watch(e *engine.Engine) {
 }
 
 // Begin is what an observer has to have.
-func (m *Metrics) Begin(ctx context.Context, _ *engine.Record) context.Context { return ctx }
+func (m *Metrics) Begin(r *http.Request, _ *engine.Record) context.Context { return r.Context() }
 
 // End counts a request.
 func (m *Metrics) End(_ context.Context, r *engine.Record) {
@@ -135,6 +138,9 @@ func (m *Metrics) End(_ context.Context, r *engine.Record) {
 	}
 	if r.Texts > 0 {
 		m.compute.Observe(r.Compute.Seconds())
+		if r.First == 0 {
+			m.queue.Observe(r.Wait.Seconds())
+		}
 		m.batch.Observe(float64(r.Texts))
 		m.length.Observe(math.Round(float64(r.Tokens) / float64(r.Texts)))
 	}

@@ -61,10 +61,11 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 
 // context is the request's, with its record and its deadline.
 func (s *Server) context(r *http.Request, rec *engine.Record) (context.Context, context.CancelFunc, error) {
-	ctx := engine.WithRecord(r.Context(), rec)
+	ctx := r.Context()
 	if s.Observer != nil {
-		ctx = s.Observer.Begin(ctx, rec)
+		ctx = s.Observer.Begin(r, rec)
 	}
+	ctx = engine.WithRecord(ctx, rec)
 	timeout := s.Timeout
 	if h := r.Header.Get(TimeoutHeader); h != "" {
 		seconds, err := strconv.ParseFloat(h, 64)
