@@ -32,7 +32,9 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
 
 .PHONY: run
-run: ## translate a number into French, and tell what ran
+run: ## search, chat and translate with tiny trained models, and tell what ran
+	$(GO) run ./text/examples/search "my bread did not rise"
+	$(GO) run ./text/examples/chat "What is the capital of France?"
 	$(GO) run ./examples/translate -v "ninety-seven thousand two hundred and eighty-one"
 
 .PHONY: quick
@@ -263,6 +265,10 @@ scripts/tiny/.venv: scripts/tiny/requirements.txt
 	python3 -m venv $@
 	$@/bin/pip install --quiet -r $<
 	touch $@
+
+.PHONY: api
+api: ## write the exported names of the published modules to api/*.txt, as part of a release; go run ./scripts/api tells what has changed since
+	$(GO) run ./scripts/api -write
 
 .PHONY: release
 release: ## archives of the command for VERSION=v0.1.0, with checksums and bills of materials, in dist/

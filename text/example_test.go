@@ -17,16 +17,25 @@ var ctx = context.Background()
 
 // The texts whose vectors point in the same direction are alike.
 func ExampleOpenEmbedder() {
-	e, err := text.OpenEmbedder("testdata/embed") // a folder
+	e, err := text.OpenEmbedder("examples/models/embed") // a folder
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := e.Embed(ctx, []string{"a sentence", "another"}) // [][]float32, normalised as the model says
+	texts := []string{"The dough has to rest in a warm place.", "The conductor wants to see your ticket.", "My bread did not rise."}
+	v, err := e.Embed(ctx, texts) // [][]float32, normalised as the model says
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(v), "vectors of", len(v[0]))
-	// Output: 2 vectors of 32
+	for i := range 2 {
+		cosine := float32(0)
+		for j := range v[i] {
+			cosine += v[i][j] * v[2][j]
+		}
+		fmt.Printf("%.2f %s\n", cosine, texts[i])
+	}
+	// Output:
+	// 0.27 The dough has to rest in a warm place.
+	// -0.52 The conductor wants to see your ticket.
 }
 
 func ExampleOpenReranker() {
@@ -48,29 +57,28 @@ func ExampleOpenReranker() {
 }
 
 func ExampleOpenClassifier() {
-	c, err := text.OpenClassifier("testdata/classify")
+	c, err := text.OpenClassifier("examples/models/spam")
 	if err != nil {
 		log.Fatal(err)
 	}
-	labels, err := c.Classify(ctx, []string{"Yes."})
+	labels, err := c.Classify(ctx, []string{"You have won a free phone, click this link now!", "Can you buy bread on your way home?"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, l := range labels[0] {
-		fmt.Printf("%s %.3f\n", l.Label, l.Score)
+	for _, l := range labels {
+		fmt.Printf("%s %.2f\n", l[0].Label, l[0].Score)
 	}
 	// Output:
-	// entailment 0.533
-	// neutral 0.258
-	// contradiction 0.209
+	// spam 0.99
+	// ham 0.99
 }
 
 func ExampleOpenTokenClassifier() {
-	c, err := text.OpenTokenClassifier("testdata/tokens")
+	c, err := text.OpenTokenClassifier("examples/models/names")
 	if err != nil {
 		log.Fatal(err)
 	}
-	s := "What is the capital of France? Paris."
+	s := "Clara Berger works for Nova Motors in Lisbon."
 	entities, err := c.Entities(ctx, []string{s}, text.First)
 	if err != nil {
 		log.Fatal(err)
@@ -79,10 +87,9 @@ func ExampleOpenTokenClassifier() {
 		fmt.Printf("%s %q\n", e.Label, s[e.Start:e.End])
 	}
 	// Output:
-	// PER "What"
-	// LOC "is the capital of France?"
-	// PER "Paris"
-	// LOC "."
+	// PER "Clara Berger"
+	// ORG "Nova Motors"
+	// LOC "Lisbon"
 }
 
 func ExampleOpenGenerator() {
@@ -224,17 +231,17 @@ func ExamplePromptOptions() {
 }
 
 func ExampleOpenTranslator() {
-	t, err := text.OpenTranslator("testdata/translate")
+	t, err := text.OpenTranslator("examples/models/numbers") // it knows number words
 	if err != nil {
 		log.Fatal(err)
 	}
-	out, err := t.Translate(ctx, []string{"Yes."}, text.TranslateOptions{GenerateOptions: text.GenerateOptions{Beams: 4, MaxTokens: 4}})
+	out, err := t.Translate(ctx, []string{"ninety-seven thousand two hundred and eighty-one"}, text.TranslateOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(out[0])
 	// Output:
-	// work계 matу
+	// quatre-vingt-dix-sept mille deux cent quatre-vingt-un
 }
 
 func ExampleOpenTranscriber() {
