@@ -28,8 +28,9 @@ var handMade = map[string]*class{
 		"pad_token_id": "0", "max_trained_positions": "2048",
 	}},
 	// GTE as it was published, by code of its own too.
-	"new":  {fields: map[string]string{"pack_qkv": "true", "logn_attention_clip1": "false"}},
-	"timm": {fields: map[string]string{"num_features": "768", "pretrained_cfg": "null"}},
+	"model2vec": {},
+	"new":       {fields: map[string]string{"pack_qkv": "true", "logn_attention_clip1": "false"}},
+	"timm":      {fields: map[string]string{"num_features": "768", "pretrained_cfg": "null"}},
 }
 
 // account notes what is read of one object of a configuration.

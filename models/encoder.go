@@ -161,12 +161,15 @@ type textEncoder struct {
 // bothWays tells that no token is hidden from those in front of it.
 func (e *textEncoder) bothWays() bool { return e.mask == nil }
 
+// hidesRest tells that Encode reads Visible.
+func (e *textEncoder) hidesRest() {}
+
 func (e *textEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if err := e.embed(ws, dst, in, nil); err != nil { // [rows, D]
 		return err
 	}
 	defer ws.Release(ws.Mark())
-	mask := e.mask.And(e.bias.mask(ws, in.Batch, nil))                                                 // [1, heads, L, L]
+	mask := e.mask.And(e.bias.mask(ws, in.Batch, nil)).And(in.visible())                               // [1, heads, L, L]
 	return e.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: mask}, nil) // [rows, D]
 }
 

@@ -39,7 +39,9 @@ func TestFolders(t *testing.T) {
 	for _, e := range entries {
 		dir := filepath.Join(root, e.Name())
 		if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
-			continue // an index of the folders, a script
+			if _, err := os.Stat(filepath.Join(dir, "modules.json")); err != nil {
+				continue // an index of the folders, a script
+			}
 		}
 		folders++
 		t.Run(e.Name(), func(t *testing.T) {
@@ -294,6 +296,26 @@ func (e *expected) text(ws *models.Workspace, m *models.Model) {
 		e.check("seq_relationship_logits", e.head(ws, m.NextSentence, x, in.Tokens, n))
 	}
 	e.sentence(ws, m, in)
+	e.retrieval(ws, m, x, in)
+}
+
+// retrieval compares sparse vectors, and those of each token.
+func (e *expected) retrieval(ws *models.Workspace, m *models.Model, x []float32, in batch) {
+	if e.has("sparse_embedding") && m.Sparse != nil {
+		width := e.shape("sparse_embedding")[1]
+		y := make([]float32, in.Batch.Len()*width)
+		e.ok(m.Sparse.Weigh(ws, x, in.Tokens, func(i int, v models.SparseVector) {
+			for _, w := range v {
+				y[i*width+w.Index] = w.Value
+			}
+		}))
+		e.check("sparse_embedding", y)
+	}
+	if e.has("token_vectors") && m.Vectors != nil {
+		y := make([]float32, len(in.IDs)*m.Vectors.Dim())
+		e.ok(m.Vectors.Project(ws, y, x, len(in.IDs)))
+		e.check("token_vectors", in.pad(y))
+	}
 }
 
 // answer compares the logits of an answer starting and ending at each token, [rows, 2].

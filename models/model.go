@@ -58,6 +58,11 @@ type Model struct {
 
 	// Sentence is the embedding of sentences that modules.json describes.
 	Sentence *SentenceEmbedder
+
+	// Sparse makes sparse vectors, and Vectors a vector of each token, where the files of the folder say
+	// how. A folder that has them alone has a Sentence whose Dim is 0: prompts and lengths.
+	Sparse  SparseHead
+	Vectors *TokenEmbedder
 }
 
 // Tokens is a batch of sequences of tokens, without padding.
@@ -65,6 +70,17 @@ type Tokens struct {
 	IDs   []int // of the rows of Batch
 	Types []int // token_type_ids; nil: all 0. Models without types do not read them.
 	Batch Batch
+	// Visible is how many tokens of each sequence, its first, are seen by all of them; nil: all. Encoders
+	// for which a [TokenEmbedder] has an Expansion read it.
+	Visible []int
+}
+
+// visible is the mask that hides the rest; nil: nothing is hidden.
+func (in Tokens) visible() *transformer.Mask {
+	if in.Visible == nil {
+		return nil
+	}
+	return transformer.ValidLengths(in.Visible...)
 }
 
 // An Encoder turns tokens into hidden states.

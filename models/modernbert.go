@@ -185,12 +185,15 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 // bothWays is that of textEncoder.
 func (m *modernbert) bothWays() bool { return true }
 
+// hidesRest is that of textEncoder.
+func (m *modernbert) hidesRest() {}
+
 func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if err := m.embed(ws, dst, in, nil); err != nil { // [rows, D]
 		return err
 	}
 	for _, l := range m.layers {
-		if err := l.forward(ws, dst, in.Batch); err != nil { // [rows, D]
+		if err := l.forward(ws, dst, in); err != nil { // [rows, D]
 			return err
 		}
 	}
@@ -198,7 +201,7 @@ func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {
 }
 
 // forward replaces x by the layer's output.
-func (l *modernbertLayer) forward(ws *Workspace, x []float32, batch Batch) error {
+func (l *modernbertLayer) forward(ws *Workspace, x []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
 	y := ws.Alloc(len(x)) // [rows, D]
 	if l.attentionNorm == nil {
@@ -208,7 +211,7 @@ func (l *modernbertLayer) forward(ws *Workspace, x []float32, batch Batch) error
 	}
 	return cmp.Or(
 		l.attention.Forward(ws, x, transformer.AttentionInput{ // x += attention(y)  [rows, D]
-			Query: y, Batch: batch, Mask: l.mask, Residual: x,
+			Query: y, Batch: in.Batch, Mask: l.mask.And(in.visible()), Residual: x,
 		}, nil),
 		l.feedNorm.Forward(ws, y, x), // y = norm(x)                          [rows, D]
 		l.feed.Forward(ws, x, y, x),  // x += down(activation(gate(y)) * up(y))  [rows, D]

@@ -79,7 +79,7 @@ func asPointer(path string) string {
 
 // OpenFS is the function OpenFS with options.
 func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
-	doc, err := readJSON(fsys, "config.json")
+	doc, err := staticConfig(fsys)
 	if errors.Is(err, fs.ErrNotExist) && exists(fsys, peftConfig) {
 		return nil, check.InFile("config.json", ErrFolder, fmt.Errorf("there is %s instead: an adapter, which Options.Adapters adds to its model", peftConfig))
 	}
@@ -94,7 +94,11 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	weights, err := openWeights(fsys, "")
+	dir, err := staticFolder(fsys)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := openWeights(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +108,13 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 		return nil, err
 	}
 	before := len(m.Warnings)
-	if m.Sentence, err = openSentence(fsys, m); err != nil {
+	if m.Sentence, err = openSentence(fsys, doc, m); err != nil {
 		return nil, err
+	}
+	for _, open := range []func(fs.FS, *Model) error{openM3, openSparse, openLate} {
+		if err := open(fsys, m); err != nil {
+			return nil, err
+		}
 	}
 	o.warn(m.Warnings[before:]...)
 	return m, nil
@@ -362,7 +371,7 @@ func (w *files) add(fsys fs.FS, name string) error {
 
 // tensorsOf is the tensors of a file in the format that its name tells.
 func tensorsOf(r io.ReaderAt, size int64, name string) (transformer.Reader, error) {
-	if path.Ext(name) == ".bin" {
+	if ext := path.Ext(name); ext == ".bin" || ext == ".pt" {
 		f, err := pytorch.NewFile(r, size)
 		if err != nil {
 			return nil, err

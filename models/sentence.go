@@ -23,6 +23,8 @@ type SentenceEmbedder struct {
 	// none, "" if there is none.
 	Prompts       map[string]string
 	DefaultPrompt string
+	// NoSpecial is whether texts become tokens without special ones around them.
+	NoSpecial bool
 	// IncludePrompt is whether the tokens of a prompt before a text count, as they do
 	// unless the folder says otherwise; see EmbedBehind.
 	IncludePrompt bool
@@ -112,22 +114,9 @@ func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, in Tokens
 			copy(y[i*width+p*dim:], one[i*dim:(i+1)*dim])
 		}
 	}
-	for _, module := range s.rest {
-		if module.dense == nil {
-			normalizeRows(y, width)
-			continue
-		}
-		z := ws.Alloc(batch.Len() * module.dense.Out)          // [sequences, out]
-		if err := module.dense.Forward(ws, z, y); err != nil { // [sequences, out]
-			return err
-		}
-		if module.act != nil {
-			module.act(ws.Threads, z)
-		}
-		if module.residual {
-			ws.Threads.Add(z, z, y)
-		}
-		y, width = z, module.dense.Out
+	y, width, err := applyModules(ws, s.rest, y, width)
+	if err != nil {
+		return err
 	}
 	for i := range batch.Len() {
 		copy(dst[i*s.dim:(i+1)*s.dim], y[i*width:])

@@ -25,11 +25,15 @@ type module struct {
 
 // modulePackages are where sentence-transformers has, and had, the modules that are known here.
 var modulePackages = map[string][]string{
-	"Transformer": {"models", "models.Transformer", "base.modules", "base.modules.transformer", "sentence_transformer.modules"},
-	"Pooling":     {"models", "models.Pooling", "sentence_transformer.modules", "sentence_transformer.modules.pooling"},
-	"Dense":       {"models", "models.Dense", "base.modules", "base.modules.dense", "sentence_transformer.modules"},
-	"Normalize":   {"models", "models.Normalize", "base.modules", "base.modules.normalize", "sentence_transformer.modules", "sentence_transformer.modules.normalize"},
-	"Dropout":     {"models", "models.Dropout", "sentence_transformer.modules", "sentence_transformer.modules.dropout"},
+	"Transformer":     {"models", "models.Transformer", "base.modules", "base.modules.transformer", "sentence_transformer.modules"},
+	"StaticEmbedding": {"models", "models.StaticEmbedding", "sentence_transformer.modules", "sentence_transformer.modules.static_embedding"},
+	"MLMTransformer":  {"sparse_encoder.models", "sparse_encoder.models.MLMTransformer", "sparse_encoder.modules", "sparse_encoder.modules.mlm_transformer"},
+	"SpladePooling":   {"sparse_encoder.models", "sparse_encoder.models.SpladePooling", "sparse_encoder.modules", "sparse_encoder.modules.splade_pooling"},
+	"MultiVectorMask": {"multi_vector_encoder.modules", "multi_vector_encoder.modules.multi_vector_mask"},
+	"Pooling":         {"models", "models.Pooling", "sentence_transformer.modules", "sentence_transformer.modules.pooling"},
+	"Dense":           {"models", "models.Dense", "base.modules", "base.modules.dense", "sentence_transformer.modules"},
+	"Normalize":       {"models", "models.Normalize", "base.modules", "base.modules.normalize", "sentence_transformer.modules", "sentence_transformer.modules.normalize"},
+	"Dropout":         {"models", "models.Dropout", "sentence_transformer.modules", "sentence_transformer.modules.dropout"},
 }
 
 // kind is which of the known modules it is, "" for another.
@@ -43,8 +47,11 @@ func (m module) kind() string {
 }
 
 // openSentence reads modules.json, if there is one and it is for vectors.
-func openSentence(fsys fs.FS, m *Model) (*SentenceEmbedder, error) {
+func openSentence(fsys fs.FS, doc Document, m *Model) (*SentenceEmbedder, error) {
 	modules, err := sentenceModules(fsys, "SentenceTransformer")
+	if _, ok := m.Encoder.(*staticEncoder); ok && err == nil && modules == nil {
+		return bareStatic(m, doc)
+	}
 	if err != nil || modules == nil || len(modules) == 1 && m.Classifier != nil { // the last is a cross-encoder
 		return nil, err
 	}
@@ -114,6 +121,12 @@ func ignoreMissing(err error) error {
 func (s *SentenceEmbedder) add(fsys fs.FS, i int, m module) error {
 	kind, pooled := m.kind(), len(s.pools) > 0
 	switch {
+	case i == 0 && kind == "StaticEmbedding":
+		if _, ok := s.encoder.(*staticEncoder); !ok {
+			return moduleError(i, "type", m.Type, "want a Transformer: config.json has another model_type than model2vec")
+		}
+		s.static()
+		return nil
 	case i == 0 && kind == "Transformer":
 		if m.Path != "" {
 			return moduleError(i, "path", m.Path, "want the folder itself")

@@ -110,8 +110,11 @@ const (
 var inputs = []string{"input_ids", "attention_mask", "token_type_ids", "position_ids", "modality", "prompt_length", "all_layer_embeddings"}
 
 // ports are the names of what a module takes and gives.
-func (d Document) ports() (in, out string, err error) {
-	if in, err = d.port("module_input_name", vector); err == nil {
+func (d Document) ports() (in, out string, err error) { return d.portsOr(vector) }
+
+// portsOr is ports of a module that takes otherwise unless it says something else.
+func (d Document) portsOr(otherwise string) (in, out string, err error) {
+	if in, err = d.port("module_input_name", otherwise); err == nil {
 		out, err = d.port("module_output_name", in)
 	}
 	return in, out, err
@@ -167,47 +170,58 @@ func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	raw := struct {
-		In  int `json:"in_features"`
-		Out int `json:"out_features"`
-	}{}
-	if err := doc.Decode(&raw); err != nil {
-		return err
-	}
-	in, out, err := doc.ports()
+	module, in, out, err := s.readDense(fsys, doc, dir, vector)
 	switch {
 	case err != nil:
 		return err
 	case in != vector:
 		return doc.Errorf("module_input_name", "want %s", vector)
+	case out != vector:
+		s.others = append(s.others, out)
+		return nil
+	}
+	s.rest = append(s.rest, module)
+	s.out = module.dense.Out
+	return nil
+}
+
+// readDense is the dense module in a folder, with the names of what it takes, otherwise unless it says so, and gives.
+func (s *SentenceEmbedder) readDense(fsys fs.FS, doc Document, dir, otherwise string) (module sentenceModule, in, out string, err error) {
+	raw := struct {
+		In  int `json:"in_features"`
+		Out int `json:"out_features"`
+	}{}
+	if err := doc.Decode(&raw); err != nil {
+		return module, "", "", err
+	}
+	in, out, err = doc.portsOr(otherwise)
+	switch {
+	case err != nil:
 	case doc.truth("use_residual", false) && raw.In != raw.Out:
-		return doc.Errorf("use_residual", "want false, or as many in_features as out_features")
-	case raw.In != s.out:
-		return doc.Errorf("in_features", "the module before gives %d", s.out)
+		err = doc.Errorf("use_residual", "want false, or as many in_features as out_features")
+	case in == otherwise && raw.In != s.out:
+		err = doc.Errorf("in_features", "the module before gives %d", s.out)
 	case doc.Has("init_weight") || doc.Has("init_bias"):
-		return doc.errorf("", "", "init_weight and init_bias are not supported")
+		err = doc.errorf("", "", "init_weight and init_bias are not supported")
+	}
+	if err != nil {
+		return module, "", "", err
 	}
 	act, err := s.denseActivation(doc)
 	if err != nil {
-		return err
+		return module, "", "", err
 	}
 	weights, err := openWeights(fsys, path.Clean(dir))
 	if err != nil {
-		return err
+		return module, "", "", err
 	}
 	defer weights.Close()
 	l := transformer.NewLoader(weights)
 	dense := l.At("linear.").Linear(raw.In, raw.Out, doc.truth("bias", true))
 	if err := l.Finish(); err != nil {
-		return check.InFile(weights.name, ErrFormat, err)
+		return module, "", "", check.InFile(weights.name, ErrFormat, err)
 	}
-	if out != vector {
-		s.others = append(s.others, out)
-		return nil
-	}
-	s.rest = append(s.rest, sentenceModule{dense, act, doc.truth("use_residual", false)})
-	s.out = raw.Out
-	return nil
+	return sentenceModule{dense, act, doc.truth("use_residual", false)}, in, out, nil
 }
 
 // denseActivation is the activation that a dense module names. Those that are not PyTorch's are code

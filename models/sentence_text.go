@@ -61,11 +61,16 @@ func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, erro
 
 // task is what the module Transformer does: its name, what of transformers' output it takes, and what
 // it calls that.
-type task struct{ name, output, port string }
+type task struct {
+	name, output, port string
+	silent             bool                     // what the module does that names no task
+	expansion          func(doc Document) error // reads query_expansion; nil: an error if there is one
+}
 
 var (
-	extraction     = task{"feature-extraction", "last_hidden_state", "token_embeddings"}
-	classification = task{"sequence-classification", "logits", "scores"}
+	extraction     = task{name: "feature-extraction", output: "last_hidden_state", port: "token_embeddings", silent: true}
+	classification = task{name: "sequence-classification", output: "logits", port: "scores"}
+	filling        = task{name: "fill-mask", output: "logits", port: "token_embeddings"}
 )
 
 // readTransformer reads the configuration of the module Transformer, if there is one.
@@ -77,9 +82,16 @@ func (s *SentenceEmbedder) readTransformer(fsys fs.FS, modelType string, t task)
 	if err := doc.known(transformerFields...); err != nil {
 		return err
 	}
-	for _, field := range []string{"query_expansion", "tokenizer_name_or_path"} {
-		if doc.Has(field) {
-			return doc.Errorf(field, "not supported")
+	if doc.Has("tokenizer_name_or_path") || doc.Has("query_expansion") && t.expansion == nil {
+		for _, field := range []string{"query_expansion", "tokenizer_name_or_path"} {
+			if doc.Has(field) {
+				return doc.Errorf(field, "not supported")
+			}
+		}
+	}
+	if doc.Has("query_expansion") {
+		if err := t.expansion(doc); err != nil {
+			return err
 		}
 	}
 	if err := t.check(doc); err != nil {
@@ -144,7 +156,7 @@ func (s *SentenceEmbedder) readLengths(doc Document) error {
 // check returns an error unless texts become what the task is for.
 func (t task) check(doc Document) error {
 	name, ok := doc.fields["transformer_task"]
-	if ok && string(name) != strconv.Quote(t.name) || !ok && t != extraction {
+	if ok && string(name) != strconv.Quote(t.name) || !ok && !t.silent {
 		return doc.Errorf("transformer_task", "want %s", t.name)
 	}
 	if _, ok := doc.fields["modality_config"]; !ok { // then module_output_name is not asked for

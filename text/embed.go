@@ -94,7 +94,7 @@ func (e *Embedder) Prompts() []string {
 // Tokens is the number of tokens of texts as Embed computes with.
 func (e *Embedder) Tokens(texts []string) (int, error) {
 	c := &call{finish: func(*input, [][]float32) {}}
-	n, err := e.serveInputs(context.Background(), c, Texts(texts), "", e.limit, tokenizer.Options{}, InputOptions{})
+	n, err := e.serveInputs(context.Background(), c, Texts(texts), "", e.limit, e.encoding(), InputOptions{})
 	return n.Sum(), err
 }
 
@@ -215,7 +215,7 @@ func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Inpu
 	if o.Scale == ScaleRaw {
 		c.kind++
 	}
-	n, err := e.serveInputs(ctx, c, inputs, prompt, limit, tokenizer.Options{}, o.InputOptions)
+	n, err := e.serveInputs(ctx, c, inputs, prompt, limit, e.encoding(), o.InputOptions)
 	if err != nil {
 		return nil, n, err
 	}
@@ -265,7 +265,7 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 	if e.long == splitLong {
 		return 0, check.Option("SplitLong", e.stride, "with a prompt that 1_Pooling/config.json does not include")
 	}
-	splitter := e.splitter(e.limit, tokenizer.Options{})
+	splitter := e.splitter(e.limit, e.encoding())
 	windows, err := splitter.split(0, source{first: prompt})
 	if err != nil {
 		return 0, err
@@ -276,6 +276,11 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 		n--
 	}
 	return n, nil
+}
+
+// encoding is how texts become tokens.
+func (e *Embedder) encoding() tokenizer.Options {
+	return tokenizer.Options{NoSpecial: e.pool.NoSpecial}
 }
 
 // pooled is a computation of the vector of each window as the model makes it without its first tokens.

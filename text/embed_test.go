@@ -58,7 +58,7 @@ type expectedVectors struct {
 // threads and size of batches.
 func TestEmbed(t *testing.T) {
 	ctx := context.Background()
-	for _, folder := range []string{"embed", "embed-roberta", "embed-prompt", "embed-last"} {
+	for _, folder := range []string{"embed", "embed-roberta", "embed-prompt", "embed-last", "embed-static"} {
 		var want expectedVectors
 		readExpected(t, folder, &want)
 		for _, isa := range kernels.Supported() {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // Prompt is the text of a prompt, by its name as EmbedOptions has it.
@@ -44,7 +43,7 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt strin
 			out[in.number] = vectors
 		},
 	}
-	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), tokenizer.Options{}, o)
+	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o)
 	if err != nil {
 		return nil, n, err
 	}

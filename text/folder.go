@@ -73,6 +73,13 @@ func (g ggufFile) Open(name string) (fs.File, error) {
 func openTokenizer(fsys fs.FS, fields map[string]json.RawMessage) (*tokenizer.Tokenizer, error) {
 	g, ok := fsys.(ggufFile)
 	if !ok {
+		dir, err := models.TokenizerFolder(fsys)
+		if err == nil {
+			fsys, err = fs.Sub(fsys, dir)
+		}
+		if err != nil {
+			return nil, err
+		}
 		return tokenizer.OpenWith(fsys, fields)
 	}
 	f, err := gguf.Open(g.path)
@@ -140,6 +147,12 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	}
 	if withTokenizer {
 		f.limit = least(f.model.Config.MaxLength, f.tokenizer.Config().MaxLength)
+		if s := f.model.Sentence; s != nil && s.NoSpecial { // tokenizer.json alone counts
+			f.limit = 0
+			if t := f.tokenizer.Truncation(); t != nil {
+				f.limit = t.MaxLength
+			}
+		}
 		f.tokenizer = f.tokenizer.WithPadding(nil).WithTruncation(nil)
 	}
 	return f, nil

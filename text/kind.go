@@ -79,8 +79,14 @@ func kindOf(fsys fs.FS) (Kind, error) {
 	if _, ok := fsys.(ggufFile); ok {
 		return KindGenerator, nil
 	}
-	data, err := regular.ReadFile(fsys, "config.json")
+	embeds, err := embedsSentences(fsys)
 	if err != nil {
+		return "", err
+	}
+	data, err := regular.ReadFile(fsys, "config.json")
+	if embeds && errors.Is(err, fs.ErrNotExist) { // a module StaticEmbedding needs none
+		return KindEmbedder, nil
+	} else if err != nil {
 		return "", errorf("%w", err)
 	}
 	var config struct {
@@ -102,13 +108,10 @@ func kindOf(fsys fs.FS) (Kind, error) {
 	} else if config.Labels != nil {
 		labels = len(config.Labels)
 	}
-	embeds, err := embedsSentences(fsys)
 	ends := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(class, n) })
 	}
 	switch {
-	case err != nil:
-		return "", err
 	case embeds:
 		return KindEmbedder, nil
 	case ends("ForSequenceClassification") && labels == 1:
@@ -146,7 +149,7 @@ func embedsSentences(fsys fs.FS) (bool, error) {
 		return false, errorf("modules.json: %w", err)
 	}
 	for _, m := range modules {
-		if strings.HasSuffix(m.Type, ".Pooling") {
+		if strings.HasSuffix(m.Type, ".Pooling") || strings.HasSuffix(m.Type, ".StaticEmbedding") {
 			return true, nil
 		}
 	}

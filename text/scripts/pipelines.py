@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(HERE, "../../scripts/folders"))
 os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 
 import numpy as np
+import tokenizers
 import torch
 import transformers as hf
 from PIL import Image
@@ -137,6 +138,21 @@ def _(out):
                                      "pooling_mode_weightedmean_tokens": False, "pooling_mode_lasttoken": True, "include_prompt": True})
     f.json("config_sentence_transformers.json", {"prompts": {"query": "Instruct: Given a question, find passages that answer it\nQuery:", "document": ""}, "default_prompt_name": None, "similarity_fn_name": "cosine"})
     answers(f)
+
+
+@folder("embed-static")
+def _(out):
+    """Vectors of tokens alone; the tokenizer cuts texts, as model2vec's do."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+    f = Folder(out, "embed-static")
+    tokenizer = tokenizers.Tokenizer.from_file(os.path.join(HERE, "../tokenizer/testdata/bert/tokenizer.json"))
+    tokenizer.enable_truncation(40)
+    table = torch.randn(605, 24, generator=torch.Generator().manual_seed(23)).half()
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table), Normalize()], device="cpu").save(f.path, create_model_card=False)
+    s = SentenceTransformer(f.path, device="cpu").float()
+    encode = lambda **how: [floats(v) for v in s.encode(TEXTS, convert_to_numpy=True, **how)]
+    f.json("expected.json", {"texts": TEXTS, "vectors": encode(), "dim12": encode(truncate_dim=12, normalize_embeddings=True)})
 
 
 @folder("rerank")

@@ -31,7 +31,7 @@ func (f *File) ReadBytes(dst []byte, name string, from int) error {
 	return f.r.Fill(dst, f.data+e.begin+int64(from), name)
 }
 
-// Float32 reads a tensor of F32, F16, BF16 (both exact) or F64 (rounded)
+// Float32 reads a tensor of F32, F16, BF16, I8 (all exact), F64 or I64 (rounded)
 // elements, in row-major order.
 func (f *File) Float32(name string) ([]float32, error) {
 	e, ok := f.entries[name]
@@ -44,8 +44,8 @@ func (f *File) Float32(name string) ([]float32, error) {
 	return datafile.AllFloats(e.Len(), func(dst []float32, from int) error { return f.ReadFloat32(dst, name, from) })
 }
 
-// elements are the types of floating-point numbers.
-var elements = map[DType]datafile.Element{F32: datafile.F32, F16: datafile.F16, BF16: datafile.BF16, F64: datafile.F64}
+// elements are the types that are read as floating-point numbers.
+var elements = map[DType]datafile.Element{F32: datafile.F32, F16: datafile.F16, BF16: datafile.BF16, F64: datafile.F64, I8: datafile.I8, I64: datafile.I64}
 
 // ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
 // Float32 has them.

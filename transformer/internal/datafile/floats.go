@@ -22,6 +22,8 @@ const (
 	F16          // exact
 	BF16         // exact
 	F64          // rounded
+	I8           // integers, exact
+	I64          // integers, rounded
 )
 
 // Size is the number of bytes of one element.
@@ -29,8 +31,10 @@ func (e Element) Size() int {
 	switch e {
 	case F16, BF16:
 		return 2
-	case F64:
+	case F64, I64:
 		return 8
+	case I8:
+		return 1
 	}
 	return 4
 }
@@ -95,6 +99,14 @@ func (e Element) widen(x []float32, raw []byte) {
 		raw = raw[:2*len(x)]
 		for i := range x {
 			x[i] = half.BFloat16(le.Uint16(raw[2*i : 2*i+2]))
+		}
+	case I8:
+		for i := range x {
+			x[i] = float32(int8(raw[i]))
+		}
+	case I64:
+		for i := range x {
+			x[i] = float32(int64(le.Uint64(raw[8*i:])))
 		}
 	case F32:
 		for i := range x {
