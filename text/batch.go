@@ -14,12 +14,22 @@ import (
 // tokensOf is a batch as models take it.
 func tokensOf(batch []*tokenizer.Encoding) models.Tokens {
 	lengths := make([]int, len(batch))
-	types := false
+	types, hidden := false, false
 	in := models.Tokens{}
 	for i, e := range batch {
 		lengths[i] = len(e.IDs)
 		in.IDs = append(in.IDs, e.IDs...)
 		types = types || slices.ContainsFunc(e.TypeIDs, func(t int) bool { return t != 0 })
+		hidden = hidden || slices.Contains(e.Attention, false)
+	}
+	if hidden {
+		for _, e := range batch {
+			n := slices.Index(e.Attention, false)
+			if n < 0 {
+				n = len(e.IDs)
+			}
+			in.Visible = append(in.Visible, n)
+		}
 	}
 	if types {
 		for _, e := range batch {

@@ -14,13 +14,14 @@ import (
 
 // call is one call of a pipeline.
 type call struct {
-	size     int                                  // the number of texts, at least 1
-	source   func(i int) source                   // a text; the queue does not ask once the call has ended
-	splitter splitter                             // makes windows of a text
-	check    func(*input) error                   // refuses a text; may be nil
-	kind     int                                  // calls of a kind share batches
-	compute  computation                          // nil: windows are not computed
-	finish   func(in *input, results [][]float32) // takes a text's results, one for each window; they are the workspace's
+	size     int                                           // the number of texts, at least 1
+	source   func(i int) source                            // a text; the queue does not ask once the call has ended
+	splitter splitter                                      // makes windows of a text
+	check    func(*input) error                            // refuses a text; may be nil
+	between  func(*tokenizer.Encoding) *tokenizer.Encoding // changes each window; may be nil
+	kind     int                                           // calls of a kind share batches
+	compute  computation                                   // nil: windows are not computed
+	finish   func(in *input, results [][]float32)          // takes a text's results, one for each window; they are the workspace's
 
 	next     int        // the first text that has not been tokenised, nor is being
 	encoding int        // the number of pages that are being tokenised
@@ -122,6 +123,11 @@ func (c *call) input(number int, s source) (*input, error) {
 	var err error
 	if in.windows, err = c.splitter.split(number, s); err != nil {
 		return nil, err
+	}
+	if c.between != nil {
+		for i, w := range in.windows {
+			in.windows[i] = c.between(w)
+		}
 	}
 	if c.check != nil {
 		if err := c.check(in); err != nil {

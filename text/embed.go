@@ -24,6 +24,8 @@ type Embedder struct {
 	pool       *models.SentenceEmbedder
 	dim        int
 	normalized bool // vectors have length 1
+	bare       bool // nothing says how vectors are made
+	outputs
 }
 
 // OpenEmbedder opens the model in a folder.
@@ -42,7 +44,7 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 		return nil, err
 	}
 	e := &Embedder{folder: f, pool: f.model.Sentence}
-	if e.pool == nil {
+	if e.bare = e.pool == nil; e.bare {
 		if e.pool, err = f.bareEmbedder(); err != nil {
 			return nil, err
 		}
@@ -55,6 +57,9 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 		if f.tokenizer, err = f.tokenizer.WithLowercase(); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.openOutputs(); err != nil {
+		return nil, err
 	}
 	e.dim, e.normalized = e.pool.Dim(), e.pool.Normalized()
 	if f.options.dim > e.dim {
@@ -185,6 +190,9 @@ func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Input, limit int, o EmbedOptions) ([][]float32, Counts, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Counts{}, err
+	}
+	if !e.HasDense() {
+		return nil, Counts{}, fmt.Errorf("%w: the model makes sparse vectors or those of single tokens, and none of a whole text", ErrInput)
 	}
 	limit = e.limitOf(limit)
 	shape, err := e.shape(o)

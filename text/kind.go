@@ -149,7 +149,7 @@ func embedsSentences(fsys fs.FS) (bool, error) {
 		return false, errorf("modules.json: %w", err)
 	}
 	for _, m := range modules {
-		if strings.HasSuffix(m.Type, ".Pooling") || strings.HasSuffix(m.Type, ".StaticEmbedding") {
+		if strings.HasSuffix(m.Type, ".Pooling") || strings.HasSuffix(m.Type, ".StaticEmbedding") || strings.HasSuffix(m.Type, ".SpladePooling") || strings.HasSuffix(m.Type, ".MultiVectorMask") || strings.HasPrefix(m.Type, "pylate.") {
 			return true, nil
 		}
 	}

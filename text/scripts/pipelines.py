@@ -155,6 +155,60 @@ def _(out):
     f.json("expected.json", {"texts": TEXTS, "vectors": encode(), "dim12": encode(truncate_dim=12, normalize_embeddings=True)})
 
 
+@folder("embed-sparse")
+def _(out):
+    """SPLADE, as sentence-transformers publishes it."""
+    from sentence_transformers import SparseEncoder
+    f = Folder(out, "embed-sparse", "bert", **BERT_SPECIAL)
+    f.model(hf.BertForMaskedLM(bert_config(num_hidden_layers=1)), 24, scale=[("LayerNorm.weight", 0.8)])
+    s = SparseEncoder(f.path, device="cpu", model_kwargs={"dtype": torch.float32}, similarity_fn_name="dot")
+    s.max_seq_length = 64
+    s.prompts = {"query": "query: ", "document": ""}
+    tokenizer = open(f.path + "/tokenizer.json").read(), open(f.path + "/tokenizer_config.json").read()
+    s.save(f.path, create_model_card=False)
+    for name, text in zip(("tokenizer.json", "tokenizer_config.json"), tokenizer):
+        open(os.path.join(f.path, name), "w").write(text)
+    s = SparseEncoder(f.path, device="cpu", model_kwargs={"dtype": torch.float32})
+
+    texts = TEXTS[:5] + TEXTS[7:]
+
+    def encode(e):  # lists of elements in one string each, for their number
+        return [" ".join(f"{int(i)}:{float(v):.8g}" for i, v in zip(*x.indices(), x.values())) for x in (t.coalesce() for t in e(texts))]
+
+    f.json("expected.json", {"texts": texts, "vectors": encode(s.encode), "queries": encode(s.encode_query)})
+
+
+@folder("embed-tokens")
+def _(out):
+    """Late interaction as PyLate publishes it, with marks in the vocabulary; and as sentence-transformers does."""
+    from safetensors.torch import save_file
+    from sentence_transformers import MultiVectorEncoder
+    for name, special in (("embed-late", BERT_SPECIAL), ("embed-late-new", BERT_SPECIAL)):
+        f = Folder(out, name, "bert", **special)
+        f.model(hf.BertModel(bert_config(), add_pooling_layer=False), 25)
+        os.makedirs(f.path + "/1_Dense")
+        save_file({"linear.weight": torch.randn(12, 32, generator=torch.Generator().manual_seed(26)) * 0.2}, f.path + "/1_Dense/model.safetensors")
+        linear = {"in_features": 32, "out_features": 12, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+        if name == "embed-late":
+            f.json("modules.json", [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}, {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"}])
+            f.json("1_Dense/config.json", linear)
+            f.json("sentence_bert_config.json", {"max_seq_length": 40, "do_lower_case": False})
+            f.json("config_sentence_transformers.json", {"model_type": "ColBERT", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "MaxSim", "query_prefix": "[PAD] ", "document_prefix": "[D] ", "query_length": 24, "document_length": 50,
+                                                         "attend_to_expansion_tokens": False, "skiplist_words": ["!", ".", ",", "?"]})
+        else:
+            kinds = ["base.modules.transformer.Transformer", "base.modules.dense.Dense", "multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask", "base.modules.normalize.Normalize"]
+            f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k.rpartition('.')[2]}" if i else "", "type": "sentence_transformers." + k} for i, k in enumerate(kinds)])
+            f.json("1_Dense/config.json", linear | {"module_input_name": "token_embeddings"})
+            f.json("2_MultiVectorMask/config.json", {"skiplist_words": [".", "?"], "skiplist_tasks": ["query", "document"], "keep_only_token_ids": None})
+            f.json("3_Normalize/config.json", {"module_input_name": "token_embeddings", "module_output_name": "token_embeddings"})
+            f.json("sentence_bert_config.json", {"document_length": 44, "query_expansion": {"strategy": "min", "attend": True, "token": "[UNK]", "length": 20}})
+            f.json("config_sentence_transformers.json", {"model_type": "MultiVectorEncoder", "prompts": {"query": "query: ", "document": ""}, "default_prompt_name": None, "similarity_fn_name": "meanmaxsim"})
+        s = MultiVectorEncoder(f.path, device="cpu", model_kwargs={"dtype": torch.float32})
+        q, d = s.encode_query(TEXTS), s.encode_document(TEXTS)
+        flat = lambda vectors: [[floats(v) for v in x] for x in vectors]
+        f.json("expected.json", {"texts": TEXTS, "queries": flat(q[:6]), "documents": flat(d[:6]), "scores": [floats(r) for r in s.similarity(q, d)]})
+
+
 @folder("rerank")
 def _(out):
     from sentence_transformers import CrossEncoder

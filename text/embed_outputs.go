@@ -1,0 +1,295 @@
+// Sparse vectors, and vectors of each token, with their scores.
+
+package text
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// SparseVector is a vector of the vocabulary, of which the elements other than 0 are there.
+type SparseVector = models.SparseVector
+
+// outputs is which vectors an Embedder makes, beside one of each text.
+type outputs struct {
+	sparse  models.SparseHead     // nil: none
+	vectors *models.TokenEmbedder // nil: none
+	marks   [2]mark               // of queries and documents
+	extra   int                   // the token that lengthens queries
+	skip    map[int]bool          // tokens without vectors
+}
+
+// mark is what goes before a text: a token, -1 for none, and text.
+type mark struct {
+	token int
+	text  string
+}
+
+// openOutputs finds out which vectors there are.
+func (e *Embedder) openOutputs() error {
+	m := e.model
+	e.sparse, e.vectors = m.Sparse, m.Vectors
+	if e.sparse == nil && e.bare && m.MaskedLM != nil && m.LM == nil {
+		e.sparse = m.Splade()
+	}
+	v := e.vectors
+	if v == nil {
+		return nil
+	}
+	e.marks = [2]mark{e.mark(v.QueryMark), e.mark(v.DocumentMark)}
+	e.skip = map[int]bool{}
+	for _, word := range v.Skip {
+		if id, ok := e.tokenizer.TokenID(word); ok {
+			e.skip[id] = true
+		}
+	}
+	if v.Expansion == nil {
+		return nil
+	}
+	token := v.Expansion.Token
+	if token == "" {
+		if token = e.tokenizer.Config().Special["mask_token"]; token == "" {
+			token = e.tokenizer.Config().Special["eos_token"]
+		}
+	}
+	id, ok := e.tokenizer.TokenID(token)
+	if !ok {
+		return check.InFile("tokenizer.json", ErrFolder, errorf("no token %q, by which queries are lengthened", token))
+	}
+	e.extra = id
+	return nil
+}
+
+// mark is a prefix as one token where the vocabulary has it, or its first word, and as text else.
+func (e *Embedder) mark(prefix string) mark {
+	word, rest, _ := strings.Cut(prefix, " ")
+	for _, m := range []struct{ token, rest string }{{prefix, ""}, {word, rest}} {
+		if id, ok := e.tokenizer.TokenID(m.token); ok && m.token != "" {
+			return mark{id, m.rest}
+		}
+	}
+	return mark{-1, prefix}
+}
+
+// HasDense reports whether the folder says how one vector of a text is made, which Embed and its like need.
+func (e *Embedder) HasDense() bool { return e.pool.Dim() > 0 }
+
+// HasSparse reports whether EmbedSparse applies: to folders of SPLADE's and BGE-M3's kinds, and to a masked
+// language model of which nothing else says what it is for.
+func (e *Embedder) HasSparse() bool { return e.sparse != nil }
+
+// HasVectors reports whether EmbedVectors applies.
+func (e *Embedder) HasVectors() bool { return e.vectors != nil }
+
+// VectorDim is the width of the vectors that EmbedVectors makes.
+func (e *Embedder) VectorDim() int {
+	if e.vectors == nil {
+		return 0
+	}
+	return e.vectors.Dim()
+}
+
+// EmbedSparse is a sparse vector of each input, with a prompt by its name as EmbedOptions has it. Of a text that
+// SplitLong makes several windows of, each element is the largest of them.
+func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([]SparseVector, Counts, error) {
+	if e.sparse == nil {
+		return nil, Counts{}, fmt.Errorf("%w: the model makes no sparse vectors", ErrInput)
+	}
+	before, limit, err := e.prompt(prompt)
+	if err != nil {
+		return nil, Counts{}, err
+	}
+	out := make([]SparseVector, len(inputs))
+	c := &call{
+		kind: -2,
+		compute: e.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
+			return e.sparse.Weigh(ws, x, in, func(i int, v SparseVector) { result(i, flat(v)) })
+		}),
+		finish: func(in *input, results [][]float32) { out[in.number] = united(results) },
+	}
+	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o)
+	if err != nil {
+		return nil, n, err
+	}
+	return out, n, nil
+}
+
+// flat is a sparse vector as numbers, pairs of the bits of an index and a value.
+func flat(v SparseVector) []float32 {
+	x := make([]float32, 0, 2*len(v))
+	for _, w := range v {
+		x = append(x, math.Float32frombits(uint32(w.Index)), w.Value)
+	}
+	return x
+}
+
+// united is the largest of each element of several flat vectors.
+func united(flat [][]float32) SparseVector {
+	v := SparseVector{}
+	for _, x := range flat {
+		for i := 0; i < len(x); i += 2 {
+			v = append(v, models.TokenWeight{Index: int(math.Float32bits(x[i])), Value: x[i+1]})
+		}
+	}
+	if len(flat) < 2 {
+		return v
+	}
+	slices.SortStableFunc(v, func(a, b models.TokenWeight) int { return a.Index - b.Index })
+	kept := v[:0]
+	for _, w := range v {
+		if n := len(kept); n > 0 && kept[n-1].Index == w.Index {
+			kept[n-1].Value = max(kept[n-1].Value, w.Value)
+			continue
+		}
+		kept = append(kept, w)
+	}
+	return kept
+}
+
+// EmbedVectors is a vector for each token of each input, [len(inputs)][tokens][VectorDim], for late interaction:
+// see MaxSim. prompt is "query" for queries, which models may lengthen by tokens of their own, and else a name as
+// EmbedOptions has it, of documents: "" and "document" are the same. An input that SplitLong makes several windows
+// of has the vectors of all of them.
+func (e *Embedder) EmbedVectors(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([][][]float32, Counts, error) {
+	if e.vectors == nil {
+		return nil, Counts{}, fmt.Errorf("%w: the model makes no vectors of single tokens for late interaction", ErrInput)
+	}
+	query := prompt == "query"
+	if prompt == "" && e.pool.DefaultPrompt == "" {
+		prompt = "document"
+	}
+	before, limit, err := e.prompt(prompt)
+	if err != nil {
+		return nil, Counts{}, err
+	}
+	out := make([][][]float32, len(inputs))
+	dim := e.vectors.Dim()
+	c := &call{
+		kind: -3,
+		compute: e.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
+			y := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
+			if err := e.vectors.Project(ws, y, x, in.Batch.Rows()); err != nil {
+				return err
+			}
+			for i := range in.Batch.Len() {
+				result(i, y[in.Batch.Start(i)*dim:in.Batch.Start(i+1)*dim])
+			}
+			return nil
+		}),
+		finish: func(in *input, results [][]float32) {
+			for w, rows := range results {
+				out[in.number] = append(out[in.number], e.counted(in.windows[w].IDs, rows, query)...)
+			}
+		},
+	}
+	limit = e.limitOf(limit)
+	m := e.marks[1]
+	var lengthen *models.Expansion
+	if query {
+		m = e.marks[0]
+		if lengthen = e.vectors.Expansion; lengthen != nil {
+			limit = e.limit
+			if lengthen.Fixed {
+				limit = lengthen.Length
+			}
+		}
+	}
+	c.between = func(w *tokenizer.Encoding) *tokenizer.Encoding {
+		if m.token >= 0 {
+			w = withToken(w, m.token)
+		}
+		if lengthen != nil {
+			w = lengthened(w, e.extra, lengthen.Length, lengthen.Attend)
+		}
+		return w
+	}
+	if m.token >= 0 && limit > 0 {
+		limit--
+	}
+	n, err := e.serveInputs(ctx, c, inputs, m.text+before, limit, e.encoding(), o)
+	if err != nil {
+		return nil, n, err
+	}
+	return out, n, nil
+}
+
+// counted is a copy of the rows, [tokens, D], that are vectors of a text.
+func (e *Embedder) counted(ids []int, rows []float32, query bool) [][]float32 {
+	dim, vectors := e.vectors.Dim(), [][]float32{}
+	rows = slices.Clone(rows)
+	for i, id := range ids {
+		if i == 0 && e.vectors.SkipFirst || (!query || e.vectors.SkipInQueries) && e.skip[id] {
+			continue
+		}
+		if (i+1)*dim <= len(rows) {
+			vectors = append(vectors, rows[i*dim:(i+1)*dim:(i+1)*dim])
+		}
+	}
+	return vectors
+}
+
+// withToken is e with a token behind its first.
+func withToken(e *tokenizer.Encoding, id int) *tokenizer.Encoding {
+	at := min(1, len(e.IDs))
+	return &tokenizer.Encoding{
+		IDs: slices.Insert(slices.Clone(e.IDs), at, id), TypeIDs: slices.Insert(slices.Clone(e.TypeIDs), at, 0), Cut: e.Cut,
+		Special: slices.Insert(slices.Clone(e.Special), at, true), Attention: slices.Insert(slices.Clone(e.Attention), at, true),
+	}
+}
+
+// lengthened is e with tokens at its end until it has a length; the others see them or not.
+func lengthened(e *tokenizer.Encoding, id, length int, seen bool) *tokenizer.Encoding {
+	n := &tokenizer.Encoding{IDs: slices.Clone(e.IDs), TypeIDs: slices.Clone(e.TypeIDs), Special: slices.Clone(e.Special), Attention: slices.Clone(e.Attention), Cut: e.Cut}
+	for len(n.IDs) < length {
+		n.IDs, n.TypeIDs, n.Special, n.Attention = append(n.IDs, id), append(n.TypeIDs, 0), append(n.Special, true), append(n.Attention, seen)
+	}
+	return n
+}
+
+// fromStates is a computation from the hidden states of a batch.
+func (e *Embedder) fromStates(f func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error) computation {
+	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
+		defer ws.Release(ws.Mark())
+		x := ws.Alloc(in.Batch.Rows() * e.model.Encoder.Dim()) // [rows, D]
+		if err := e.model.Encoder.Encode(ws, x, in); err != nil {
+			return err
+		}
+		return f(ws, x, in, result)
+	}
+}
+
+// MaxSim is how well a document's vectors match those of a query: the sum, over the query's, of the largest inner
+// product with one of the document's; 0 without any. The vectors of both have one width.
+func MaxSim(query, document [][]float32) float32 {
+	sum := 0.0
+	for _, q := range query {
+		best := math.Inf(-1)
+		for _, d := range document {
+			dot := float32(0)
+			for i, v := range q {
+				dot += v * d[i]
+			}
+			best = max(best, float64(dot))
+		}
+		if len(document) > 0 {
+			sum += best
+		}
+	}
+	return float32(sum)
+}
+
+// Interact is MaxSim as the model's folder has it: divided by the number of the query's vectors where it says so.
+func (e *Embedder) Interact(query, document [][]float32) float32 {
+	score := MaxSim(query, document)
+	if e.vectors != nil && e.vectors.MeanScore && len(query) > 0 {
+		score /= float32(len(query))
+	}
+	return score
+}

@@ -1,0 +1,165 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
+	"github.com/avoformer/avoformer/models"
+)
+
+// sparseOf reads "index:value" and so on.
+func sparseOf(t *testing.T, s string) SparseVector {
+	v := SparseVector{}
+	for pair := range strings.FieldsSeq(s) {
+		i, x, _ := strings.Cut(pair, ":")
+		index, err1 := strconv.Atoi(i)
+		value, err2 := strconv.ParseFloat(x, 32)
+		if err1 != nil || err2 != nil {
+			t.Fatal(pair)
+		}
+		v = append(v, models.TokenWeight{Index: index, Value: float32(value)})
+	}
+	return v
+}
+
+// closeSparse fails unless the elements are the same but for those that are next to 0.
+func closeSparse(t *testing.T, what string, got, want SparseVector) {
+	t.Helper()
+	left := map[int]float32{}
+	for _, w := range want {
+		left[w.Index] = w.Value
+	}
+	for i, g := range got {
+		if i > 0 && got[i-1].Index >= g.Index {
+			t.Fatalf("%s: element %d comes behind %d", what, g.Index, got[i-1].Index)
+		}
+		if d := math.Abs(float64(g.Value - left[g.Index])); !(d <= 2e-5) {
+			t.Fatalf("%s: element %d is %v, want %v", what, g.Index, g.Value, left[g.Index])
+		}
+		delete(left, g.Index)
+	}
+	for i, v := range left {
+		if v > 2e-5 {
+			t.Fatalf("%s: no element %d, want %v", what, i, v)
+		}
+	}
+}
+
+// TestEmbedSparse compares with sentence-transformers' SparseEncoder, on every tier.
+func TestEmbedSparse(t *testing.T) {
+	var want struct{ Texts, Vectors, Queries []string }
+	readExpected(t, "embed-sparse", &want)
+	for _, isa := range kernels.Supported() {
+		t.Run(isa.String(), func(t *testing.T) {
+			defer machine.Use(isa)()
+			e, err := OpenEmbedder("testdata/embed-sparse", BatchTokens(64))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.HasDense() || !e.HasSparse() || e.HasVectors() {
+				t.Error("want sparse vectors alone")
+			}
+			for prompt, vectors := range map[string][]string{"": want.Vectors, "query": want.Queries} {
+				got, n, err := e.EmbedSparse(context.Background(), Texts(want.Texts), prompt, InputOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range got {
+					closeSparse(t, fmt.Sprintf("prompt %q, text %d", prompt, i), got[i], sparseOf(t, vectors[i]))
+				}
+				if n.Sum() == 0 {
+					t.Error("no tokens are counted")
+				}
+			}
+			if _, err := e.Embed(context.Background(), want.Texts); !errors.Is(err, ErrInput) {
+				t.Errorf("Embed: error %v, want an ErrInput", err)
+			}
+			if _, _, err := e.EmbedVectors(context.Background(), nil, "", InputOptions{}); !errors.Is(err, ErrInput) {
+				t.Errorf("EmbedVectors: error %v, want an ErrInput", err)
+			}
+		})
+	}
+	if kind, err := KindOf("testdata/embed-sparse"); kind != KindEmbedder || err != nil {
+		t.Errorf("kind %v, %v", kind, err)
+	}
+}
+
+// TestEmbedVectors compares with sentence-transformers' MultiVectorEncoder, which reads PyLate's folders too, on every tier.
+func TestEmbedVectors(t *testing.T) {
+	for _, folder := range []string{"embed-late", "embed-late-new"} {
+		var want struct {
+			Texts              []string
+			Queries, Documents [][][]float32
+			Scores             [][]float32
+		}
+		readExpected(t, folder, &want)
+		for _, isa := range kernels.Supported() {
+			t.Run(folder+"/"+isa.String(), func(t *testing.T) {
+				defer machine.Use(isa)()
+				e, err := OpenEmbedder("testdata/"+folder, BatchTokens(64))
+				if err != nil {
+					t.Fatal(err)
+				}
+				embed := func(prompt string, want [][][]float32, texts []string) [][][]float32 {
+					got, _, err := e.EmbedVectors(context.Background(), Texts(texts), prompt, InputOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for i := range want {
+						if len(got[i]) != len(want[i]) {
+							t.Fatalf("%s %d: %d vectors, want %d", prompt, i, len(got[i]), len(want[i]))
+						}
+						for j := range want[i] {
+							close32(t, fmt.Sprint(prompt, " ", i, " ", j), got[i][j], want[i][j], 1e-5)
+						}
+					}
+					return got
+				}
+				queries, documents := embed("query", want.Queries, want.Texts), embed("document", want.Documents, want.Texts)
+				for i := range queries {
+					for j := range documents {
+						if got := e.Interact(queries[i], documents[j]); math.Abs(float64(got-want.Scores[i][j])) > 2e-4 {
+							t.Errorf("score of %d and %d: %v, want %v", i, j, got, want.Scores[i][j])
+						}
+					}
+				}
+				if e.HasDense() || e.HasSparse() || !e.HasVectors() || e.VectorDim() != 12 {
+					t.Error("want vectors of 12 of tokens alone")
+				}
+			})
+		}
+		if kind, err := KindOf("testdata/" + folder); kind != KindEmbedder || err != nil {
+			t.Errorf("kind %v, %v", kind, err)
+		}
+	}
+}
+
+func TestMaxSim(t *testing.T) {
+	a := [][]float32{{1, 0}, {0, 1}}
+	for _, c := range []struct {
+		query, document [][]float32
+		want            float32
+	}{{a, a, 2}, {a, [][]float32{{-1, -2}}, -3}, {a, nil, 0}, {nil, a, 0}, {[][]float32{{2, 1}}, [][]float32{{0, 1}, {1, 1}}, 3}} {
+		if got := MaxSim(c.query, c.document); got != c.want {
+			t.Errorf("MaxSim(%v, %v) = %v, want %v", c.query, c.document, got, c.want)
+		}
+	}
+}
+
+// TestUnited puts the vectors of a long text's parts together.
+func TestUnited(t *testing.T) {
+	a, b := SparseVector{{Index: 1, Value: 2}, {Index: 5, Value: 1}}, SparseVector{{Index: 0, Value: 3}, {Index: 5, Value: 4}}
+	if got, want := fmt.Sprint(united([][]float32{flat(a), flat(b)})), "[{0 3} {1 2} {5 4}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := a.Dot(b); got != 4 {
+		t.Errorf("inner product %v, want 4", got)
+	}
+}
