@@ -164,13 +164,11 @@ func (h *tokenWeights) Weigh(ws *Workspace, x []float32, in Tokens, result func(
 // openSparse reads the modules of sentence-transformers' SparseEncoder, if the folder is one.
 func openSparse(fsys fs.FS, m *Model) error {
 	modules, err := sentenceModules(fsys, "SparseEncoder")
-	if err != nil || modules == nil {
+	if err != nil || modules == nil || m.MaskedLM == nil { // without a head of masked words it is of another kind
 		return err
 	}
 	first := modules[0].kind()
 	switch {
-	case m.MaskedLM == nil:
-		return modulesError(ErrFolder, "beside a model without a head of masked words, of which the sparse vectors are made")
 	case first != "Transformer" && first != "MLMTransformer" || modules[0].Path != "":
 		return moduleError(0, "type", modules[0].Type, "want a Transformer in the folder itself")
 	case len(modules) != 2:

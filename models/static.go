@@ -43,20 +43,18 @@ func newStatic(c *Checkpoint) (*Model, error) {
 			return n
 		})
 	}
+	e := &staticEncoder{vectors: &transformer.Embedding{}}
 	shape, ok := l.Shape(name)
-	if !ok {
-		return nil, check.Errorf(transformer.ErrMissing, "%s", name)
+	if err := staticShape(name, shape, ok); l.Fail(err) {
+		return &Model{Encoder: e}, nil
 	}
-	if len(shape) != 2 {
-		return nil, check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", name, shape)
-	}
-	e := &staticEncoder{}
 	tokens := shape[0]
 	if mapping, ok := l.Shape("mapping"); ok && len(mapping) == 1 {
 		tokens = mapping[0]
 		for _, v := range l.Tensor("mapping", tokens) {
-			if v < 0 || int(v) >= shape[0] {
-				return nil, check.Errorf(transformer.ErrShape, "mapping to row %v, %s has %d", v, name, shape[0])
+			if !(v >= 0 && v < float32(shape[0])) {
+				l.Fail(check.Errorf(transformer.ErrShape, "mapping to row %v, %s has %d", v, name, shape[0]))
+				break
 			}
 			e.rows = append(e.rows, int(v))
 		}
@@ -69,6 +67,17 @@ func newStatic(c *Checkpoint) (*Model, error) {
 	}
 	c.Config.Vocab, c.Config.Dim = tokens, shape[1]
 	return &Model{Encoder: e}, nil
+}
+
+// staticShape is the error of vectors that are not there, or of another shape than a matrix.
+func staticShape(name string, shape []int, ok bool) error {
+	switch {
+	case !ok:
+		return check.Errorf(transformer.ErrMissing, "%s", name)
+	case len(shape) != 2 || shape[0] < 1 || shape[1] < 1:
+		return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", name, shape)
+	}
+	return nil
 }
 
 // Dim implements Encoder.
