@@ -113,6 +113,12 @@ func use(m *models.Model) {
 		if m.Sentence != nil {
 			m.Sentence.Embed(ws, make([]float32, 2*m.Sentence.Dim()), in)
 		}
+		if m.Sparse != nil {
+			m.Sparse.Weigh(ws, x, in, func(int, models.SparseVector) {})
+		}
+		if m.Vectors != nil {
+			m.Vectors.Project(ws, make([]float32, 3*m.Vectors.Dim()), x, 3)
+		}
 	}
 	if m.Image != nil {
 		h, w := m.Image.Size()
