@@ -138,28 +138,10 @@ func (f *folder) logits(ctx context.Context, inputs []Input, o InputOptions, use
 			}
 			return nil
 		},
-		compute: f.classified,
+		compute: f.headOf(f.model.Classifier),
 		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
 	}
 	return f.serveInputs(ctx, c, inputs, "", f.limit, tokenizer.Options{}, o)
-}
-
-// classified is a computation of the logits of each window, [labels].
-func (f *folder) classified(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
-	defer ws.Release(ws.Mark())
-	n := f.model.Classifier.Out()
-	x := ws.Alloc(in.Batch.Rows() * f.model.Encoder.Dim()) // [rows, D]
-	if err := f.model.Encoder.Encode(ws, x, in); err != nil {
-		return err
-	}
-	y := ws.Alloc(in.Batch.Len() * n) // [texts, labels]
-	if err := f.model.Classifier.Forward(ws, y, x, in); err != nil {
-		return err
-	}
-	for i := range in.Batch.Len() {
-		result(i, y[i*n:(i+1)*n])
-	}
-	return nil
 }
 
 func sigmoid(x []float32) {

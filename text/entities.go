@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -83,7 +82,7 @@ func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Ag
 	n := c.model.TokenClassifier.Out()
 	out := make([][]Entity, len(texts))
 	call := &call{
-		compute: c.scores,
+		compute: c.headOfRows(c.model.TokenClassifier),
 		finish: func(in *input, results [][]float32) {
 			if logits := results[0]; logits != nil { // [tokens, labels]
 				out[in.number] = c.entities(in.first, in.windows[0], logits, n, how)
@@ -95,24 +94,6 @@ func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Ag
 		return nil, counts, err
 	}
 	return out, counts, nil
-}
-
-// scores is a computation of the logits of each window, [tokens, labels].
-func (c *TokenClassifier) scores(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
-	defer ws.Release(ws.Mark())
-	n := c.model.TokenClassifier.Out()
-	x := ws.Alloc(in.Batch.Rows() * c.model.Encoder.Dim()) // [rows, D]
-	if err := c.model.Encoder.Encode(ws, x, in); err != nil {
-		return err
-	}
-	y := ws.Alloc(in.Batch.Rows() * n) // [rows, labels]
-	if err := c.model.TokenClassifier.Forward(ws, y, x, in); err != nil {
-		return err
-	}
-	for i := range in.Batch.Len() {
-		result(i, y[in.Batch.Start(i)*n:in.Batch.Start(i+1)*n])
-	}
-	return nil
 }
 
 func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []float32, n int, how Aggregation) []Entity {

@@ -48,15 +48,18 @@ func TestOptionsApply(t *testing.T) {
 		t.Error("the same twice:", err)
 	}
 	open := map[string]func() error{
-		"Embedder":        func() error { _, err := OpenEmbedderFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Reranker":        func() error { _, err := OpenRerankerFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Classifier":      func() error { _, err := OpenClassifierFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"TokenClassifier": func() error { _, err := OpenTokenClassifierFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Generator":       func() error { _, err := OpenGeneratorFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Translator":      func() error { _, err := OpenTranslatorFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"Transcriber":     func() error { _, err := OpenTranscriberFS(fstest.MapFS{}, MaxPixels(1)); return err },
-		"ImageClassifier": func() error { _, err := OpenImageClassifierFS(fstest.MapFS{}, Dim(1)); return err },
-		"ImageEmbedder":   func() error { _, err := OpenImageEmbedderFS(fstest.MapFS{}, Dim(1)); return err },
+		"Embedder":         func() error { _, err := OpenEmbedderFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"Reranker":         func() error { _, err := OpenRerankerFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"Classifier":       func() error { _, err := OpenClassifierFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"TokenClassifier":  func() error { _, err := OpenTokenClassifierFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"MaskFiller":       func() error { _, err := OpenMaskFillerFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"NextSentence":     func() error { _, err := OpenNextSentenceFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"QuestionAnswerer": func() error { _, err := OpenQuestionAnswererFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"Generator":        func() error { _, err := OpenGeneratorFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"Translator":       func() error { _, err := OpenTranslatorFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"Transcriber":      func() error { _, err := OpenTranscriberFS(fstest.MapFS{}, MaxPixels(1)); return err },
+		"ImageClassifier":  func() error { _, err := OpenImageClassifierFS(fstest.MapFS{}, Dim(1)); return err },
+		"ImageEmbedder":    func() error { _, err := OpenImageEmbedderFS(fstest.MapFS{}, Dim(1)); return err },
 	}
 	for pipeline := range takes {
 		if err := open[pipeline](); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "type "+pipeline+",") {

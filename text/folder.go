@@ -235,11 +235,11 @@ type splitter struct {
 
 // splitter cuts texts of more tokens than limit, of which 0 is none, as the options say.
 func (f *folder) splitter(limit int, opts tokenizer.Options) splitter {
-	return f.splitterAs(f.long, false, limit, opts)
+	return f.splitterAs(f.long, InputOptions{}, limit, opts)
 }
 
-// splitterAs is splitter for one way with long texts; left cuts off their beginnings whatever the folder says.
-func (f *folder) splitterAs(how long, left bool, limit int, opts tokenizer.Options) splitter {
+// splitterAs is splitter for one way with long texts; o says which end of which text is cut off, whatever the folder says.
+func (f *folder) splitterAs(how long, o InputOptions, limit int, opts tokenizer.Options) splitter {
 	s := splitter{f.tokenizer, opts, limit, limit > 0 && how == refuseLong}
 	if limit > 0 && !s.refuse {
 		stride := 0
@@ -247,8 +247,8 @@ func (f *folder) splitterAs(how long, left bool, limit int, opts tokenizer.Optio
 			stride = f.stride
 			s.options.Overflow = true
 		}
-		left = how != splitLong && (left || s.tokenizer.Config().TruncateLeft)
-		s.tokenizer = s.tokenizer.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Left: left})
+		left := how != splitLong && (o.TruncateLeft || s.tokenizer.Config().TruncateLeft)
+		s.tokenizer = s.tokenizer.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Strategy: o.strategy, Left: left})
 	}
 	return s
 }

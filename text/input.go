@@ -44,6 +44,8 @@ type InputOptions struct {
 	Long Long
 	// TruncateLeft cuts off the beginning of texts that are too long, instead of the end.
 	TruncateLeft bool
+
+	strategy tokenizer.Strategy // which text of a pair is cut
 }
 
 // Counts tells what a call computed with.
@@ -157,7 +159,7 @@ func (f *folder) splitterFor(limit int, tokens tokenizer.Options, o InputOptions
 	if o.TruncateLeft && how != truncateLong {
 		return splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", ErrOption)
 	}
-	return f.splitterAs(how, o.TruncateLeft, limit, tokens), nil
+	return f.splitterAs(how, o, limit, tokens), nil
 }
 
 // ofIDs is the window of tokens that stand for themselves.

@@ -55,15 +55,18 @@ const defaultBatchTokens = 2048
 
 // takes are the options that apply to a pipeline, beside those that apply to all.
 var takes = map[string][]string{
-	"Embedder":        {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim"},
-	"Reranker":        {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
-	"Classifier":      {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
-	"TokenClassifier": {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
-	"Generator":       {"MaxLength", "Cache", "CacheMemory", "Draft"},
-	"Translator":      {"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"},
-	"Transcriber":     {"MaxLength", "Cache", "CacheMemory"},
-	"ImageClassifier": {"MaxPixels"},
-	"ImageEmbedder":   {"MaxPixels"},
+	"Embedder":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim"},
+	"Reranker":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"Classifier":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"TokenClassifier":  {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"MaskFiller":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"NextSentence":     {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"QuestionAnswerer": {"BatchTokens", "Batches", "MaxLength", "RefuseLong", "SplitLong"},
+	"Generator":        {"MaxLength", "Cache", "CacheMemory", "Draft"},
+	"Translator":       {"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"},
+	"Transcriber":      {"MaxLength", "Cache", "CacheMemory"},
+	"ImageClassifier":  {"MaxPixels"},
+	"ImageEmbedder":    {"MaxPixels"},
 }
 
 // toAll are the options that apply to all pipelines.
@@ -146,7 +149,8 @@ func TruncateLong() Option {
 
 // SplitLong cuts texts that are too long into windows, each of which begins
 // with the last stride tokens of the one before. An Embedder averages the
-// windows' vectors by their numbers of tokens; the option does not apply to other pipelines.
+// windows' vectors by their numbers of tokens, and a QuestionAnswerer looks for answers in all; the option
+// does not apply to other pipelines.
 func SplitLong(stride int) Option {
 	if stride < 0 {
 		return wrong("SplitLong", stride, "at least 0")

@@ -224,6 +224,8 @@ def classifier(out, name, seed, **config):
     m = f.model(hf.BertForSequenceClassification(bert_config(**config)), seed)
     p = hf.pipeline("text-classification", model=m, tokenizer=f.tokenizer, device="cpu")
     f.json("expected.json", {"texts": TEXTS, "results": p(TEXTS, top_k=None, truncation=True, max_length=96)})
+    if "entailment" in m.config.label2id:
+        zero_shot(f, m)
 
 
 @folder("classify")
@@ -234,6 +236,40 @@ def _(out):
 @folder("classify-multi")
 def _(out):
     classifier(out, "classify-multi", 15, problem_type="multi_label_classification", id2label={i: w for i, w in enumerate("joy anger fear".split())}, label2id={w: i for i, w in enumerate("joy anger fear".split())})
+
+
+def zero_shot(f, m):
+    p = hf.pipeline("zero-shot-classification", model=m, tokenizer=f.tokenizer, device="cpu")
+    texts, labels = [t for t in TEXTS[:7] if t.strip()], ["travel", "the French language", "science"]
+    ask = lambda **how: [[{"label": l, "score": s} for l, s in zip(p(t, labels, **how)["labels"], p(t, labels, **how)["scores"])] for t in texts]
+    f.json("zero_shot.json", {"texts": texts, "labels": labels, "results": ask(), "independent": ask(multi_label=True), "template": ask(hypothesis_template="{} is the topic.")})
+
+
+@folder("fill-mask")
+def _(out):
+    f = Folder(out, "fill-mask", "bert", **BERT_SPECIAL)
+    m = f.model(hf.BertForMaskedLM(bert_config()), 21)
+    p = hf.pipeline("fill-mask", model=m, tokenizer=f.tokenizer, device="cpu")
+    texts = ["The quick [MASK] fox.", "[MASK]", "Où est la [MASK] ? 東京は [MASK] の首都です。", "In 2017 eight authors wrote that [MASK] is all you need."]
+    results = [[r] if isinstance(r[0], dict) else r for r in (p(t, top_k=4) for t in texts)]
+    f.json("expected.json", {"texts": texts, "k": 4, "results": results})
+
+
+@folder("next-sentence")
+def _(out):
+    f = Folder(out, "next-sentence", "bert", **BERT_SPECIAL)
+    m = f.model(hf.BertForNextSentencePrediction(bert_config()), 22, scale=[("seq_relationship", 2)])
+    pairs = [[TEXTS[0], TEXTS[1]], [TEXTS[3], ""], [TEXTS[4], TEXTS[7]], ["", ""]]
+    with torch.no_grad():
+        logits = [m(**f.tokenizer([a], [b], return_tensors="pt", truncation=True, max_length=96)).logits[0] for a, b in pairs]
+    f.json("expected.json", {"pairs": pairs, "logits": [floats(l) for l in logits], "follows": floats([l.softmax(-1)[0] for l in logits])})
+
+
+@folder("answer")
+def _(out):
+    """expected.json is written by questions.py: the pipeline is one of transformers 4."""
+    f = Folder(out, "answer", "bert", **BERT_SPECIAL)
+    f.model(hf.BertForQuestionAnswering(bert_config()), 23, scale=[("qa_outputs", 6)])
 
 
 @folder("tokens")

@@ -1,0 +1,152 @@
+// Words for the blanks of a text.
+
+package text
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// MaskFiller says what the masked tokens of texts could be, with a model that was trained so.
+type MaskFiller struct {
+	*folder
+	mask int
+}
+
+// Filling is a token in the place of a mask.
+type Filling struct {
+	Token string  `json:"token_str"`
+	ID    int     `json:"token"`
+	Score float32 `json:"score"` // the probability
+	// Text is the text with the token in it: without special tokens, unless there are other masks.
+	Text string `json:"sequence"`
+}
+
+// OpenMaskFiller opens the model in a folder.
+func OpenMaskFiller(dir string, opts ...Option) (*MaskFiller, error) {
+	return open(dir, OpenMaskFillerFS, opts)
+}
+
+// OpenMaskFillerFS is OpenMaskFiller for a file system whose root is the folder.
+func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
+	f, err := openFolder(fsys, "MaskFiller", opts, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.model.Encoder == nil || f.model.MaskedLM == nil {
+		return nil, errorf("a %s of %s has no head for masked words", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+	}
+	f.setLimit(0)
+	name := f.tokenizer.Config().Special["mask_token"]
+	mask, ok := f.tokenizer.TokenID(name)
+	if !ok {
+		return nil, fileError("tokenizer_config.json", "mask_token", fmt.Sprintf("%q", name), "want a token of the vocabulary")
+	}
+	return &MaskFiller{f, mask}, nil
+}
+
+// Mask is the token that stands for a blank, such as [MASK].
+func (m *MaskFiller) Mask() string { return m.tokenizer.Config().Special["mask_token"] }
+
+// Fill is, for each mask of each text, the k likeliest tokens, the best first. A text without a mask is an ErrInput.
+func (m *MaskFiller) Fill(ctx context.Context, texts []string, k int) ([][][]Filling, error) {
+	return m.FillInputs(ctx, Texts(texts), k, InputOptions{})
+}
+
+// FillInputs is Fill with options, for texts, pairs and tokens.
+func (m *MaskFiller) FillInputs(ctx context.Context, inputs []Input, k int, o InputOptions) ([][][]Filling, error) {
+	if k < 1 {
+		return nil, fmt.Errorf("%w: k = %d, want at least 1", ErrInput, k)
+	}
+	out := make([][][]Filling, len(inputs))
+	c := &call{
+		check: func(in *input) error {
+			if !slices.Contains(in.windows[0].IDs, m.mask) {
+				return fmt.Errorf("%w: text %d has no %s among its tokens", ErrInput, in.number, m.Mask())
+			}
+			return nil
+		},
+		compute: m.logits,
+		finish: func(in *input, results [][]float32) {
+			out[in.number] = m.fillings(in.windows[0].IDs, results[0], k)
+		},
+	}
+	if _, err := m.serveInputs(ctx, c, inputs, "", m.limit, tokenizer.Options{}, o); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// logits is a computation of the logits of the masks of each window, [masks, vocabulary].
+func (m *MaskFiller) logits(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
+	defer ws.Release(ws.Mark())
+	dim, n := m.model.Encoder.Dim(), m.model.MaskedLM.Out()
+	x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
+	if err := m.model.Encoder.Encode(ws, x, in); err != nil {
+		return err
+	}
+	var masks []int // rows
+	for i, id := range in.IDs {
+		if id == m.mask {
+			copy(x[len(masks)*dim:][:dim], x[i*dim:])
+			masks = append(masks, i)
+		}
+	}
+	ids := make([]int, len(masks))
+	for i := range ids {
+		ids[i] = m.mask
+	}
+	y := ws.Alloc(len(masks) * n) // [masks, vocabulary]
+	if err := m.model.MaskedLM.Forward(ws, y, x[:len(masks)*dim], models.Tokens{IDs: ids, Batch: transformer.Uniform(1, len(masks))}); err != nil {
+		return err
+	}
+	next := 0
+	for i := range in.Batch.Len() {
+		first := next
+		for next < len(masks) && masks[next] < in.Batch.Start(i+1) {
+			next++
+		}
+		result(i, y[first*n:next*n])
+	}
+	return nil
+}
+
+// fillings are those of the masks of a text's tokens.
+func (m *MaskFiller) fillings(ids []int, logits []float32, k int) [][]Filling {
+	n := m.model.MaskedLM.Out()
+	var out [][]Filling
+	masks := len(logits) / n
+	for i, id := range ids {
+		if id != m.mask {
+			continue
+		}
+		p := logits[len(out)*n:][:n]
+		softmax(p)
+		list := make([]Filling, 0, min(k, n))
+		for _, token := range likeliest(p, k) {
+			filled := slices.Clone(ids)
+			filled[i] = token
+			list = append(list, Filling{m.tokenizer.Decode([]int{token}, false), token, p[token], m.tokenizer.Decode(filled, masks == 1)})
+		}
+		out = append(out, list)
+	}
+	return out
+}
+
+// likeliest is the places of the k largest, the largest first, of equal ones the first.
+func likeliest(p []float32, k int) []int {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	return order[:min(k, len(order))]
+}

@@ -1,0 +1,69 @@
+// Whether a text follows another.
+
+package text
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// NextSentence says how likely texts follow others, with a model of BERT's second task (Devlin et al., 2019).
+type NextSentence struct{ *folder }
+
+// OpenNextSentence opens the model in a folder.
+func OpenNextSentence(dir string, opts ...Option) (*NextSentence, error) {
+	return open(dir, OpenNextSentenceFS, opts)
+}
+
+// OpenNextSentenceFS is OpenNextSentence for a file system whose root is the folder.
+func OpenNextSentenceFS(fsys fs.FS, opts ...Option) (*NextSentence, error) {
+	f, err := openFolder(fsys, "NextSentence", opts, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.model.Encoder == nil || f.model.NextSentence == nil {
+		return nil, errorf("a %s of %s has no head for next sentences", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+	}
+	f.setLimit(0)
+	return &NextSentence{f}, nil
+}
+
+// Follows is the probability that the second text of each pair follows the first.
+func (s *NextSentence) Follows(ctx context.Context, pairs [][2]string) ([]float32, error) {
+	out := make([]float32, len(pairs))
+	err := s.logits(ctx, pairs, func(i int, logits []float32) {
+		softmax(logits)
+		out[i] = logits[0]
+	})
+	return out, err
+}
+
+// Logits is what the model gives each pair: a logit for that the second text follows, and one for that it does not.
+func (s *NextSentence) Logits(ctx context.Context, pairs [][2]string) ([][2]float32, error) {
+	out := make([][2]float32, len(pairs))
+	err := s.logits(ctx, pairs, func(i int, logits []float32) { out[i] = [2]float32(logits) })
+	return out, err
+}
+
+func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i int, logits []float32)) error {
+	inputs := make([]Input, len(pairs))
+	for i, p := range pairs {
+		inputs[i] = Input{Text: p[0], Second: p[1], Pair: true}
+	}
+	c := &call{
+		check: func(in *input) error {
+			if len(in.windows[0].IDs) == 0 {
+				return fmt.Errorf("%w: pair %d has no tokens", ErrInput, in.number)
+			}
+			return nil
+		},
+		compute: s.headOf(s.model.NextSentence),
+		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
+	}
+	_, err := s.serveInputs(ctx, c, inputs, "", s.limit, tokenizer.Options{}, InputOptions{})
+	return err
+}

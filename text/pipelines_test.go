@@ -1,0 +1,221 @@
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// TestZeroShot compares with transformers' pipeline.
+func TestZeroShot(t *testing.T) {
+	data, err := os.ReadFile("testdata/classify/zero_shot.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Texts, Labels                  []string
+		Results, Independent, Template [][]Label
+	}
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	c, err := OpenClassifier("testdata/classify", Threads(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for _, x := range []struct {
+		o    ZeroShotOptions
+		want [][]Label
+	}{{ZeroShotOptions{}, want.Results}, {ZeroShotOptions{Independent: true}, want.Independent}, {ZeroShotOptions{Template: "{} is the topic."}, want.Template}} {
+		got, err := c.ZeroShot(ctx, want.Texts, want.Labels, x.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(x.want) {
+			t.Fatalf("%d texts, want %d", len(got), len(x.want))
+		}
+		for i := range got {
+			compareLabels(t, fmt.Sprintf("%+v, text %d", x.o, i), got[i], x.want[i])
+		}
+	}
+	one, err := c.ZeroShot(ctx, want.Texts[:1], want.Labels[:1], ZeroShotOptions{})
+	if err != nil || one[0][0].Score == 1 {
+		t.Errorf("one label alone: %v, %v", one, err)
+	}
+	for _, text := range want.Texts { // whatever its length, the premise is cut, not the hypothesis
+		long, err := c.ZeroShot(ctx, []string{text + string(make([]byte, 900))}, want.Labels, ZeroShotOptions{})
+		if err != nil || len(long[0]) != 3 {
+			t.Error(long, err)
+		}
+	}
+	if _, err := c.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{Template: "none"}); !errors.Is(err, ErrOption) {
+		t.Error(err)
+	}
+	if _, err := c.ZeroShot(ctx, want.Texts, nil, ZeroShotOptions{}); !errors.Is(err, ErrInput) {
+		t.Error(err)
+	}
+	if none, err := c.ZeroShot(ctx, nil, want.Labels, ZeroShotOptions{}); err != nil || len(none) != 0 {
+		t.Error(none, err)
+	}
+	other, err := OpenClassifier("testdata/classify-multi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{}); !errors.Is(err, ErrFolder) {
+		t.Error(err)
+	}
+}
+
+// TestFillMask compares with transformers' pipeline.
+func TestFillMask(t *testing.T) {
+	var want struct {
+		Texts   []string
+		K       int
+		Results [][][]Filling
+	}
+	readExpected(t, "fill-mask", &want)
+	for _, batch := range []int{1, 4096} {
+		m, err := OpenMaskFiller("testdata/fill-mask", BatchTokens(batch), Threads(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.Fill(context.Background(), want.Texts, want.K)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Mask() != "[MASK]" || len(got) != len(want.Results) {
+			t.Fatal(m.Mask(), len(got))
+		}
+		for i := range got {
+			if len(got[i]) != len(want.Results[i]) {
+				t.Fatalf("text %d: %d masks, want %d", i, len(got[i]), len(want.Results[i]))
+			}
+			for j := range got[i] {
+				for k, g := range got[i][j] {
+					w := want.Results[i][j][k]
+					close32(t, fmt.Sprint("text ", i), []float32{g.Score}, []float32{w.Score}, 1e-5)
+					if g.Score = w.Score; g != w || len(got[i][j]) != len(want.Results[i][j]) {
+						t.Errorf("text %d, mask %d: %+v, want %+v", i, j, g, w)
+					}
+				}
+			}
+		}
+		for _, bad := range []string{"", "no mask"} {
+			if _, err := m.Fill(context.Background(), []string{"[MASK]", bad}, 1); !errors.Is(err, ErrInput) {
+				t.Errorf("%q: %v", bad, err)
+			}
+		}
+		if _, err := m.Fill(context.Background(), want.Texts, 0); !errors.Is(err, ErrInput) {
+			t.Error(err)
+		}
+		if all, err := m.Fill(context.Background(), []string{"[MASK]"}, 1e6); err != nil || len(all[0][0]) != 605 {
+			t.Error(len(all), err)
+		}
+	}
+	if _, err := OpenMaskFiller("testdata/classify"); !errors.Is(err, ErrFolder) {
+		t.Error(err)
+	}
+}
+
+// TestNextSentence compares with transformers' model.
+func TestNextSentence(t *testing.T) {
+	var want struct {
+		Pairs   [][2]string
+		Logits  [][]float32
+		Follows []float32
+	}
+	readExpected(t, "next-sentence", &want)
+	s, err := OpenNextSentence("testdata/next-sentence")
+	if err != nil {
+		t.Fatal(err)
+	}
+	follows, err := s.Follows(context.Background(), want.Pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close32(t, "probabilities", follows, want.Follows, 1e-5)
+	logits, err := s.Logits(context.Background(), want.Pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range logits {
+		close32(t, "logits", logits[i][:], want.Logits[i], 1e-5)
+	}
+	if _, err := OpenNextSentence("testdata/classify"); !errors.Is(err, ErrFolder) {
+		t.Error(err)
+	}
+}
+
+// TestAnswerQuestions compares with the pipeline of transformers 4.
+func TestAnswerQuestions(t *testing.T) {
+	var want struct {
+		Questions [][2]string
+		Cases     []struct {
+			Best    int `json:"top_k"`
+			Most    int `json:"max_answer_len"`
+			Length  int `json:"max_seq_len"`
+			Stride  int `json:"doc_stride"`
+			Results [][]Span
+		}
+	}
+	readExpected(t, "answer", &want)
+	questions := make([]Question, len(want.Questions))
+	for i, q := range want.Questions {
+		questions[i] = Question{q[0], q[1]}
+	}
+	several := false
+	for _, x := range want.Cases {
+		opts := []Option{Threads(2)}
+		if x.Length > 0 {
+			opts = append(opts, MaxLength(x.Length), SplitLong(x.Stride))
+		}
+		a, err := OpenQuestionAnswerer("testdata/answer", opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.Answer(context.Background(), questions, AnswerOptions{Best: x.Best, MaxTokens: x.Most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if len(got[i]) != len(x.Results[i]) {
+				t.Fatalf("%d best, question %d: %+v, want %+v", x.Best, i, got[i], x.Results[i])
+			}
+			several = several || len(got[i]) > 1
+			for j, g := range got[i] {
+				w := x.Results[i][j]
+				if text := questions[i].Text; text[g.Start:g.End] != g.Answer || string([]rune(text)[g.StartChar:g.EndChar]) != g.Answer {
+					t.Errorf("%+v is not there", g)
+				}
+				close32(t, "score", []float32{g.Score}, []float32{w.Score}, 1e-5)
+				g.Score, g.Start, g.End = w.Score, w.Start, w.End
+				if g != w {
+					t.Errorf("%d best, question %d: %+v, want %+v", x.Best, i, got[i], x.Results[i])
+				}
+			}
+		}
+	}
+	if !several {
+		t.Error("no question has several answers")
+	}
+	a, err := OpenQuestionAnswerer("testdata/answer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none, err := a.Answer(context.Background(), []Question{{"What?", ""}, {"", ""}}, AnswerOptions{}); err != nil || len(none[0]) != 0 || len(none[1]) != 0 {
+		t.Error(none, err)
+	}
+	if _, err := a.Answer(context.Background(), questions, AnswerOptions{Best: -1}); !errors.Is(err, ErrInput) {
+		t.Error(err)
+	}
+	if _, err := OpenQuestionAnswerer("testdata/answer", TruncateLong()); !errors.Is(err, ErrOption) {
+		t.Error(err)
+	}
+	if _, err := OpenQuestionAnswerer("testdata/classify"); !errors.Is(err, ErrFolder) {
+		t.Error(err)
+	}
+}

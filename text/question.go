@@ -1,0 +1,181 @@
+// Answers to questions, as parts of a text.
+
+package text
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// QuestionAnswerer finds the part of a text that answers a question (extractive question answering).
+type QuestionAnswerer struct{ *folder }
+
+// Span is a part of a text that answers a question.
+type Span struct {
+	Answer string  `json:"answer"`
+	Score  float32 `json:"score"`
+	// Start and End are the part's bytes, text[Start:End]; StartChar and EndChar its characters (code points).
+	Start     int `json:"-"`
+	End       int `json:"-"`
+	StartChar int `json:"start"`
+	EndChar   int `json:"end"`
+}
+
+// Question is a question about a text.
+type Question struct{ Question, Text string }
+
+// AnswerOptions says which answers are looked for. The zero value is as transformers' pipeline (of its versions before 5) does.
+type AnswerOptions struct {
+	Best      int // answers of a question; 0 is 1
+	MaxTokens int // of an answer; 0 is 15
+}
+
+// OpenQuestionAnswerer opens the model in a folder. Texts of more tokens than the model takes, or than 384, are split into windows,
+// which share 128 tokens, or a half if that is less; options say otherwise.
+func OpenQuestionAnswerer(dir string, opts ...Option) (*QuestionAnswerer, error) {
+	return open(dir, OpenQuestionAnswererFS, opts)
+}
+
+// OpenQuestionAnswererFS is OpenQuestionAnswerer for a file system whose root is the folder.
+func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, error) {
+	f, err := openFolder(fsys, "QuestionAnswerer", opts, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.model.Encoder == nil || f.model.Answer == nil || f.model.Answer.Out() != 2 {
+		return nil, errorf("a %s of %s has no head for answers", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+	}
+	most := 384
+	if f.maxLength > 0 {
+		most = 0
+	}
+	f.setLimit(most)
+	if f.long == truncateLong { // the usual, which no option asked for
+		f.long, f.stride = splitLong, min(f.limit/2, 128)
+	}
+	return &QuestionAnswerer{f}, nil
+}
+
+// Answer is the best answers to each question, the best first. The score of a run of tokens is the probability of its first
+// times that of its last, among the tokens of the text in a window. Of the 2*Best+10 best runs of each window those
+// that are the same words, but for upper and lower case, are one answer with the sum of their scores. A text without
+// tokens has none.
+func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o AnswerOptions) ([][]Span, error) {
+	if o.Best < 0 || o.MaxTokens < 0 {
+		return nil, fmt.Errorf("%w: Best %d, MaxTokens %d, want at least 0", ErrInput, o.Best, o.MaxTokens)
+	}
+	best, most := cmp.Or(o.Best, 1), cmp.Or(o.MaxTokens, 15)
+	inputs := make([]Input, len(questions))
+	for i, q := range questions {
+		inputs[i] = Input{Text: q.Question, Second: q.Text, Pair: true}
+	}
+	out := make([][]Span, len(inputs))
+	c := &call{
+		compute: a.headOfRows(a.model.Answer),
+		finish: func(in *input, results [][]float32) {
+			var found []Span
+			for i, w := range in.windows {
+				if logits := results[i]; logits != nil { // [tokens, 2]
+					found = a.spans(found, in.second, w, logits, 2*best+10, most)
+				}
+			}
+			slices.SortStableFunc(found, func(x, y Span) int { return cmp.Compare(y.Score, x.Score) })
+			out[in.number] = found[:min(best, len(found))]
+		},
+	}
+	_, err := a.serveInputs(ctx, c, inputs, "", a.limit, tokenizer.Options{Offsets: tokenizer.Bytes}, InputOptions{strategy: tokenizer.OnlySecond})
+	if err != nil {
+		return nil, err
+	}
+	for i, spans := range out {
+		text := questions[i].Text
+		for j := range spans {
+			s := &spans[j]
+			s.StartChar = len([]rune(text[:s.Start]))
+			s.EndChar = s.StartChar + len([]rune(text[s.Start:s.End]))
+		}
+	}
+	return out, nil
+}
+
+// spans adds what the best runs of a window's tokens are to the answers found.
+func (a *QuestionAnswerer) spans(found []Span, text string, e *tokenizer.Encoding, logits []float32, best, most int) []Span {
+	n := len(e.IDs)
+	inside := make([]bool, n)
+	for i := range inside {
+		inside[i] = e.Sequence(i) == 1
+	}
+	starts, ends := a.probabilities(e, logits, 0, inside), a.probabilities(e, logits, 1, inside)
+	type pair struct {
+		start, end int
+		score      float32
+	}
+	var all []pair // the best of all, in order
+	for s := range n {
+		for t := s; t < min(n, s+most); t++ {
+			p := pair{s, t, starts[s] * ends[t]}
+			i, _ := slices.BinarySearchFunc(all, p, func(x, y pair) int {
+				if x.score >= y.score {
+					return -1
+				}
+				return 1
+			})
+			if i < best {
+				all = slices.Insert(all, i, p)
+				all = all[:min(best, len(all))]
+			}
+		}
+	}
+	for _, p := range all {
+		if !inside[p.start] || !inside[p.end] {
+			continue
+		}
+		span := wholeWords(e, p.start, p.end)
+		span.Answer, span.Score = text[span.Start:span.End], p.score
+		same := slices.IndexFunc(found, func(s Span) bool { return strings.EqualFold(s.Answer, span.Answer) })
+		if same >= 0 {
+			found[same].Score += span.Score
+		} else {
+			found = append(found, span)
+		}
+	}
+	return found
+}
+
+// probabilities are those of an answer's start, or with which = 1 its end, at the tokens of the text. The classifying token
+// takes its share, but is none.
+func (a *QuestionAnswerer) probabilities(e *tokenizer.Encoding, logits []float32, which int, inside []bool) []float32 {
+	class, ok := a.tokenizer.TokenID(a.tokenizer.Config().Special["cls_token"])
+	p := make([]float32, len(inside))
+	for i := range p {
+		p[i] = float32(math.Inf(-1))
+		if inside[i] || ok && e.IDs[i] == class {
+			p[i] = logits[2*i+which]
+		}
+	}
+	if slices.Max(p) == float32(math.Inf(-1)) {
+		clear(p)
+		return p
+	}
+	softmax(p)
+	p[0] = 0
+	return p
+}
+
+// wholeWords is the part of the text from the word of a token to that of another.
+func wholeWords(e *tokenizer.Encoding, start, end int) Span {
+	for start > 0 && e.Sequence(start-1) == 1 && e.Words[start-1] == e.Words[start] {
+		start--
+	}
+	for end+1 < len(e.IDs) && e.Sequence(end+1) == 1 && e.Words[end+1] == e.Words[end] {
+		end++
+	}
+	return Span{Start: e.Offsets[start].Start, End: e.Offsets[end].End}
+}

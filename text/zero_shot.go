@@ -1,0 +1,80 @@
+// Labels that a model has never seen, by what it knows of texts that follow from others.
+
+package text
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// ZeroShotOptions says how ZeroShot scores labels. The zero value is as transformers' pipeline does.
+type ZeroShotOptions struct {
+	InputOptions
+	// Template makes a hypothesis of a label, which it has {} for; empty: "This example is {}."
+	Template string
+	// Independent scores each label by itself, so that several may be true (multi_label): the probability of entailment
+	// against that of contradiction. Otherwise the scores of a text have the sum 1.
+	Independent bool
+}
+
+// ZeroShot scores labels that the caller names, for a model of natural language inference: each text is the premise, and
+// what the template makes of each label the hypothesis (Yin et al., 2019, "Benchmarking Zero-shot Text Classification").
+// The best label of a text comes first. The model's own label of entailment is the one that begins with "entail", in lower or
+// upper case; that of contradiction is its first one, or the last if the first is entailment. Of texts that are too long the premise is cut.
+func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o ZeroShotOptions) ([][]Label, error) {
+	template := o.Template
+	if template == "" {
+		template = "This example is {}."
+	}
+	if !strings.Contains(template, "{}") {
+		return nil, check.Option("Template", template, "want {} where the label goes")
+	}
+	if len(labels) == 0 {
+		return nil, fmt.Errorf("%w: no labels", ErrInput)
+	}
+	entailment := -1
+	for i, l := range c.model.Config.Labels {
+		if strings.HasPrefix(strings.ToLower(l), "entail") {
+			entailment = i
+			break
+		}
+	}
+	if entailment < 0 || len(c.model.Config.Labels) < 2 {
+		return nil, errorf("labels %q: none begins with \"entail\", as those of models for natural language inference do", c.model.Config.Labels)
+	}
+	contradiction := 0
+	if entailment == 0 {
+		contradiction = len(c.model.Config.Labels) - 1
+	}
+	var inputs []Input
+	for _, t := range texts {
+		for _, l := range labels {
+			inputs = append(inputs, Input{Text: t, Second: strings.Replace(template, "{}", l, 1), Pair: true})
+		}
+	}
+	o.strategy = tokenizer.OnlyFirst
+	scores := make([]float32, len(inputs))
+	alone := o.Independent || len(labels) == 1
+	_, err := c.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
+		if scores[i] = logits[entailment]; alone {
+			scores[i] = float32(1 / (1 + math.Exp(float64(logits[contradiction])-float64(logits[entailment]))))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]Label, len(texts))
+	for i := range out {
+		s := scores[i*len(labels):][:len(labels)]
+		if !alone {
+			softmax(s)
+		}
+		out[i] = ranked(s, labels)
+	}
+	return out, nil
+}
