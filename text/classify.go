@@ -68,6 +68,12 @@ func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[stri
 	if err != nil {
 		return nil, err
 	}
+	if pipeline == "Reranker" && f.model.LM != nil && f.model.Encoder == nil && f.model.Config.ModelType == "qwen3" {
+		return f, nil
+	}
+	if f.instruction != "" {
+		return nil, check.Option("Instruction", f.instruction, "the model is no language model")
+	}
 	if f.model.Encoder == nil || f.model.Classifier == nil {
 		return nil, errorf("a %s of %s has no classifier of texts", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
@@ -161,10 +167,12 @@ func softmax(x []float32) {
 }
 
 // Reranker scores texts for a query with a cross-encoder, a classifier of one
-// label.
+// label, or with a language model of the kind of Qwen3-Reranker, of which the score is the probability of yes
+// against no; the logit of it if raw scores are asked for.
 type Reranker struct {
 	*folder
 	sigmoid bool
+	judge   *judge // of a language model; nil: there is a classifier
 }
 
 // OpenReranker opens the model in a folder.
@@ -181,6 +189,10 @@ func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
 	f, err := openClassifying(fsys, opts, "Reranker", fields)
 	if err != nil {
 		return nil, err
+	}
+	if f.model.Classifier == nil {
+		j, err := openJudge(f)
+		return &Reranker{folder: f, sigmoid: true, judge: j}, err
 	}
 	if n := f.model.Classifier.Out(); n != 1 {
 		return nil, errorf("a reranker has one label, this model has %d", n)
@@ -257,7 +269,13 @@ func (r *Reranker) ScoreTexts(ctx context.Context, query string, texts []string,
 	for i, t := range texts {
 		inputs[i] = Input{Text: query, Second: t, Pair: true}
 	}
-	counts, err := r.logits(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
+	compute := r.logits
+	if r.judge != nil {
+		compute = func(ctx context.Context, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
+			return r.judge.scores(ctx, r.folder, inputs, o, use)
+		}
+	}
+	counts, err := compute(ctx, inputs, o.InputOptions, func(i int, logits []float32) {
 		if r.sigmoid && !o.Raw {
 			sigmoid(logits)
 		}

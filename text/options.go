@@ -28,6 +28,7 @@ type options struct {
 	long        long
 	stride      int
 	dim         int
+	instruction string // of a language model as a reranker; empty: the usual one
 	weights     kernels.Format
 	formats     []models.NamedFormat // of single weights
 	cache       kernels.Format
@@ -56,7 +57,7 @@ const defaultBatchTokens = 2048
 // takes are the options that apply to a pipeline, beside those that apply to all.
 var takes = map[string][]string{
 	"Embedder":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim"},
-	"Reranker":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
+	"Reranker":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "Instruction"},
 	"Classifier":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
 	"TokenClassifier":  {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
 	"MaskFiller":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},

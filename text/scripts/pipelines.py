@@ -209,6 +209,34 @@ def _(out):
         f.json("expected.json", {"texts": TEXTS, "queries": flat(q[:6]), "documents": flat(d[:6]), "scores": [floats(r) for r in s.similarity(q, d)]})
 
 
+@folder("rerank-judge")
+def _(out):
+    """Qwen3-Reranker: its authors' way to ask, with the scores of yes against no."""
+    f = Folder(out, "rerank-judge", "qwen3", tokenizer_class="Qwen2Tokenizer", model_max_length=131072, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    raw = tokenizers.Tokenizer.from_file(f.path + "/tokenizer.json")
+    raw.add_tokens(["yes", "no"])
+    raw.save(f.path + "/tokenizer.json")
+    t = hf.AutoTokenizer.from_pretrained(f.path)
+    end = t.convert_tokens_to_ids("<|im_end|>")
+    c = hf.Qwen3Config(vocab_size=raw.get_vocab_size(), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8, max_position_embeddings=1024, bos_token_id=end, eos_token_id=end, tie_word_embeddings=True, use_sliding_window=False)
+    m = f.model(hf.Qwen3ForCausalLM(c), 27)
+    begin = '<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
+    begin, finish = (t.encode(x, add_special_tokens=False) for x in (begin, "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"))
+    query = "what is the capital of france?"
+
+    def scores(instruction, limit):
+        out = []
+        for text in TEXTS:
+            ids = t(f"<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {text}", truncation=True, max_length=limit - len(begin) - len(finish))["input_ids"]
+            with torch.no_grad():
+                logits = m(input_ids=torch.tensor([begin + ids + finish])).logits[0, -1]
+            pair = torch.stack([logits[t.convert_tokens_to_ids(w)] for w in ("no", "yes")])
+            out.append(float(pair.log_softmax(0)[1].exp()))
+        return floats(out)
+
+    f.json("expected.json", {"query": query, "texts": TEXTS, "scores": scores("Given a web search query, retrieve relevant passages that answer the query", 1024), "instruction": "Find the fox", "other": scores("Find the fox", 300)})
+
+
 @folder("rerank")
 def _(out):
     from sentence_transformers import CrossEncoder

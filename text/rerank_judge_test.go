@@ -1,0 +1,67 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/machine"
+)
+
+// TestRerankJudge compares with what the authors of Qwen3-Reranker compute, on every tier.
+func TestRerankJudge(t *testing.T) {
+	var want struct {
+		Query, Instruction string
+		Texts              []string
+		Scores, Other      []float32
+	}
+	readExpected(t, "rerank-judge", &want)
+	for _, isa := range kernels.Supported() {
+		t.Run(isa.String(), func(t *testing.T) {
+			defer machine.Use(isa)()
+			var warned []string
+			r, err := OpenReranker("testdata/rerank-judge", BatchTokens(700), Warnings(func(w string) { warned = append(warned, w) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(warned) != 1 || !strings.Contains(warned[0], "Qwen3-Reranker") {
+				t.Errorf("warnings %q, want one about what the model is taken for", warned)
+			}
+			got, err := r.Score(context.Background(), want.Query, want.Texts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			close32(t, "scores", got, want.Scores, 2e-6)
+			raw, _, err := r.ScoreTexts(context.Background(), want.Query, want.Texts, ClassifyOptions{Raw: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, x := range raw {
+				if p := 1 / (1 + math.Exp(-float64(x))); math.Abs(p-float64(got[i])) > 1e-6 {
+					t.Errorf("raw score %v of text %d, whose probability is %v", x, i, got[i])
+				}
+			}
+			r, err = OpenReranker("testdata/rerank-judge", Instruction(want.Instruction), MaxLength(300))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, n, err := r.ScoreTexts(context.Background(), want.Query, want.Texts, ClassifyOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			close32(t, "scores with an instruction", got, want.Other, 2e-6)
+			if last := len(n.Tokens) - 1; n.Tokens[last] != 300 || !n.Cut[last] || n.Cut[0] {
+				t.Errorf("counts %v, want the last text cut to 300 tokens", n)
+			}
+		})
+	}
+	if _, err := OpenReranker("testdata/rerank-judge", MaxLength(20)); !errors.Is(err, ErrOption) {
+		t.Errorf("error %v of no room for texts, want an ErrOption", err)
+	}
+	if _, err := OpenReranker("testdata/rerank", Instruction("x")); !errors.Is(err, ErrOption) {
+		t.Errorf("error %v of an instruction for a classifier, want an ErrOption", err)
+	}
+}
