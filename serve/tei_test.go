@@ -84,6 +84,29 @@ func TestTEIVectors(t *testing.T) {
 			t.Errorf("/embed_all: vector %d is another", i)
 		}
 	}
+	sparse := opened[*text.Embedder](t, "embed-sparse")
+	vectors, _, err := sparse.EmbedSparse(t.Context(), inputs, "query", text.InputOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hs := started(t, Options{}, "embed-sparse")
+	weights := posted[[][]struct {
+		Index *int
+		Value *float32
+	}](t, hs.URL+"/embed_sparse", object{"inputs": texts, "prompt_name": "query"})
+	for i, v := range weights {
+		if len(v) != len(vectors[i]) || len(v) == 0 {
+			t.Fatalf("/embed_sparse: %d elements of text %d, want %d", len(v), i, len(vectors[i]))
+		}
+		for j, w := range v {
+			if *w.Index != vectors[i][j].Index || !near([]float32{*w.Value}, []float32{vectors[i][j].Value}) {
+				t.Errorf("/embed_sparse: element %d of text %d is another", j, i)
+			}
+		}
+	}
+	if status, answer, _ := ask(t, "POST", hs.URL+"/embed", `{"inputs":"a"}`); status != 422 {
+		t.Errorf("/embed of a model with sparse vectors alone: %d %s, want 422", status, answer)
+	}
 	unit, _, err := e.EmbedInputs(t.Context(), inputs, text.EmbedOptions{Scale: text.ScaleUnit})
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,19 @@ func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.In
 	return vectors, usage, err
 }
 
+// EmbedSparse is a sparse vector of each text, with a prompt of a name, by a model, "" for the first embedder.
+func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.Input, prompt string, o text.InputOptions) ([]text.SparseVector, Usage, error) {
+	var vectors []text.SparseVector
+	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
+		if !p.HasSparse() {
+			return n, Errorf(WrongModel, "the model gives no sparse vectors").At("model")
+		}
+		vectors, n, err = p.EmbedSparse(ctx, inputs, prompt, o)
+		return n, err
+	})
+	return vectors, usage, err
+}
+
 // Similarity is the cosines of a text and others.
 func (e *Engine) Similarity(ctx context.Context, model, source string, others []string, o text.EmbedOptions) ([]float32, Usage, error) {
 	o.Scale = text.ScaleUnit

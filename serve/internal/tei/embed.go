@@ -4,6 +4,7 @@ package tei
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -108,7 +109,51 @@ func (p protocol) embedAll(c *wire.Call) error {
 
 // embedSparse answers POST /embed_sparse.
 func (p protocol) embedSparse(c *wire.Call) error {
-	return engine.Errorf(engine.WrongModel, "no model that is served here gives sparse vectors")
+	var in struct {
+		Inputs wire.Inputs `json:"inputs"`
+		Prompt string      `json:"prompt_name"`
+		common
+	}
+	if err := c.ReadJSON(&in); err != nil {
+		return err
+	}
+	taken, err := in.options()
+	if err != nil {
+		return err
+	}
+	vectors, _, err := p.engine.EmbedSparse(c.Context(), in.Model, in.Inputs.List, in.Prompt, taken)
+	if err != nil {
+		return err
+	}
+	out := []byte{'['}
+	for i, v := range vectors {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = appendSparse(out, v); err != nil {
+			return err
+		}
+	}
+	measured(c)
+	return c.Write(http.StatusOK, "application/json", append(out, ']'))
+}
+
+// appendSparse appends the elements of a sparse vector.
+func appendSparse(dst []byte, v text.SparseVector) (_ []byte, err error) {
+	dst = append(dst, '[')
+	for i, w := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"index":`...)
+		dst = strconv.AppendInt(dst, int64(w.Index), 10)
+		dst = append(dst, `,"value":`...)
+		if dst, err = wire.AppendFloat(dst, w.Value); err != nil {
+			return nil, err
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']'), nil
 }
 
 // SimilarityRequest is a text, and others of which is asked how alike they are to it.

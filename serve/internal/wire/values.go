@@ -77,12 +77,20 @@ func AppendFloats(dst []byte, v []float32) ([]byte, error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-			return dst, engine.Errorf(engine.Internal, "the model's vector has an element that is no number")
+		var err error
+		if dst, err = AppendFloat(dst, x); err != nil {
+			return dst, err
 		}
-		dst = strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
 	}
 	return append(dst, ']'), nil
+}
+
+// AppendFloat appends an element of a vector.
+func AppendFloat(dst []byte, x float32) ([]byte, error) {
+	if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+		return dst, engine.Errorf(engine.Internal, "the model's vector has an element that is no number")
+	}
+	return strconv.AppendFloat(dst, float64(x), 'g', -1, 32), nil
 }
 
 // AppendBase64 appends a vector as a JSON string: base64 of its float32 in little endian.
