@@ -1,7 +1,9 @@
 package bulk_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -30,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process makes the shards of dir/in in dir/out.
+// process makes the shards of dir/in in dir/out, but for one that is damaged, and says how many it made.
 func process(dir string) error {
 	e, err := text.OpenEmbedder(model, text.Exact())
 	if err != nil {
@@ -41,20 +43,24 @@ func process(dir string) error {
 		return err
 	}
 	report, err := bulk.Run(context.Background(), task, bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: filepath.Join(dir, "out"), Format: "parquet", Stale: 500 * time.Millisecond})
-	if err == nil && (len(report.Failed) > 0 || report.Made+report.Found != report.Shards) {
+	if err == nil && (len(report.Failed) != 1 || report.Made+report.Found+1 != report.Shards || report.Written+report.Dead != report.Rows) {
 		err = fmt.Errorf("%+v", report)
 	}
+	fmt.Println(report.Made)
 	return err
 }
 
-// TestKill has two processes work on one folder and kills one of them at 20 random moments: in the end every row is
-// there once, with Embed's vector.
-func TestKill(t *testing.T) {
-	if testing.Short() || testenv.Emulated() {
-		t.Skip("a minute of processes")
-	}
-	const files, rows = 24, 400
-	dir := t.TempDir()
+// folder is what several processes work on.
+type folder struct {
+	dir         string
+	files, rows int
+	want        [][]float32 // of all rows
+}
+
+// newFolder makes files of rows in dir/in, with one row more in each that is no UTF-8, and one file that is damaged.
+func newFolder(t *testing.T, files, rows int) *folder {
+	t.Helper()
+	f := &folder{dir: t.TempDir(), files: files, rows: rows}
 	all := texts(files * rows)
 	for i := range files {
 		var records []record
@@ -62,56 +68,126 @@ func TestKill(t *testing.T) {
 			records = append(records, record{int64(j), s})
 		}
 		name := fmt.Sprintf("%02d.jsonl", i)
-		write(t, filepath.Join(dir, "in", name), encoded(t, name, records))
+		write(t, filepath.Join(f.dir, "in", name), append(encoded(t, name, records), "{\"text\": \"no UTF-8: \xff\"}\n"...))
 	}
-	want, err := open(t).Embed(t.Context(), all)
-	if err != nil {
+	write(t, filepath.Join(f.dir, "in", "damaged.parquet"), []byte("PAR1 no more"))
+	var err error
+	if f.want, err = open(t).Embed(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
-	start := func() (*exec.Cmd, chan error) {
-		c := exec.CommandContext(t.Context(), os.Args[0])
-		c.Env = append(os.Environ(), "AVOFORMER_TEST_BULK="+dir)
-		c.Stderr = os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- c.Wait() }()
-		return c, ended
-	}
-	r := rand.New(rand.NewPCG(5, 6))
-	kills := 0
-	_, other := start()
-	for kills < 20 {
-		c, ended := start()
-		select {
-		case err := <-ended: // all shards are there
-			if err != nil {
-				t.Fatal(err)
-			}
-			kills = 20
-		case <-time.After(time.Duration(r.IntN(int(500 * time.Millisecond)))):
-			if err := c.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			<-ended
-			kills++
-		}
-	}
-	if err := <-other; err != nil {
+	return f
+}
+
+// start starts a process, behind other commands such as "nice".
+func (f *folder) start(t *testing.T, before ...string) (c *exec.Cmd, said *bytes.Buffer, ended chan error) {
+	t.Helper()
+	line := append(before, os.Args[0])
+	c = exec.CommandContext(t.Context(), line[0], line[1:]...)
+	c.Env = append(os.Environ(), "AVOFORMER_TEST_BULK="+f.dir)
+	said = &bytes.Buffer{}
+	c.Stdout, c.Stderr = said, os.Stderr
+	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for i := range files {
-		found := vectors(t, filepath.Join(dir, "out", fmt.Sprintf("%02d.jsonl.parquet", i)))
-		if len(found) != rows {
-			t.Fatalf("file %d: %d rows, want %d", i, len(found), rows)
+	ended = make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	return c, said, ended
+}
+
+// check reports rows that are not there exactly once, with Embed's vector or a reason.
+func (f *folder) check(t *testing.T) {
+	t.Helper()
+	for i := range f.files {
+		out := filepath.Join(f.dir, "out", fmt.Sprintf("%02d.jsonl", i))
+		found := vectors(t, out+".parquet")
+		if len(found) != f.rows {
+			t.Fatalf("file %d: %d rows, want %d", i, len(found), f.rows)
 		}
 		for j, row := range found {
-			if row.Row != int64(j) || !slices.Equal(row.Embedding, want[i*rows+j]) {
+			if row.Row != int64(j) || !slices.Equal(row.Embedding, f.want[i*f.rows+j]) {
 				t.Fatalf("file %d, row %d differs", i, j)
 			}
 		}
+		dead, err := os.ReadFile(out + ".dead.jsonl")
+		if err != nil || strings.Count(string(dead), "\n") != 1 || !strings.Contains(string(dead), fmt.Sprintf(`"row":%d,"reason":"not UTF-8"`, f.rows)) {
+			t.Errorf("file %d: dead letters %s, %v", i, dead, err)
+		}
+		m, err := bulk.ReadManifest(out + ".json")
+		if rows := int64(f.rows); err != nil || m.Counts.Rows != rows+1 || m.Counts.Written != rows || m.Counts.Dead != 1 {
+			t.Errorf("file %d: %+v, %v", i, m, err)
+		}
 	}
+	why, err := os.ReadFile(filepath.Join(f.dir, "out", "damaged.parquet.failed.json"))
+	if err != nil || !strings.Contains(string(why), "damaged.parquet") {
+		t.Errorf("the damaged file: %s, %v", why, err)
+	}
+}
+
+// TestKill has two processes work on one folder and kills one of them at 20 random moments: in the end every row is
+// there once, with Embed's vector, or in the dead letters.
+func TestKill(t *testing.T) {
+	if testing.Short() || testenv.Emulated() {
+		t.Skip("a minute of processes")
+	}
+	f := newFolder(t, 24, 400)
+	r := rand.New(rand.NewPCG(5, 6))
+	for kills := 0; kills < 20; { // the whole folder is made, perhaps more than once
+		if err := os.RemoveAll(filepath.Join(f.dir, "out")); err != nil {
+			t.Fatal(err)
+		}
+		_, _, other := f.start(t)
+		for made := false; !made; {
+			c, _, ended := f.start(t)
+			select {
+			case err := <-ended: // all shards are there
+				if err != nil {
+					t.Fatal(err)
+				}
+				made = true
+			case <-time.After(time.Duration(r.IntN(int(500 * time.Millisecond)))):
+				if err := c.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				<-ended
+				kills++
+			}
+		}
+		if err := <-other; err != nil {
+			t.Fatal(err)
+		}
+		f.check(t)
+	}
+}
+
+// TestNamespaces has two processes in network namespaces of their own, without any network, share a folder: they
+// divide the files, and lose and double no row.
+func TestNamespaces(t *testing.T) {
+	if testing.Short() || testenv.Emulated() {
+		t.Skip("a quarter of a minute of processes")
+	}
+	names := []string{fmt.Sprintf("avoformer%d", os.Getpid()), fmt.Sprintf("avoformer%d-2", os.Getpid())}
+	for _, name := range names {
+		if message, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
+			t.Skipf("no network namespaces: %s, %v", message, err)
+		}
+		defer func() {
+			if message, err := exec.Command("ip", "netns", "delete", name).CombinedOutput(); err != nil {
+				t.Errorf("%s", message)
+			}
+		}()
+	}
+	f := newFolder(t, 40, 200)
+	_, first, ended := f.start(t, "ip", "netns", "exec", names[0])
+	_, second, endedToo := f.start(t, "ip", "netns", "exec", names[1])
+	if err := errors.Join(<-ended, <-endedToo); err != nil {
+		t.Fatal(err)
+	}
+	f.check(t)
+	var a, b int
+	if n, err := fmt.Sscan(first.String()+second.String(), &a, &b); n != 2 || a+b != f.files || a == 0 || b == 0 {
+		t.Errorf("%d and %d files were made, of %d; %v", a, b, f.files, err)
+	}
+	t.Logf("%d and %d files", a, b)
 }
 
 // TestFullDisk: on a disk without room nothing is left that looks whole; with room, the same run makes all.

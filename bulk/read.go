@@ -86,7 +86,11 @@ func (s *source) begin(format, compression string, o *Options) error {
 			return err
 		}
 		s.tee = strings.NewReader("")
-		s.reader, err = newParquetReader(s.file, o)
+		info, err := s.file.Stat()
+		if err != nil {
+			return err
+		}
+		s.reader, err = newParquetReader(s.file, info.Size(), o)
 		return err
 	}
 	s.tee = io.TeeReader(s.file, s.sum)

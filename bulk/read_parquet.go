@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -32,16 +31,33 @@ type cursor struct {
 	ready  []parquet.Value
 }
 
-func newParquetReader(f *os.File, o *Options) (r *parquetReader, err error) {
-	defer caught(&err)
-	info, err := f.Stat()
+// ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the text's bytes, and why
+// they are none that can be used, or nil. The error is each's, of reading, or matches [ErrInput] if the file is damaged or
+// has no such column.
+func ParquetTexts(f io.ReaderAt, size int64, column string, each func(text []byte, dead error) error) error {
+	r, err := newParquetReader(f, size, &Options{Text: column})
 	if err != nil {
+		return err
+	}
+	for {
+		x, err := r.next()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := each(x.raw, x.err); err != nil {
+			return err
+		}
+	}
+}
+
+func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, err error) {
+	defer caught(&err)
+	if err := checkFooter(f, size); err != nil {
 		return nil, err
 	}
-	if err := checkFooter(f, info.Size()); err != nil {
-		return nil, err
-	}
-	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true))
+	file, err := parquet.OpenFile(f, size, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}

@@ -178,9 +178,6 @@ func (s *shard) compute(ctx context.Context, c *chunk) {
 			texts = append(texts, x.text)
 		}
 	}
-	if len(texts) == 0 {
-		return
-	}
 	var err error
 	if c.results, err = s.task.Each(ctx, texts); err != nil {
 		c.rows, c.err = nil, err

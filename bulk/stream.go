@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -86,21 +85,15 @@ func (s *stream) answer(ctx context.Context, batch arrow.RecordBatch) (arrow.Rec
 	wrong := make([]error, batch.NumRows())
 	var texts []string
 	for i := range wrong {
-		switch t := column.Value(i); {
-		case column.IsNull(i):
+		if column.IsNull(i) {
 			wrong[i] = errNull
-		case !utf8.ValidString(t):
-			wrong[i] = errUTF8
-		default:
-			texts = append(texts, t)
+		} else {
+			texts = append(texts, column.Value(i))
 		}
 	}
-	var results []Result
-	if len(texts) > 0 {
-		var err error
-		if results, err = s.task.Each(ctx, texts); err != nil {
-			return nil, err
-		}
+	results, err := s.task.Each(ctx, texts)
+	if err != nil {
+		return nil, err
 	}
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s.made)
 	defer b.Release()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/avoformer/avoformer/text"
 )
@@ -103,9 +104,35 @@ func results(n text.Counts, err error, values func(i int) []any) ([]Result, erro
 	return out, nil
 }
 
-// Each computes texts, and where they fail together finds those that fail alone, which have an Err. An error is the
-// context's, or one of all texts.
+// Each computes texts, and where they fail together finds those that fail alone, which have an Err, as those that are no
+// UTF-8. An error is the context's, or one of all texts.
 func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
+	out := make([]Result, len(texts))
+	var good []string
+	for i, s := range texts {
+		if !utf8.ValidString(s) {
+			out[i].Err = errUTF8
+		} else {
+			good = append(good, s)
+		}
+	}
+	if len(good) == 0 {
+		return out, nil
+	}
+	results, err := t.each(ctx, good)
+	if err != nil || len(good) == len(texts) {
+		return results, err
+	}
+	for i := range out {
+		if out[i].Err == nil {
+			out[i], results = results[0], results[1:]
+		}
+	}
+	return out, nil
+}
+
+// each is Each of UTF-8, at least one.
+func (t Task) each(ctx context.Context, texts []string) ([]Result, error) {
 	out, err := t.Compute(ctx, texts)
 	if err == nil && len(out) != len(texts) {
 		return nil, fmt.Errorf("bulk: the task %q gave %d results of %d texts", t.Name, len(out), len(texts))
@@ -117,14 +144,14 @@ func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
 		return nil, context.Cause(ctx)
 	case len(texts) == 1 && errors.Is(err, text.ErrInput):
 		return []Result{{Err: err}}, nil
-	case len(texts) <= 1:
+	case len(texts) == 1:
 		return nil, err
 	}
 	half := len(texts) / 2
-	first, err := t.Each(ctx, texts[:half])
+	first, err := t.each(ctx, texts[:half])
 	if err != nil {
 		return nil, err
 	}
-	second, err := t.Each(ctx, texts[half:])
+	second, err := t.each(ctx, texts[half:])
 	return append(first, second...), err
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -26,6 +27,20 @@ type parquetWriter struct {
 	most    int   // rows of a group
 	rows    int   // of the current group
 	values  []parquet.Value
+}
+
+// WriteParquet writes rows, of which each has the values of all columns, as Run writes them.
+func WriteParquet(out io.Writer, columns []Column, rows iter.Seq[[]any]) error {
+	w, err := newParquetWriter([]io.Writer{out}, columns)
+	if err != nil {
+		return err
+	}
+	for row := range rows {
+		if err := w.write([][]any{row}); err != nil {
+			return err
+		}
+	}
+	return w.close()
 }
 
 func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {

@@ -1,0 +1,49 @@
+// Package classify labels the texts of an Apache Beam pipeline. Package embed says how models are opened, and what is
+// counted.
+package classify
+
+import (
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/bulk/beam/bundle"
+	"github.com/avoformer/avoformer/text"
+)
+
+// Model says which model is used, and how.
+type Model = bundle.Model
+
+// Dead is a text without labels, and why.
+type Dead = bundle.Dead
+
+// A Label is what a text became.
+type Label struct {
+	Label  string // the best
+	Score  float32
+	Labels string // all of them with their scores, the best first, as JSON
+	Tokens int32  // that were computed
+	Cut    bool   // something of the text was cut off
+}
+
+func init() { beam.RegisterType(reflect.TypeFor[Label]()) }
+
+var kind = bundle.Register("classify", bundle.Kind{
+	Open: func(dir, _ string, opts []text.Option) (bulk.Task, error) {
+		c, err := text.OpenClassifier(dir, opts...)
+		if err != nil {
+			return bulk.Task{}, err
+		}
+		return bulk.Classify(c), nil
+	},
+	Value: func(r bulk.Result) any {
+		return Label{r.Values[0].(string), r.Values[1].(float32), r.Values[2].(string), int32(r.Tokens), r.Cut}
+	},
+})
+
+// Texts makes a PCollection<KV<key, Label>> of a PCollection<KV<key, text>>, text being string or []byte, and a
+// PCollection<KV<key, Dead>> of the texts that have none. Labels are those of text.Classifier opened with text.Exact.
+func Texts(s beam.Scope, m Model, col beam.PCollection) (labels, dead beam.PCollection) {
+	return bundle.Apply[Label](s, kind, "", m, col)
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/bulk/beam/embed"
+	"github.com/avoformer/avoformer/text"
+)
+
+const model = "../../../../text/testdata/embed"
+
+var rows = flag.Int("rows", 2000, "texts of TestSameBytes")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	beam.Init()
+	m.Run()
+}
+
+// texts are n mixed ones: empty, short, long and over the model's length, in several scripts.
+func texts(n int) []string {
+	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to Paris attention Straße 東京 😀 unaffordable \"quoted\" naïve")
+	r := rand.New(rand.NewPCG(8, 9))
+	out := make([]string, n)
+	for i := range out {
+		length := r.IntN(16)
+		if r.IntN(100) == 0 {
+			length *= 40
+		}
+		var b strings.Builder
+		for range length {
+			b.WriteString(words[r.IntN(len(words))] + " ")
+		}
+		out[i] = b.String()
+	}
+	return out
+}
+
+// record is a row of the inputs.
+type record struct {
+	ID   int64   `parquet:"id"`
+	Text *string `parquet:"text,optional"`
+}
+
+// vector is a row of the results.
+type vector struct {
+	Row       int64     `parquet:"row,optional"`
+	Embedding []float32 `parquet:"embedding,list"`
+	Tokens    int32     `parquet:"tokens,optional"`
+	Cut       bool      `parquet:"cut,optional"`
+}
+
+// shards writes texts to files of different lengths, of which a second folder has some, and gives their names in the
+// order of the texts. All of it has one invalid row, one null and one file of no rows; they are not in texts.
+func shards(t *testing.T, dir string, all []string) (names []string, sizes []int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := 0; len(all) > 0 || i < 3; i++ {
+		n := min(len(all), 1+r.IntN(*rows/3))
+		if i == 2 {
+			n = 0
+		}
+		var records []record
+		for j, s := range all[:n] {
+			records = append(records, record{int64(j), &s})
+		}
+		if i == 0 {
+			wrong := "no UTF-8: \xff"
+			records = append(records, record{int64(n), &wrong}, record{ID: int64(n + 1)})
+		}
+		name := fmt.Sprintf("%c/%02d.parquet", 'a'+i%2, i)
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := parquet.WriteFile(filepath.Join(dir, name), records); err != nil {
+			t.Fatal(err)
+		}
+		names, sizes, all = append(names, name), append(sizes, n), all[n:]
+	}
+	return names, sizes
+}
+
+// read reads the results of a file.
+func read(t *testing.T, name string) []vector {
+	t.Helper()
+	found, err := parquet.ReadFile[vector](name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestSameBytes: vectors of files through Beam on prism, of bulk and of text.Embedder are the same to the bit,
+// whatever the order of shards and the number of threads; -rows 100000 takes some minutes.
+func TestSameBytes(t *testing.T) {
+	dir := t.TempDir()
+	all := texts(*rows)
+	names, sizes := shards(t, filepath.Join(dir, "in"), all)
+	e, err := text.OpenEmbedder(model, text.Exact())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := e.Embed(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what, out string) {
+		t.Helper()
+		at := 0
+		for i, name := range names {
+			file := filepath.Join(out, name+".parquet")
+			var found []vector
+			if _, err := os.Stat(file); sizes[i] > 0 || err == nil { // Beam has no files of no rows
+				found = read(t, file)
+			}
+			if len(found) != sizes[i] {
+				t.Fatalf("%s: %s has %d rows, want %d", what, name, len(found), sizes[i])
+			}
+			for j, v := range found {
+				if v.Row != int64(j) || !slices.Equal(v.Embedding, want[at+j]) {
+					t.Fatalf("%s: row %d of %s differs", what, j, name)
+				}
+			}
+			at += sizes[i]
+		}
+		if at != len(all) {
+			t.Fatalf("%s: %d rows, want %d", what, at, len(all))
+		}
+		lines, err := os.ReadFile(filepath.Join(out, names[0]+".dead.jsonl"))
+		if err != nil || strings.Count(string(lines), "\n") != 2 {
+			t.Errorf("%s: dead letters %s, %v", what, lines, err)
+		}
+	}
+	for _, threads := range []int{1, 2, 3} {
+		one, err := text.OpenEmbedder(model, text.Exact(), text.Threads(threads))
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := bulk.Embed(one, "", bulk.Float32s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, fmt.Sprint("bulk", threads))
+		report, err := bulk.Run(t.Context(), task, bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: "parquet", Concurrent: threads})
+		if err != nil || len(report.Failed) > 0 || report.Rows != int64(len(all)+2) || report.Dead != 2 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		check(fmt.Sprintf("bulk, %d threads", threads), out)
+	}
+	for _, threads := range []int{1, 2} {
+		out := filepath.Join(dir, fmt.Sprint("beam", threads))
+		if err := run(t.Context(), flags{model: embed.Model{Dir: model, Threads: threads}, input: filepath.Join(dir, "in/*/*.parquet"), output: out, column: "text"}); err != nil {
+			t.Fatal(err)
+		}
+		check(fmt.Sprintf("Beam, %d threads", threads), out)
+	}
+}
+
+// TestUnreadable: a damaged file, one without the column and one that may not be read are dead letters as a whole; the
+// others are made.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	one := "one"
+	good := filepath.Join(dir, "good.parquet")
+	if err := parquet.WriteFile(good, []record{{1, &one}}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cut.parquet"), data[:len(data)-5], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := parquet.WriteFile(filepath.Join(dir, "other.parquet"), []struct{ Line string }{{"x"}}); err != nil {
+		t.Fatal(err)
+	}
+	bad := []string{"cut", "other"}
+	if os.Getuid() != 0 { // who may read everything
+		bad = append(bad, "locked")
+		if err := os.WriteFile(filepath.Join(dir, "locked.parquet"), data, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(dir, "out")
+	if err := run(t.Context(), flags{model: embed.Model{Dir: model}, input: filepath.Join(dir, "*.parquet"), output: out, column: "text"}); err != nil {
+		t.Fatal(err)
+	}
+	if found := read(t, filepath.Join(out, "good.parquet.parquet")); len(found) != 1 {
+		t.Errorf("%d rows, want 1", len(found))
+	}
+	for _, name := range bad {
+		var l letter
+		line, err := os.ReadFile(filepath.Join(out, name+".parquet.dead.jsonl"))
+		if err == nil {
+			err = json.Unmarshal(line, &l)
+		}
+		if err != nil || l.Row != -1 || l.Reason == "" || !strings.HasSuffix(l.Input, name+".parquet") {
+			t.Errorf("%s: %s, %v", name, line, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(out, "*.part")); err != nil || len(left) > 0 {
+		t.Errorf("left over: %q, %v", left, err)
+	}
+}
+
+func TestPath(t *testing.T) {
+	for _, c := range []struct{ input, file, want string }{
+		{"in/*.parquet", "in/a.parquet", "out/a.parquet.parquet"},
+		{"*.parquet", "a.parquet", "out/a.parquet.parquet"},
+		{"/in/*/*.parquet", "/in/x/a.parquet", "out/x/a.parquet.parquet"},
+		{"/in/a.parquet", "/in/a.parquet", "out/a.parquet.parquet"},
+		{"gs://b/in/x*/a?.parquet", "gs://b/in/x1/a2.parquet", "out/x1/a2.parquet.parquet"},
+		{"in/*.parquet", "/elsewhere/a.parquet", "out/a.parquet.parquet"},
+	} {
+		if got := (place{c.input, "out/"}).path(c.file, ".parquet"); got != c.want {
+			t.Errorf("%q, %q: %q, want %q", c.input, c.file, got, c.want)
+		}
+	}
+}

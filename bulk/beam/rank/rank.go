@@ -1,0 +1,45 @@
+// Package rank tells how well the texts of an Apache Beam pipeline answer a query. Package embed says how models are
+// opened, and what is counted.
+package rank
+
+import (
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/bulk/beam/bundle"
+	"github.com/avoformer/avoformer/text"
+)
+
+// Model says which model is used, and how.
+type Model = bundle.Model
+
+// Dead is a text without a score, and why.
+type Dead = bundle.Dead
+
+// A Score is what a text became.
+type Score struct {
+	Score  float32
+	Tokens int32 // that were computed, the query's among them
+	Cut    bool  // something of the text was cut off
+}
+
+func init() { beam.RegisterType(reflect.TypeFor[Score]()) }
+
+var kind = bundle.Register("rank", bundle.Kind{
+	Open: func(dir, query string, opts []text.Option) (bulk.Task, error) {
+		r, err := text.OpenReranker(dir, opts...)
+		if err != nil {
+			return bulk.Task{}, err
+		}
+		return bulk.Rank(r, query), nil
+	},
+	Value: func(r bulk.Result) any { return Score{r.Values[0].(float32), int32(r.Tokens), r.Cut} },
+})
+
+// Texts makes a PCollection<KV<key, Score>> of a PCollection<KV<key, text>>, text being string or []byte, and a
+// PCollection<KV<key, Dead>> of the texts that have none. Scores are those of text.Reranker opened with text.Exact.
+func Texts(s beam.Scope, m Model, query string, col beam.PCollection) (scores, dead beam.PCollection) {
+	return bundle.Apply[Score](s, kind, query, m, col)
+}

@@ -1,0 +1,183 @@
+package bulk_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// mixed are n texts of the lengths of a search index: many short ones and few long.
+func mixed(n int) []string {
+	words := strings.Fields("the cat reads a long letter and nobody forgets three numbers in French because it has to go to Paris where attention is paid to every word of an answer that was never given")
+	lengths := []int{3, 5, 8, 8, 12, 16, 20, 24, 30, 30, 40, 60, 90, 120, 8, 16}
+	r := rand.New(rand.NewPCG(9, 8))
+	out := make([]string, n)
+	for i := range out {
+		var b strings.Builder
+		for range lengths[r.IntN(len(lengths))] {
+			b.WriteString(words[r.IntN(len(words))] + " ")
+		}
+		out[i] = b.String()
+	}
+	return out
+}
+
+// alone is the model on tokens that are there: batches of texts of like lengths, as many at once as processors.
+type alone struct {
+	model   *models.SentenceEmbedder
+	batches []models.Tokens
+}
+
+func newAlone(b *testing.B, dir string, weights kernels.Format, ids [][]int) *alone {
+	m, err := models.Options{Weights: weights, Exact: true}.Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, func(x, y []int) int { return len(y) - len(x) })
+	a := &alone{model: m.Sentence}
+	for len(ids) > 0 {
+		var t models.Tokens
+		var lengths []int
+		for len(ids) > 0 && (len(t.IDs) == 0 || len(t.IDs)+len(ids[0]) <= 2048) {
+			t.IDs, lengths, ids = append(t.IDs, ids[0]...), append(lengths, len(ids[0])), ids[1:]
+		}
+		t.Batch = transformer.Ragged(lengths...)
+		a.batches = append(a.batches, t)
+	}
+	return a
+}
+
+// run computes all batches by workers of some threads each.
+func (a *alone) run(b *testing.B, workers int, threads kernels.Threads) time.Duration {
+	began := time.Now()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			ws := &models.Workspace{Threads: threads}
+			for i := int(next.Add(1)) - 1; i < len(a.batches); i = int(next.Add(1)) - 1 {
+				mark := ws.Mark()
+				if err := a.model.Embed(ws, ws.Alloc(a.batches[i].Batch.Len()*a.model.Dim()), a.batches[i]); err != nil {
+					b.Error(err)
+				}
+				ws.Release(mark)
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(began)
+}
+
+// BenchmarkFiles is Run from Parquet to Parquet beside the model alone on the same tokens, in turn, for a folder such as
+// text/scripts/bench_folders.py makes: AVOFORMER_BENCH_MODEL. It reports the median of the quotients of tokens a second.
+func BenchmarkFiles(b *testing.B) {
+	dir := os.Getenv("AVOFORMER_BENCH_MODEL")
+	if dir == "" {
+		b.Skip("needs AVOFORMER_BENCH_MODEL")
+	}
+	const files, rows = 4, 500
+	in := b.TempDir()
+	texts := mixed(files * rows)
+	for i := range files {
+		var records []record
+		for j, s := range texts[i*rows : (i+1)*rows] {
+			records = append(records, record{int64(j), s})
+		}
+		name := fmt.Sprintf("%d.parquet", i)
+		write(b, filepath.Join(in, name), encoded(b, name, records))
+	}
+	threads := runtime.GOMAXPROCS(0)
+	for _, weights := range []kernels.Format{kernels.FormatF32, kernels.FormatInt8} {
+		b.Run(weights.String(), func(b *testing.B) {
+			e, err := text.OpenEmbedder(dir, text.Exact(), text.Weights(weights))
+			if err != nil {
+				b.Fatal(err)
+			}
+			task, err := bulk.Embed(e, "", bulk.Float32s)
+			if err != nil {
+				b.Fatal(err)
+			}
+			k, err := tokenizer.Open(dir)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var ids [][]int
+			tokens := 0
+			for _, s := range texts {
+				x, err := k.Encode(s, tokenizer.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				ids, tokens = append(ids, x.IDs), tokens+len(x.IDs)
+			}
+			model := newAlone(b, dir, weights, ids)
+			whole := func() time.Duration {
+				began := time.Now()
+				report, err := bulk.Run(b.Context(), task, bulk.Options{Inputs: []string{in}, Out: b.TempDir(), Format: "parquet"})
+				if err != nil || report.Tokens != int64(tokens) {
+					b.Fatalf("%+v, %v; want %d tokens", report, err, tokens)
+				}
+				return time.Since(began)
+			}
+			whole()
+			model.run(b, threads, 1)
+			var quotients, rates []float64
+			for b.Loop() {
+				best := min(model.run(b, threads, 1), model.run(b, 1, kernels.Threads(threads)))
+				took := whole()
+				quotients = append(quotients, best.Seconds()/took.Seconds())
+				rates = append(rates, float64(tokens)/took.Seconds())
+			}
+			b.ReportMetric(median(quotients), "of-kernels")
+			b.ReportMetric(median(rates), "tokens/s")
+		})
+	}
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}
+
+// BenchmarkClaims is how often a second shards are claimed, made and released of which there is nothing to compute.
+func BenchmarkClaims(b *testing.B) {
+	in := b.TempDir()
+	const files = 500
+	for i := range files {
+		write(b, filepath.Join(in, fmt.Sprintf("%03d.txt", i)), nil)
+	}
+	task := embedding(b, bulk.Float32s)
+	for _, n := range []int{1, 2, 8} {
+		b.Run(fmt.Sprintf("runs=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				out := b.TempDir()
+				var all sync.WaitGroup
+				for range n {
+					all.Go(func() {
+						if _, err := bulk.Run(b.Context(), task, bulk.Options{Inputs: []string{in}, Out: out, Format: "npy"}); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				all.Wait()
+			}
+			b.ReportMetric(float64(files*b.N)/b.Elapsed().Seconds(), "claims/s")
+		})
+	}
+}
