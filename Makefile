@@ -14,7 +14,9 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # requires replace the root module where they need it; the published ones find it
 # through go.work, in which all are.
 NESTED := $(patsubst %/go.mod,%,$(wildcard asm/go.mod bench/go.mod scripts/*/go.mod))
-PUBLISHED := $(shell scripts/published.sh)
+# Published as well; it takes minutes to build, so make test-beam alone does, for this machine.
+BEAM := bulk/beam
+PUBLISHED := $(filter-out $(BEAM),$(shell scripts/published.sh))
 # What CI builds for: those of the support matrix, and one of each other family of
 # systems and of processors. `make cross-all` builds for every platform of Go.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
@@ -58,8 +60,8 @@ generate: ## write the assembly, its stubs and dispatch from asm/
 check: ## gofmt, tidy go.mod files, modules that build from their own folders, committed assembly is what the generator writes
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
 	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
-	@scripts/tidy-published.sh $(PUBLISHED)
-	@scripts/modules.sh
+	@scripts/tidy-published.sh $(PUBLISHED) $(BEAM)
+	@scripts/modules.sh $(BEAM)
 	@! find . -name .git -prune -o -type f -size +4M -print0 | xargs -0r git ls-files -- | grep . || { echo "tracked files of over 4 MiB"; exit 1; }
 	$(GO) run -C asm ./cmd/kernelgen -check
 
@@ -101,6 +103,10 @@ test-native: ## all tests of the root module, on every tier of this machine
 .PHONY: test-text
 test-text: ## tests of the published nested modules, with the root module of this tree
 	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
+
+.PHONY: test-beam
+test-beam: ## build, vet and test the transforms for Apache Beam, and a pipeline on prism (some minutes with Beam's packages)
+	cd $(BEAM) && $(GO) vet ./... && $(GO) test -vet=off ./...
 
 .PHONY: compare-tokenizers
 compare-tokenizers: text/.venv ## 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)

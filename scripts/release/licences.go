@@ -45,7 +45,7 @@ func licencesOf(m *debug.Module) ([]licenceText, error) {
 	}
 	var all []licenceText
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !licenceFile.MatchString(e.Name()) {
+		if !e.Type().IsRegular() || !licenceFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".docs") { // of its pages
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(at.Dir, e.Name()))
