@@ -69,6 +69,9 @@ func newBERT(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
+	if config.Positions == "alibi" {
+		return c.newJina2(config)
+	}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "bert.", "")
 	b, err := c.loadBERT(config, body, 0)
 	if err != nil {

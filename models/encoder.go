@@ -156,6 +156,7 @@ type textEncoder struct {
 	layers *transformer.Stack
 	bias   *relativeBias     // of the scores; nil: none
 	mask   *transformer.Mask // nil: all tokens see all
+	added  *transformer.Mask // to the scores, which hides nothing; nil: nothing is
 }
 
 // bothWays tells that no token is hidden from those in front of it.
@@ -169,7 +170,7 @@ func (e *textEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 		return err
 	}
 	defer ws.Release(ws.Mark())
-	mask := e.mask.And(e.bias.mask(ws, in.Batch, nil)).And(in.visible())                               // [1, heads, L, L]
+	mask := e.mask.And(e.bias.mask(ws, in.Batch, nil)).And(in.visible()).And(e.added)                  // [1, heads, L, L]
 	return e.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: mask}, nil) // [rows, D]
 }
 

@@ -7,8 +7,8 @@ import torch
 import transformers as hf
 from safetensors.torch import save_file
 
-from encoders import LENGTHS
-from folder import Folder, folder, random_batch
+from encoders import LENGTHS, encoder
+from folder import Folder, folder, hide, random_batch, redraw
 
 
 def about(f, run, inputs, cls):
@@ -162,3 +162,74 @@ def _(out, name):
         f.json("sentence_bert_config.json", {"max_seq_length": 31, "do_lower_case": False})
         f.json("config_sentence_transformers.json", {"model_type": "ColBERT", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "MaxSim", "query_prefix": "[Q] ", "document_prefix": "[D] ", "query_length": 32, "document_length": 30,
                                                      "attend_to_expansion_tokens": False, "skiplist_words": ["!", "."]})
+
+
+@folder("jina_embeddings_v3", "jina_embeddings_v3-masked", "jina_embeddings_v3-classify")
+def _(out, name):
+    cls, more = {
+        "jina_embeddings_v3": (hf.JinaEmbeddingsV3Model, {"num_hidden_layers": 2}),
+        "jina_embeddings_v3-masked": (hf.JinaEmbeddingsV3ForMaskedLM, {"hidden_act": "gelu_new"}),
+        "jina_embeddings_v3-classify": (hf.JinaEmbeddingsV3ForSequenceClassification, {"num_labels": 3}),
+    }[name]
+    c = cls.config_class(**SMALL | dict(pad_token_id=1, bos_token_id=0, eos_token_id=2) | more)
+    encoder(out, name, cls(c), cls, pad=1, seed=4400, **({"sentence": ["mean"]} if name == "jina_embeddings_v3" else {}))
+
+
+class JinaLayer(torch.nn.Module):
+    """A layer of version 2 of Jina's BERT as its paper describes it, with the names of the published weights."""
+
+    def __init__(self, dim, heads, hidden, eps):
+        super().__init__()
+        self.heads, self.hidden = heads, hidden
+        module = torch.nn.Module
+        self.attention, self.mlp = module(), module()
+        self.attention.self, self.attention.output = module(), module()
+        for k in ("query", "key", "value"):
+            setattr(self.attention.self, k, torch.nn.Linear(dim, dim))
+        self.attention.output.dense, self.attention.output.LayerNorm = torch.nn.Linear(dim, dim), torch.nn.LayerNorm(dim, eps=eps)
+        self.mlp.gated_layers, self.mlp.wo, self.mlp.layernorm = torch.nn.Linear(dim, 2 * hidden, bias=False), torch.nn.Linear(hidden, dim), torch.nn.LayerNorm(dim, eps=eps)
+
+    def slopes(self, n):
+        power = 2 ** (n.bit_length() - 1)
+        geometric = lambda n: [2 ** (-8 * (i + 1) / n) for i in range(n)]
+        return geometric(power) + geometric(2 * power)[::2][: n - power]
+
+    def forward(self, x, mask):
+        split = lambda y: y.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        q, k, v = (split(getattr(self.attention.self, n)(x)) for n in ("query", "key", "value"))
+        at = torch.arange(x.shape[1])
+        bias = -torch.tensor(self.slopes(self.heads), dtype=x.dtype)[:, None, None] * (at[:, None] - at).abs()
+        scores = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5 + bias).masked_fill(mask[:, None, None] == 0, -1e30)
+        y = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+        x = self.attention.output.LayerNorm(x + self.attention.output.dense(y))
+        gate, up = self.mlp.gated_layers(x).split(self.hidden, -1)
+        return self.mlp.layernorm(x + self.mlp.wo(torch.nn.functional.gelu(gate) * up))
+
+
+@folder("bert-alibi")
+def _(out, name):
+    """Version 2 of Jina's BERT, whose published code is beside the weights; six heads, which are no power of 2."""
+    f = Folder(out, name)
+    ids, mask = random_batch(LENGTHS, 5, 101, 0)
+    m = torch.nn.Module()
+    m.embeddings, m.encoder = torch.nn.Module(), torch.nn.Module()
+    m.embeddings.word_embeddings, m.embeddings.token_type_embeddings, m.embeddings.LayerNorm = torch.nn.Embedding(101, 36), torch.nn.Embedding(2, 36), torch.nn.LayerNorm(36, eps=1e-12)
+    m.encoder.layer = torch.nn.ModuleList([JinaLayer(36, 6, 48, 1e-12) for _ in range(2)])
+    redraw(m, 4500)
+
+    def run(dtype):
+        m.to(dtype)
+        with torch.no_grad():
+            x = m.embeddings.LayerNorm(m.embeddings.word_embeddings(ids) + m.embeddings.token_type_embeddings.weight[0])
+            for l in m.encoder.layer:
+                x = l(x, mask)
+        x = hide(x, mask)
+        return {"last_hidden_state": x, "sentence_embedding": x.sum(1) / mask.sum(1, keepdim=True)}
+
+    save_file(m.state_dict(), f.path + "/model.safetensors")
+    f.json("config.json", {"model_type": "bert", "architectures": ["JinaBertForMaskedLM"], "auto_map": {"AutoModel": "jinaai/jina-bert-implementation--modeling_bert.JinaBertModel"}, "position_embedding_type": "alibi", "feed_forward_type": "geglu", "emb_pooler": "mean",
+                          "attention_probs_dropout_prob": 0.0, "classifier_dropout": None, "gradient_checkpointing": False, "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 36, "initializer_range": 0.02, "intermediate_size": 48, "layer_norm_eps": 1e-12,
+                          "max_position_embeddings": 8192, "num_attention_heads": 6, "num_hidden_layers": 2, "pad_token_id": 0, "torch_dtype": "float32", "type_vocab_size": 2, "use_cache": True, "vocab_size": 101, "attn_implementation": "torch"})
+    f.json("modules.json", [{"idx": i, "name": str(i), "path": f"{i}_{k}" if i else "", "type": f"sentence_transformers.models.{k}"} for i, k in enumerate(("Transformer", "Pooling"))])
+    f.json("1_Pooling/config.json", {"word_embedding_dimension": 36, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False, "pooling_mode_mean_sqrt_len_tokens": False})
+    about(f, run, {"input_ids": ids, "attention_mask": mask}, "JinaBertModel")

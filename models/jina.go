@@ -1,0 +1,145 @@
+package models
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Jina's encoders. Version 2: Günther et al., 2023, "Jina Embeddings 2: 8192-Token General-Purpose Text
+// Embeddings for Long Documents": BERT with ALiBi for positions and gated feed-forward networks, published as
+// BERT with code of its own. Version 3: Sturua et al., 2024, "jina-embeddings-v3: Multilingual Embeddings With
+// Task LoRA": XLM-RoBERTa with rotary positions; its tasks are adapters of peft, see Options.Adapters.
+
+func init() { Register(newJina3, "jina_embeddings_v3") }
+
+// jina2Fields are fields that BERT has not.
+type jina2Fields struct {
+	Feed   string `json:"feed_forward_type"`
+	Pooler string `json:"emb_pooler"` // of the code beside the weights; modules.json says it too
+}
+
+// newJina2 is the model of a configuration of BERT whose positions are ALiBi's.
+func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
+	hub := jina2Fields{Feed: "original"}
+	if err := c.JSON.Decode(&hub); err != nil {
+		return nil, err
+	}
+	activation, ok := map[string]kernels.Activation{"geglu": kernels.ActGELU, "reglu": kernels.ActReLU}[hub.Feed]
+	if !ok {
+		return nil, c.JSON.Errorf("feed_forward_type", "want geglu or reglu")
+	}
+	plain := config
+	plain.Positions = "absolute" // for which no attention has weights
+	layer, err := plain.layer(c.JSON)
+	if err != nil {
+		return nil, err
+	}
+	layer.Self.MaxPositions = 0
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, OutDim: config.Dim, Activation: activation, Gated: true}
+	layer.Feed = func(l *transformer.Loader) transformer.Feed { return jina2Feed(l, feed) }
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "bert.", "")
+	b := &textEncoder{added: transformer.ALiBi(alibiSlopes(config.Heads)...)}
+	if b.embedder, err = c.bertEmbedder(config, body.At("embeddings."), config.Dim, 0); err != nil {
+		return nil, err
+	}
+	names := bertLayers
+	names.Layer.FeedNorm = "mlp.layernorm."
+	b.layers = body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, names)
+	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config)
+}
+
+// jina2Feed is the feed-forward network of a layer, of which the last product alone has a bias.
+func jina2Feed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
+	half := transformer.Part{Name: "mlp.gated_layers.", Rows: config.Hidden, Of: 2 * config.Hidden}
+	f := &transformer.FeedForward{FeedForwardConfig: config, Gate: l.Stacked(config.Dim, false, half)}
+	half.From = config.Hidden
+	f.Up, f.Down = l.Stacked(config.Dim, false, half), l.At("mlp.wo.").Linear(config.Hidden, config.Dim, true)
+	return f
+}
+
+// alibiSlopes is ALiBi's slopes for any number of heads: those for the largest power of 2 within it, and every
+// other one for twice as many.
+func alibiSlopes(heads int) []float32 {
+	slopes := transformer.ALiBiSlopes(1 << int(math.Log2(float64(heads))))
+	for i, s := range transformer.ALiBiSlopes(2 * len(slopes)) {
+		if i%2 == 0 && len(slopes) < heads {
+			slopes = append(slopes, s)
+		}
+	}
+	return slopes
+}
+
+type jina3Config struct {
+	Vocab        int     `json:"vocab_size"`
+	Dim          int     `json:"hidden_size"`
+	Layers       int     `json:"num_hidden_layers"`
+	Heads        int     `json:"num_attention_heads"`
+	HeadDim      int     `json:"head_dim" min:"0"` // 0: Dim/Heads
+	Hidden       int     `json:"intermediate_size"`
+	Activation   string  `json:"hidden_act"`
+	MaxPositions int     `json:"max_position_embeddings"`
+	Types        int     `json:"type_vocab_size"`
+	Eps          float32 `json:"layer_norm_eps"`
+	Tied         bool    `json:"tie_word_embeddings"`
+	ropeFields
+}
+
+var jina3Layers = transformer.StackNames{Layers: "layers.%d.", Layer: transformer.LayerNames{
+	Self: "self_attn.", SelfNorm: "post_attention_layernorm.", FeedNorm: "post_mlp_layernorm.",
+	Attention: transformer.AttentionNames{Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "o_proj."},
+	Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
+}}
+
+// jina3HubLayers are the published names.
+var jina3HubLayers = transformer.StackNames{Layers: "encoder.layers.%d.", Layer: transformer.LayerNames{
+	Self: "mixer.", SelfNorm: "norm1.", FeedNorm: "norm2.",
+	Attention: transformer.AttentionNames{Packed: "Wqkv.", Out: "out_proj."},
+	Feed:      transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."},
+}}
+
+func newJina3(c *Checkpoint) (*Model, error) {
+	config := jina3Config{
+		Vocab: 250002, Dim: 1024, Layers: 24, Heads: 16, Hidden: 4096, Activation: "gelu", MaxPositions: 8194, Types: 1, Eps: 1e-5, Tied: true, ropeFields: rope(20000),
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	if config.HeadDim == 0 {
+		if config.HeadDim = config.Dim / config.Heads; config.Dim%config.Heads != 0 {
+			return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+		}
+	}
+	rotary, err := c.JSON.rotary(config.ropeFields, config.HeadDim, config.MaxPositions)
+	if err == nil && rotary.FrequenciesAt != nil {
+		err = c.JSON.Errorf("rope_parameters", "not supported by this model_type")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
+	body := c.Loader.Under("embeddings.word_embeddings.weight", "roberta.", "")
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	names, embeddingNorm := jina3Layers, "embeddings.LayerNorm."
+	if body.Has("emb_ln.weight") {
+		names, embeddingNorm = jina3HubLayers, "emb_ln."
+	}
+	e := &textEncoder{
+		embedder: embedder{
+			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
+			types:     body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim),
+			embedNorm: body.At(embeddingNorm).Norm(norm),
+		},
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Bias: true, OutBias: true, Rotary: rotary},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+			Norm:        norm,
+		}}, names),
+	}
+	return c.robertaHeads(&Model{Encoder: e}, body, e.tokens, config.Eps, config.Tied)
+}
