@@ -37,6 +37,7 @@ ENCODERS = {
     "nomic_bert": (hf.NomicBertForMaskedLM, SMALL, 1e-6),
     "gte": (hf.GteForSequenceClassification, SMALL, 1e-6),
     "eurobert": (hf.EuroBertForSequenceClassification, SMALL | dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, mask_token_id=3), 3e-3),
+    "jina_embeddings_v3": (hf.JinaEmbeddingsV3ForSequenceClassification, SMALL | dict(pad_token_id=1, bos_token_id=0, eos_token_id=2), 1e-6),
     "t5-encoder": (hf.T5EncoderModel, T5, 1e-3),
 }
 DECODERS = {
