@@ -205,7 +205,7 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 // ErrSound is a sound file that cannot be read, or is of a kind not supported.
 var ErrSound = check.Input("sound")
 
-// ReadWAV is the samples of a WAV file with 16-bit PCM at 16 kHz; several
+// ReadWAV is the samples of a WAV file with 16-bit PCM, at 16 kHz: those of other rates go through [Resample]; several
 // channels are averaged.
 func ReadWAV(r io.Reader) ([]float32, error) {
 	data, err := io.ReadAll(r)
@@ -215,7 +215,7 @@ func ReadWAV(r io.Reader) ([]float32, error) {
 	if len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WAVE" {
 		return nil, fmt.Errorf("%w: no WAV file", ErrSound)
 	}
-	channels := 0
+	channels, rate := 0, models.SampleRate
 	for data = data[12:]; len(data) >= 8; {
 		name, n := string(data[:4]), int64(binary.LittleEndian.Uint32(data[4:]))
 		chunk := data[8:]
@@ -227,13 +227,13 @@ func ReadWAV(r io.Reader) ([]float32, error) {
 		}
 		switch {
 		case name == "fmt " && n >= 16:
-			format, rate, bits := binary.LittleEndian.Uint16(chunk), binary.LittleEndian.Uint32(chunk[4:]), binary.LittleEndian.Uint16(chunk[14:])
-			channels = int(binary.LittleEndian.Uint16(chunk[2:]))
-			if (format != 1 && format != 0xfffe) || rate != models.SampleRate || bits != 16 || channels == 0 {
-				return nil, fmt.Errorf("%w: format %d, %d Hz, %d bits, %d channels; want 16-bit PCM at %d Hz", ErrSound, format, rate, bits, channels, models.SampleRate)
+			format, bits := binary.LittleEndian.Uint16(chunk), binary.LittleEndian.Uint16(chunk[14:])
+			channels, rate = int(binary.LittleEndian.Uint16(chunk[2:])), int(min(binary.LittleEndian.Uint32(chunk[4:]), math.MaxInt32))
+			if (format != 1 && format != 0xfffe) || bits != 16 || channels == 0 {
+				return nil, fmt.Errorf("%w: format %d, %d bits, %d channels; want 16-bit PCM", ErrSound, format, bits, channels)
 			}
 		case name == "data" && channels > 0:
-			return averaged(chunk[:n], channels), nil
+			return Resample(averaged(chunk[:n], channels), rate, models.SampleRate)
 		}
 		data = chunk[min(n+n%2, int64(len(chunk))):]
 	}

@@ -162,7 +162,7 @@ keys of \fBserve\fR, with commas between them
 as the Python library of the hub has them
 .SH LIMITS
 A line, and a prompt, has at most 64 MiB. Images have at most 50 million pixels unless \-pixels allows more. Sound is WAV
-with 16 bits at 16 kHz, of any length. What \fBserve\fR limits, its flags say.
+with 16 bits, of any length and rate from 1 kHz on. What \fBserve\fR limits, its flags say.
 {{end}}`))
 
 var shells = []string{"bash", "zsh", "fish"}
