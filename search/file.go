@@ -97,7 +97,7 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	header = binary.LittleEndian.AppendUint32(header, version)
 	header = binary.LittleEndian.AppendUint32(header, uint32(x.dim))
 	header = binary.LittleEndian.AppendUint64(header, uint64(x.count))
-	header = binary.LittleEndian.AppendUint32(header, uint32(min(x.options.Oversample, math.MaxUint32)))
+	header = binary.LittleEndian.AppendUint32(header, uint32(min(x.options.Oversample, math.MaxInt32)))
 	header = append(header, byte(x.options.Precision), byte(x.options.Rescore), 0, 0)
 	if x.ids.len() > 0 {
 		header[headerSize-2] = 1
@@ -238,7 +238,7 @@ func (s *source) header(threads int) (x *Index, count uint64, ids bool, err erro
 	if dim > maxDim || oversample < 1 || oversample > math.MaxInt32 || h[28] == 0 || h[30] > 1 || h[31] != 0 {
 		return nil, 0, false, check.Errorf(ErrFormat, "a header of %x", h[8:])
 	}
-	if count > math.MaxInt/(8*maxDim) {
+	if dim > 0 && count > uint64(math.MaxInt/(8*int(dim))) {
 		return nil, 0, false, check.Errorf(ErrFormat, "count = %d is too large", count)
 	}
 	x, err = New(int(dim), Options{Precision(h[28]), Precision(h[29]), int(oversample), threads})
