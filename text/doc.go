@@ -10,6 +10,9 @@
 // [ImageClassifier] and [ImageEmbedder]. Each is open for concurrent use: what
 // a call needs beside the model comes from a pool.
 //
+// An Embedder gives what its folder has: one vector of a text, a sparse one ([Embedder.EmbedSparse]) or one
+// of each token for late interaction ([Embedder.EmbedVectors], [MaxSim]).
+//
 // A chat's [Message]s become a prompt with [Generator.Prompt], by the folder's own template,
 // with tools if there are any; [Generator.Answer] yields the answer to them as events of package
 // answer, which tell text from reasoning and from calls of tools. [Reply] puts it back into

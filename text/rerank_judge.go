@@ -4,7 +4,9 @@ package text
 
 import (
 	"context"
+	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
@@ -49,6 +51,11 @@ func openJudge(f *folder) (*judge, error) {
 			return nil, check.InFile("tokenizer.json", ErrFolder, errorf("no token %q, of which a language model's score as a reranker is made", word))
 		}
 		*to = id
+	}
+	// sentence-transformers asks by the folder's chat template, which has to be this prompt.
+	const told = "Judge whether the Document meets the requirements based on the Query and the Instruct provided"
+	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, told) {
+		return nil, check.InFile("modules.json", ErrFolder, errorf("beside a language model whose chat template does not ask as Qwen3-Reranker's does"))
 	}
 	f.setLimit(judgeLimit)
 	if f.limit > 0 && f.limit <= len(j.begin)+len(j.end) {
