@@ -60,6 +60,51 @@ func TestUnreadableTensor(t *testing.T) {
 	}
 }
 
+// TestTablesOfManyRows: a table that is read in several pieces, alone and as the projection that is tied to it, has each row
+// where it belongs, and another projection than it is refused wherever it differs.
+func TestTablesOfManyRows(t *testing.T) {
+	const rows, dim = 3000, 64
+	data := make([]float32, rows*dim)
+	for i := range data {
+		data[i] = float32(i / dim) // a row's number
+	}
+	tensors := tf.TensorMap{"table.weight": {Shape: []int{rows, dim}, Data: data}}
+	for _, tied := range []bool{false, true} {
+		l := tf.NewLoader(brokenReader{tensors, ""})
+		e := l.At("table.").Embedding(rows, dim)
+		var head *tf.Linear
+		if tied {
+			head = l.At("head.").Tied(e, nil)
+		}
+		tftest.NoError(t, l.Finish())
+		row := make([]float32, dim)
+		for i := range rows {
+			if e.Row(row, i); row[0] != float32(i) || row[dim-1] != float32(i) {
+				t.Fatalf("tied %t: row %d is %v, %v", tied, i, row[0], row[dim-1])
+			}
+		}
+		if tied {
+			var ws tf.Workspace
+			x, y := make([]float32, dim), make([]float32, rows)
+			x[3] = 1
+			tftest.NoError(t, head.Forward(&ws, y, x))
+			for i, v := range y {
+				if v != float32(i) {
+					t.Fatalf("output %d of the tied projection is %v", i, v)
+				}
+			}
+		}
+	}
+	other := append([]float32(nil), data...)
+	other[len(other)-1]++
+	both := tf.TensorMap{"table.weight": tensors["table.weight"], "head.weight": {Shape: []int{rows, dim}, Data: other}}
+	l := tf.NewLoader(brokenReader{both, ""})
+	l.At("head.").Tied(l.At("table.").Embedding(rows, dim), nil)
+	if err := l.Finish(); !errors.Is(err, tf.ErrConfig) {
+		t.Errorf("another last row: error %v", err)
+	}
+}
+
 // TestImpossiblePart is that a part which cannot be made is reported alone: what it would
 // have asked for is not left over.
 func TestImpossiblePart(t *testing.T) {

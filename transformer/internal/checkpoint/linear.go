@@ -21,8 +21,8 @@ type Part struct {
 	Step             int
 }
 
-// row is the place of one of the part's rows among all of its tensor.
-func (p *Part) row(i int) int { return p.Item*p.Of + p.From + i*p.Step }
+// row is the place of one of the part's rows among all of its tensor; a part that is not complete has a Step of 0 for 1.
+func (p *Part) row(i int) int { return p.Item*p.Of + p.From + i*max(p.Step, 1) }
 
 // complete fills in what 0 stands for. It returns whether the rows are there.
 func (p *Part) complete() bool {
