@@ -34,28 +34,31 @@ var vectorKernels = []Kernel{
 		update("y", "1", "n", "").or("x"), in("x", "1", "n", ""), scalar("alpha", 1.25)),
 }
 
+// widenAhead is what these kernels fetch.
+const widenAhead = "What lies ahead bytes further in x is fetched into the second-level cache on the way."
+
 // convertKernels widen elements.
 var convertKernels = []Kernel{
 	{
 		File: "convert", Source: "convert.go", Name: "float16Vec",
-		Doc:    []string{"computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet."},
-		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
+		Doc:    []string{"computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.", widenAhead},
+		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16), hint("ahead", "0", "64", "2*n")}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
 		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2", Needs: []arch.Feature{arch.F16C}}, {Tier: "NEON"}},
 		Body:  kernel.Float16Vec,
 	},
 	{
 		File: "convert", Source: "convert.go", Name: "bfloat16Vec",
-		Doc:    []string{"computes dst[i] = the value of the bfloat16 number x[i] for every i of dst."},
-		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16)}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
+		Doc:    []string{"computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.", widenAhead},
+		Params: []Param{out("dst", "1", "n", ""), in("x", "1", "n", "").of(Uint16), hint("ahead", "0", "64", "2*n")}, Sizes: []Size{lengths("n", 0, "vectorLengths")},
 		Close: Closeness{Exact: true},
 		Body:  kernel.BFloat16Vec,
 	},
 	{
 		File: "convert", Source: "convert.go", Name: "widenInt8",
-		Doc: []string{"computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols."},
+		Doc: []string{"computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.", widenAhead},
 		Params: []Param{out("dst", "rows", "cols", ""), in("x", "rows", "cols", "ldx").of(Int8), in("scale", "rows", "1", "ldscale"),
-			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ldx"), Stride("ldscale")},
+			rowsBetween("rows"), lengths("cols", 1, "rowLengths"), Stride("ldx"), Stride("ldscale"), hint("ahead", "0", "64", "cols")},
 		Close: Closeness{Exact: true},
 		Body:  kernel.WidenInt8,
 	},

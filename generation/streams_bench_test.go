@@ -17,24 +17,27 @@ import (
 )
 
 var (
-	benchModel   = flag.String("model", "", "the model, a folder or a .gguf `file`, of BenchmarkStreams; none: a small one of random weights")
+	benchModel   = flag.String("model", "", "the model, a folder or a .gguf `file`, of benchmarks; none: a small one of random weights")
 	benchWeights = flag.String("weights", "f32", "the format of its weights")
 	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
 )
+
+// benchLM is the model that the flags name.
+func benchLM(b *testing.B) *models.Model {
+	format, held := tftest.Must(kernels.ParseFormat(*benchWeights))(b), tftest.Must(kernels.ParseFormat(*benchCache))(b)
+	o := models.Options{Weights: format, Cache: held}
+	if *benchModel != "" {
+		return tftest.Must(o.Open(*benchModel))(b)
+	}
+	return tftest.Must(o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, "hidden_size": 1024,
+		"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), tf.Random(1)))(b)
+}
 
 // BenchmarkStreams generates as many texts at a time as its name says, each 32 tokens after a prompt of 512 that is
 // computed before, on as many threads as -cpu says: tokens a second of all together.
 func BenchmarkStreams(b *testing.B) {
 	const depth, length = 512, 32
-	format, held := tftest.Must(kernels.ParseFormat(*benchWeights))(b), tftest.Must(kernels.ParseFormat(*benchCache))(b)
-	o := models.Options{Weights: format, Cache: held}
-	var m *models.Model
-	if *benchModel != "" {
-		m = tftest.Must(o.Open(*benchModel))(b)
-	} else {
-		m = tftest.Must(o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32000, "hidden_size": 1024,
-			"num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816}`), tf.Random(1)))(b)
-	}
+	m := benchLM(b)
 	for _, streams := range []int{1, 2, 4, 8, 16, 32} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
 			stepper := generation.Stepper{Model: m.LM, Workspace: &tf.Workspace{Threads: kernels.Threads(runtime.GOMAXPROCS(0))}}

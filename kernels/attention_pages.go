@@ -87,7 +87,7 @@ func (p *Pages) Row(dst []float32, page, row int) {
 	p.at(fn, "page", page, "row", row, 1)
 	mem.CheckLen(fn, "dst", len(dst), p.Heads()*p.Dim(), "Heads*Dim")
 	for h := range p.Heads() {
-		p.pages.Widen(simd.Active(), dst[h*p.Dim():], page, h, row, 1)
+		p.pages.Widen(simd.Active(), dst[h*p.Dim():], page, h, row, 1, 0)
 	}
 }
 

@@ -8,9 +8,24 @@ var (
 	BFloat16Vec = widen(vec.Machine.LoadBFloat16, vec.Machine.LoadBFloat16One)
 )
 
+// fetcher is what fetches, of the elements that a loop widens next, as many bytes as are given: those ahead bytes further,
+// where the kernel has a use for such.
+func fetcher(m vec.Machine, x vec.Ptr) (fetch func(bytes int)) {
+	if !m.Prefetches() {
+		return func(int) {}
+	}
+	ahead := m.IntParam("ahead")
+	return func(bytes int) {
+		for line := 0; line+cacheLine <= bytes; line += cacheLine {
+			m.PrefetchFar(x, line, ahead, 1)
+		}
+	}
+}
+
 // WidenInt8 widens rows of integers and multiplies each row with its scale.
 func WidenInt8(m vec.Machine) {
 	dst, x, scale, rows := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("scale"), m.IntParam("rows")
+	fetch := fetcher(m, x)
 	m.Loop(rows, 1, func() {
 		s, left, gap := m.LoadScalar(scale, 0), m.IntParam("cols"), m.IntParam("ldx")
 		m.SubtractInt(gap, left)
@@ -19,6 +34,7 @@ func WidenInt8(m vec.Machine) {
 				for v := range vectors {
 					m.Store(dst, 4*v*m.Width(), m.Mul(s, m.LoadInt8(x, v*m.Width())))
 				}
+				fetch(vectors * m.Width())
 				m.Bump(dst, 4*vectors*m.Width())
 				m.Bump(x, vectors*m.Width())
 			})
@@ -33,16 +49,18 @@ func WidenInt8(m vec.Machine) {
 	})
 }
 
-// widen is the kernel func(dst []float32, x []uint16). What is left after whole vectors is taken one by one:
+// widen is the kernel func(dst []float32, x []uint16, ahead int). What is left after whole vectors is taken one by one:
 // AVX2 and NEON have no masked loads of 16 bits.
 func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Machine, p vec.Ptr) vec.V) func(vec.Machine) {
 	return func(m vec.Machine) {
 		dst, x, n := m.SlicePtr("dst"), m.SlicePtr("x"), m.SliceLen("dst")
+		fetch := fetcher(m, x)
 		for _, vectors := range []int{4, 1} {
 			m.Loop(n, vectors*m.Width(), func() {
 				for v := range vectors {
 					m.Store(dst, 4*v*m.Width(), load(m, x, 2*v*m.Width()))
 				}
+				fetch(2 * vectors * m.Width())
 				m.Bump(dst, 4*vectors*m.Width())
 				m.Bump(x, 2*vectors*m.Width())
 			})

@@ -39,6 +39,18 @@ func (u *unit) fetchRows(r int, output bool) {
 	}
 }
 
+// afterValues is where the keys begin, in narrow pages, that are used after the values from j on: those of the next tile, or
+// of the next unit; 0 if there are none.
+func (u *unit) afterValues(j int) uintptr {
+	switch next := &u.w.next; {
+	case j+u.g.tile < u.hi:
+		return u.k.address(j + u.g.tile)
+	case next.rows > 0:
+		return next.k.address(u.lo)
+	}
+	return 0
+}
+
 // fetchKeys queues the part from/rows to to/rows of the tile of keys, or values, that begins at key j.
 func (u *unit) fetchKeys(j, end, from, to, rows int, values bool) {
 	k, dim, n := &u.k, u.c.P.HeadDim, min(u.g.tile, end-j)

@@ -31,8 +31,8 @@ func (c *Call) keysOf(x []float32, pages *weights.Pages, s Strides, seq, head in
 }
 
 // load makes the rows [j, j+n) float32, which they are unless they lie in narrow pages, and if together
-// is set one piece, in buf.
-func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool) {
+// is set one piece, in buf. While a page of these is widened the next one is fetched, and with the last one what is at then.
+func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool, then uintptr) {
 	p := k.pages
 	if p == nil {
 		return
@@ -51,9 +51,21 @@ func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool) {
 	for at := 0; at < n; {
 		row := (j + at) % p.Rows
 		some := min(n-at, p.Rows-row)
-		p.Widen(isa, k.data[at*p.Dim:], int(k.table[(j+at)/p.Rows]), k.head, row, some)
+		next := then
+		if at+some < n {
+			next = k.address(j + at + some)
+		}
+		p.Widen(isa, k.data[at*p.Dim:], int(k.table[(j+at)/p.Rows]), k.head, row, some, next)
 		at += some
 	}
+}
+
+// address is where row j begins in narrow pages, else 0.
+func (k *keyRows) address(j int) uintptr {
+	if k.pages == nil || k.pages.Format == weights.F32 {
+		return 0
+	}
+	return k.pages.Address(int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows)
 }
 
 // from is the rows from row j on, of those that are one piece.

@@ -35,7 +35,7 @@ func (u *unit) packQueries() {
 func (u *unit) packKeys(j, n int) (packed int) {
 	c, p, w := u.c, &u.c.P, u.w
 	inPlace := u.g.rows <= Size.DotRows || n <= Size.DotKeys
-	u.k.load(c.isa, &w.wideKeys, j, n, !inPlace || p.Relative != nil)
+	u.k.load(c.isa, &w.wideKeys, j, n, !inPlace || p.Relative != nil, u.v.address(j))
 	if inPlace {
 		return 0
 	}
@@ -105,7 +105,7 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 // of NR columns if they crowd the cache.
 func (u *unit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.P, u.w
-	u.v.load(c.isa, &w.wideValues, j, n, u.g.rows > Size.DotRows)
+	u.v.load(c.isa, &w.wideValues, j, n, u.g.rows > Size.DotRows, u.afterValues(j))
 	u.tile = valueTile{first: j, ld: u.v.ld, panel: c.nr, keys: n}
 	if u.v.apart {
 		return

@@ -234,7 +234,7 @@ func (u *unit) meanOfValues(o []float32, weight float32, head int) {
 		return
 	}
 	for j := range u.g.lenK {
-		u.v.load(u.c.isa, &u.w.wideValues, j, 1, true)
+		u.v.load(u.c.isa, &u.w.wideValues, j, 1, true, 0)
 		simd.AddVec(u.c.isa, o, o, u.v.from(j)[:len(o)])
 	}
 	if p.HeadMask != nil {

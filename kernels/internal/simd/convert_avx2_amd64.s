@@ -4,29 +4,31 @@
 
 #include "textflag.h"
 
-// func float16VecAVX2F16C(dst []float32, x []uint16)
-// Requires: AVX, F16C
-TEXT ·float16VecAVX2F16C(SB), NOSPLIT, $0-48
+// func float16VecAVX2F16C(dst []float32, x []uint16, ahead int)
+// Requires: AVX, F16C, MMX+
+TEXT ·float16VecAVX2F16C(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ dst_len+8(FP), DX
+	MOVQ ahead+48(FP), BX
 	CMPQ DX, $+32
 	JLT  end2
 
 loop1:
-	VCVTPH2PS (CX), Y0
-	VMOVUPS   Y0, (AX)
-	VCVTPH2PS 16(CX), Y0
-	VMOVUPS   Y0, 32(AX)
-	VCVTPH2PS 32(CX), Y0
-	VMOVUPS   Y0, 64(AX)
-	VCVTPH2PS 48(CX), Y0
-	VMOVUPS   Y0, 96(AX)
-	ADDQ      $+128, AX
-	ADDQ      $+64, CX
-	SUBQ      $+32, DX
-	CMPQ      DX, $+32
-	JGE       loop1
+	VCVTPH2PS  (CX), Y0
+	VMOVUPS    Y0, (AX)
+	VCVTPH2PS  16(CX), Y0
+	VMOVUPS    Y0, 32(AX)
+	VCVTPH2PS  32(CX), Y0
+	VMOVUPS    Y0, 64(AX)
+	VCVTPH2PS  48(CX), Y0
+	VMOVUPS    Y0, 96(AX)
+	PREFETCHT1 (CX)(BX*1)
+	ADDQ       $+128, AX
+	ADDQ       $+64, CX
+	SUBQ       $+32, DX
+	CMPQ       DX, $+32
+	JGE        loop1
 
 end2:
 	CMPQ DX, $+8
@@ -60,33 +62,35 @@ end6:
 	VZEROUPPER
 	RET
 
-// func bfloat16VecAVX2(dst []float32, x []uint16)
-// Requires: AVX, AVX2
-TEXT ·bfloat16VecAVX2(SB), NOSPLIT, $0-48
+// func bfloat16VecAVX2(dst []float32, x []uint16, ahead int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·bfloat16VecAVX2(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ dst_len+8(FP), DX
+	MOVQ ahead+48(FP), BX
 	CMPQ DX, $+32
 	JLT  end2
 
 loop1:
-	VPMOVZXWD (CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, (AX)
-	VPMOVZXWD 16(CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, 32(AX)
-	VPMOVZXWD 32(CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, 64(AX)
-	VPMOVZXWD 48(CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, 96(AX)
-	ADDQ      $+128, AX
-	ADDQ      $+64, CX
-	SUBQ      $+32, DX
-	CMPQ      DX, $+32
-	JGE       loop1
+	VPMOVZXWD  (CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVUPS    Y0, (AX)
+	VPMOVZXWD  16(CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVUPS    Y0, 32(AX)
+	VPMOVZXWD  32(CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVUPS    Y0, 64(AX)
+	VPMOVZXWD  48(CX), Y0
+	VPSLLD     $0x10, Y0, Y0
+	VMOVUPS    Y0, 96(AX)
+	PREFETCHT1 (CX)(BX*1)
+	ADDQ       $+128, AX
+	ADDQ       $+64, CX
+	SUBQ       $+32, DX
+	CMPQ       DX, $+32
+	JGE        loop1
 
 end2:
 	CMPQ DX, $+8
@@ -121,13 +125,14 @@ end6:
 	VZEROUPPER
 	RET
 
-// func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int)
+// func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int, ahead int)
 // Requires: AVX, AVX2
-TEXT ·widenInt8AVX2(SB), NOSPLIT, $0-104
+TEXT ·widenInt8AVX2(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ scale_base+48(FP), DX
 	MOVQ rows+72(FP), BX
+	MOVQ ahead+104(FP), SI
 	CMPQ BX, $+1
 	JLT  end2
 

@@ -4,29 +4,32 @@
 
 #include "textflag.h"
 
-// func float16VecAVX512(dst []float32, x []uint16)
-// Requires: AVX, AVX512F
-TEXT ·float16VecAVX512(SB), NOSPLIT, $0-48
+// func float16VecAVX512(dst []float32, x []uint16, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·float16VecAVX512(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ dst_len+8(FP), DX
+	MOVQ ahead+48(FP), BX
 	CMPQ DX, $+64
 	JLT  end2
 
 loop1:
-	VCVTPH2PS (CX), Z0
-	VMOVUPS   Z0, (AX)
-	VCVTPH2PS 32(CX), Z0
-	VMOVUPS   Z0, 64(AX)
-	VCVTPH2PS 64(CX), Z0
-	VMOVUPS   Z0, 128(AX)
-	VCVTPH2PS 96(CX), Z0
-	VMOVUPS   Z0, 192(AX)
-	ADDQ      $+256, AX
-	ADDQ      $+128, CX
-	SUBQ      $+64, DX
-	CMPQ      DX, $+64
-	JGE       loop1
+	VCVTPH2PS  (CX), Z0
+	VMOVUPS    Z0, (AX)
+	VCVTPH2PS  32(CX), Z0
+	VMOVUPS    Z0, 64(AX)
+	VCVTPH2PS  64(CX), Z0
+	VMOVUPS    Z0, 128(AX)
+	VCVTPH2PS  96(CX), Z0
+	VMOVUPS    Z0, 192(AX)
+	PREFETCHT1 (CX)(BX*1)
+	PREFETCHT1 64(CX)(BX*1)
+	ADDQ       $+256, AX
+	ADDQ       $+128, CX
+	SUBQ       $+64, DX
+	CMPQ       DX, $+64
+	JGE        loop1
 
 end2:
 	CMPQ DX, $+16
@@ -60,33 +63,36 @@ end6:
 	VZEROUPPER
 	RET
 
-// func bfloat16VecAVX512(dst []float32, x []uint16)
-// Requires: AVX, AVX512F
-TEXT ·bfloat16VecAVX512(SB), NOSPLIT, $0-48
+// func bfloat16VecAVX512(dst []float32, x []uint16, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·bfloat16VecAVX512(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ dst_len+8(FP), DX
+	MOVQ ahead+48(FP), BX
 	CMPQ DX, $+64
 	JLT  end2
 
 loop1:
-	VPMOVZXWD (CX), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, (AX)
-	VPMOVZXWD 32(CX), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 64(AX)
-	VPMOVZXWD 64(CX), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 128(AX)
-	VPMOVZXWD 96(CX), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 192(AX)
-	ADDQ      $+256, AX
-	ADDQ      $+128, CX
-	SUBQ      $+64, DX
-	CMPQ      DX, $+64
-	JGE       loop1
+	VPMOVZXWD  (CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVUPS    Z0, (AX)
+	VPMOVZXWD  32(CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVUPS    Z0, 64(AX)
+	VPMOVZXWD  64(CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVUPS    Z0, 128(AX)
+	VPMOVZXWD  96(CX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVUPS    Z0, 192(AX)
+	PREFETCHT1 (CX)(BX*1)
+	PREFETCHT1 64(CX)(BX*1)
+	ADDQ       $+256, AX
+	ADDQ       $+128, CX
+	SUBQ       $+64, DX
+	CMPQ       DX, $+64
+	JGE        loop1
 
 end2:
 	CMPQ DX, $+16
@@ -121,49 +127,51 @@ end6:
 	VZEROUPPER
 	RET
 
-// func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int)
-// Requires: AVX, AVX512F
-TEXT ·widenInt8AVX512(SB), NOSPLIT, $0-104
+// func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int, ahead int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·widenInt8AVX512(SB), NOSPLIT, $0-112
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
 	MOVQ scale_base+48(FP), DX
 	MOVQ rows+72(FP), BX
+	MOVQ ahead+104(FP), SI
 	CMPQ BX, $+1
 	JLT  end2
 
 loop1:
 	VBROADCASTSS (DX), Z0
-	MOVQ         cols+80(FP), SI
-	MOVQ         ldx+88(FP), DI
-	SUBQ         SI, DI
-	CMPQ         SI, $+64
+	MOVQ         cols+80(FP), DI
+	MOVQ         ldx+88(FP), R8
+	SUBQ         DI, R8
+	CMPQ         DI, $+64
 	JLT          end4
 
 loop3:
-	VPMOVSXBD (CX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z1, Z0, Z1
-	VMOVUPS   Z1, (AX)
-	VPMOVSXBD 16(CX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z1, Z0, Z1
-	VMOVUPS   Z1, 64(AX)
-	VPMOVSXBD 32(CX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z1, Z0, Z1
-	VMOVUPS   Z1, 128(AX)
-	VPMOVSXBD 48(CX), Z1
-	VCVTDQ2PS Z1, Z1
-	VMULPS    Z1, Z0, Z1
-	VMOVUPS   Z1, 192(AX)
-	ADDQ      $+256, AX
-	ADDQ      $+64, CX
-	SUBQ      $+64, SI
-	CMPQ      SI, $+64
-	JGE       loop3
+	VPMOVSXBD  (CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z1, Z0, Z1
+	VMOVUPS    Z1, (AX)
+	VPMOVSXBD  16(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z1, Z0, Z1
+	VMOVUPS    Z1, 64(AX)
+	VPMOVSXBD  32(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z1, Z0, Z1
+	VMOVUPS    Z1, 128(AX)
+	VPMOVSXBD  48(CX), Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z1, Z0, Z1
+	VMOVUPS    Z1, 192(AX)
+	PREFETCHT1 (CX)(SI*1)
+	ADDQ       $+256, AX
+	ADDQ       $+64, CX
+	SUBQ       $+64, DI
+	CMPQ       DI, $+64
+	JGE        loop3
 
 end4:
-	CMPQ SI, $+16
+	CMPQ DI, $+16
 	JLT  end6
 
 loop5:
@@ -173,30 +181,30 @@ loop5:
 	VMOVUPS   Z1, (AX)
 	ADDQ      $+64, AX
 	ADDQ      $+16, CX
-	SUBQ      $+16, SI
-	CMPQ      SI, $+16
+	SUBQ      $+16, DI
+	CMPQ      DI, $+16
 	JGE       loop5
 
 end6:
-	CMPQ SI, $+1
+	CMPQ DI, $+1
 	JLT  end8
 
 loop7:
-	MOVBLSX   (CX), R8
-	VMOVD     R8, X2
+	MOVBLSX   (CX), R9
+	VMOVD     R9, X2
 	VCVTDQ2PS Z2, Z2
 	VMULPS    Z2, Z0, Z1
 	VMOVSS    X1, (AX)
 	ADDQ      $+4, AX
 	ADDQ      $+1, CX
-	SUBQ      $+1, SI
-	CMPQ      SI, $+1
+	SUBQ      $+1, DI
+	CMPQ      DI, $+1
 	JGE       loop7
 
 end8:
-	LEAQ (CX)(DI*1), CX
-	MOVQ ldscale+96(FP), SI
-	LEAQ (DX)(SI*4), DX
+	LEAQ (CX)(R8*1), CX
+	MOVQ ldscale+96(FP), DI
+	LEAQ (DX)(DI*4), DX
 	SUBQ $+1, BX
 	CMPQ BX, $+1
 	JGE  loop1

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// func float16VecNEON(dst []float32, x []uint16)
-TEXT ·float16VecNEON(SB), NOSPLIT, $0-48
+// func float16VecNEON(dst []float32, x []uint16, ahead int)
+TEXT ·float16VecNEON(SB), NOSPLIT, $0-56
 	MOVD dst_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD dst_len+8(FP), R2
@@ -63,8 +63,8 @@ loop5:
 end6:
 	RET
 
-// func bfloat16VecNEON(dst []float32, x []uint16)
-TEXT ·bfloat16VecNEON(SB), NOSPLIT, $0-48
+// func bfloat16VecNEON(dst []float32, x []uint16, ahead int)
+TEXT ·bfloat16VecNEON(SB), NOSPLIT, $0-56
 	MOVD  $constants<>(SB), R0
 	FMOVQ (R0), F1
 	MOVD  dst_base+0(FP), R0
@@ -124,8 +124,8 @@ loop5:
 end6:
 	RET
 
-// func widenInt8NEON(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int)
-TEXT ·widenInt8NEON(SB), NOSPLIT, $0-104
+// func widenInt8NEON(dst []float32, x []int8, scale []float32, rows int, cols int, ldx int, ldscale int, ahead int)
+TEXT ·widenInt8NEON(SB), NOSPLIT, $0-112
 	MOVD  $constants<>(SB), R0
 	FMOVQ (R0), F2
 	MOVD  dst_base+0(FP), R0

@@ -710,35 +710,35 @@ func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 }
 
 // Float16Vec runs the implementation of float16Vec for the tier.
-func Float16Vec(isa ISA, dst []float32, x []uint16) {
+func Float16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
 	switch chosen[KernelFloat16Vec][isa&isaMask] {
 	case 0:
-		float16VecNEON(dst, x)
+		float16VecNEON(dst, x, ahead)
 	default:
-		float16VecGeneric(dst, x)
+		float16VecGeneric(dst, x, ahead)
 	}
 }
 
 // BFloat16Vec runs the implementation of bfloat16Vec for the tier.
-func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
+func BFloat16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
 	if race.Enabled {
 		raceWrite(dst)
 		raceRead(x)
 	}
 	switch chosen[KernelBFloat16Vec][isa&isaMask] {
 	case 0:
-		bfloat16VecNEON(dst, x)
+		bfloat16VecNEON(dst, x, ahead)
 	default:
-		bfloat16VecGeneric(dst, x)
+		bfloat16VecGeneric(dst, x, ahead)
 	}
 }
 
 // WidenInt8 runs the implementation of widenInt8 for the tier.
-func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int) {
+func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, cols, cols)
 		raceReadRows(x, rows, cols, ldx)
@@ -746,9 +746,9 @@ func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ld
 	}
 	switch chosen[KernelWidenInt8][isa&isaMask] {
 	case 0:
-		widenInt8NEON(dst, x, scale, rows, cols, ldx, ldscale)
+		widenInt8NEON(dst, x, scale, rows, cols, ldx, ldscale, ahead)
 	default:
-		widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale)
+		widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale, ahead)
 	}
 }
 

@@ -255,18 +255,18 @@ func AXPYVec(isa ISA, y, x []float32, alpha float32) {
 }
 
 // Float16Vec runs the implementation of float16Vec for the tier.
-func Float16Vec(isa ISA, dst []float32, x []uint16) {
-	float16VecGeneric(dst, x)
+func Float16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
+	float16VecGeneric(dst, x, ahead)
 }
 
 // BFloat16Vec runs the implementation of bfloat16Vec for the tier.
-func BFloat16Vec(isa ISA, dst []float32, x []uint16) {
-	bfloat16VecGeneric(dst, x)
+func BFloat16Vec(isa ISA, dst []float32, x []uint16, ahead int) {
+	bfloat16VecGeneric(dst, x, ahead)
 }
 
 // WidenInt8 runs the implementation of widenInt8 for the tier.
-func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int) {
-	widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale)
+func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int) {
+	widenInt8Generic(dst, x, scale, rows, cols, ldx, ldscale, ahead)
 }
 
 // QuantizeInt8 runs the implementation of quantizeInt8 for the tier.

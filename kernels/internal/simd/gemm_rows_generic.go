@@ -98,7 +98,7 @@ func gemvPanelsFloat16Generic(c, a []float32, b []uint16, nr, _ int) {
 	for j := 0; j < len(c); j += nr {
 		var row, sums [64]float32
 		for p, x := range a {
-			float16VecGeneric(row[:nr], b[j*len(a)+p*nr:])
+			float16VecGeneric(row[:nr], b[j*len(a)+p*nr:], 0)
 			axpyVecGeneric(sums[:nr], row[:nr], x)
 		}
 		copy(c[j:], sums[:nr])
@@ -109,7 +109,7 @@ func gemvPanelsBFloat16Generic(c, a []float32, b []uint16, nr, _ int) {
 	for j := 0; j < len(c); j += nr {
 		var row, sums [64]float32
 		for p, x := range a {
-			bfloat16VecGeneric(row[:nr], b[j*len(a)+p*nr:])
+			bfloat16VecGeneric(row[:nr], b[j*len(a)+p*nr:], 0)
 			axpyVecGeneric(sums[:nr], row[:nr], x)
 		}
 		copy(c[j:], sums[:nr])

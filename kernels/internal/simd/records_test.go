@@ -602,19 +602,24 @@ var records = [numKernels]record{
 	}},
 	KernelFloat16Vec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
+		{name: "ahead", hint: true, least: 0, values: func(s shape) []int { return []int{0, 64, 2 * s["n"]} }},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+		{name: "ahead"},
 	}},
 	KernelBFloat16Vec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
+		{name: "ahead", hint: true, least: 0, values: func(s shape) []int { return []int{0, 64, 2 * s["n"]} }},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
+		{name: "ahead"},
 	}},
 	KernelWidenInt8: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
+		{name: "ahead", hint: true, least: 0, values: func(s shape) []int { return []int{0, 64, s["cols"]} }},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, write: true}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return s["rows"] }, cols: func(s shape) int { return s["cols"] }, stride: "ldx", read: true}},
@@ -623,6 +628,7 @@ var records = [numKernels]record{
 		{name: "cols"},
 		{name: "ldx"},
 		{name: "ldscale"},
+		{name: "ahead"},
 	}},
 	KernelQuantizeInt8: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},

@@ -1346,6 +1346,7 @@ func axpyVecAVX512(y, x []float32, alpha float32)
 func axpyVecAVX2(y, x []float32, alpha float32)
 
 // float16VecAVX512 computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst n, written
 //	x   n uint16
@@ -1353,9 +1354,10 @@ func axpyVecAVX2(y, x []float32, alpha float32)
 // Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func float16VecAVX512(dst []float32, x []uint16)
+func float16VecAVX512(dst []float32, x []uint16, ahead int)
 
 // float16VecAVX2F16C computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst n, written
 //	x   n uint16
@@ -1363,9 +1365,10 @@ func float16VecAVX512(dst []float32, x []uint16)
 // Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func float16VecAVX2F16C(dst []float32, x []uint16)
+func float16VecAVX2F16C(dst []float32, x []uint16, ahead int)
 
 // bfloat16VecAVX512 computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst n, written
 //	x   n uint16
@@ -1373,9 +1376,10 @@ func float16VecAVX2F16C(dst []float32, x []uint16)
 // Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func bfloat16VecAVX512(dst []float32, x []uint16)
+func bfloat16VecAVX512(dst []float32, x []uint16, ahead int)
 
 // bfloat16VecAVX2 computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst n, written
 //	x   n uint16
@@ -1383,9 +1387,10 @@ func bfloat16VecAVX512(dst []float32, x []uint16)
 // Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func bfloat16VecAVX2(dst []float32, x []uint16)
+func bfloat16VecAVX2(dst []float32, x []uint16, ahead int)
 
 // widenInt8AVX512 computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst   rows x cols, written
 //	x     rows x cols int8, rows ldx apart
@@ -1394,9 +1399,10 @@ func bfloat16VecAVX2(dst []float32, x []uint16)
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int)
+func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
 // widenInt8AVX2 computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst   rows x cols, written
 //	x     rows x cols int8, rows ldx apart
@@ -1405,7 +1411,7 @@ func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows, cols, ldx, 
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int)
+func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
 // quantizeInt8AVX512 makes integers of each row of x, in blocks of 128 elements:
 //

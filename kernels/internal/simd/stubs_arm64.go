@@ -607,6 +607,7 @@ func subSubVecNEON(dst, x []float32, a, b float32)
 func axpyVecNEON(y, x []float32, alpha float32)
 
 // float16VecNEON computes dst[i] = the value of the binary16 number x[i] for every i of dst. A NaN gets quiet.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst n, written
 //	x   n uint16
@@ -614,9 +615,10 @@ func axpyVecNEON(y, x []float32, alpha float32)
 // Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func float16VecNEON(dst []float32, x []uint16)
+func float16VecNEON(dst []float32, x []uint16, ahead int)
 
 // bfloat16VecNEON computes dst[i] = the value of the bfloat16 number x[i] for every i of dst.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst n, written
 //	x   n uint16
@@ -624,9 +626,10 @@ func float16VecNEON(dst []float32, x []uint16)
 // Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func bfloat16VecNEON(dst []float32, x []uint16)
+func bfloat16VecNEON(dst []float32, x []uint16, ahead int)
 
 // widenInt8NEON computes dst[i*cols+j] = x[i*ldx+j] * scale[i*ldscale] for i < rows and j < cols.
+// What lies ahead bytes further in x is fetched into the second-level cache on the way.
 //
 //	dst   rows x cols, written
 //	x     rows x cols int8, rows ldx apart
@@ -635,7 +638,7 @@ func bfloat16VecNEON(dst []float32, x []uint16)
 // cols >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func widenInt8NEON(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale int)
+func widenInt8NEON(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
 // quantizeInt8NEON makes integers of each row of x, in blocks of 128 elements:
 //

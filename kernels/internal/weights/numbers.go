@@ -13,7 +13,7 @@ import (
 
 // halfFormat completes the record of a format whose elements are 16 bits, which narrow
 // rounds to, and number and widen give the values of.
-func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(uint16) float32, widen func(isa simd.ISA, dst []float32, x []uint16)) {
+func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(uint16) float32, widen func(isa simd.ISA, dst []float32, x []uint16, ahead int)) {
 	r.Steps, r.bytes = 1, 2*r.NR
 	isa, nr := r.ISA, r.NR
 	r.pack = func(panel []byte, _, columns []float32, n, k int) {
@@ -25,7 +25,7 @@ func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(u
 		narrow(mem.Halves(panel)[:len(*wide)], *wide)
 		widePanels.Put(wide)
 	}
-	r.Widen = func(dst []float32, blocks []byte) { widen(isa, dst[:len(blocks)/2], mem.Halves(blocks)) }
+	r.Widen = func(dst []float32, blocks []byte) { widen(isa, dst[:len(blocks)/2], mem.Halves(blocks), 0) }
 	r.column = func(dst []float32, panel []byte, j int) {
 		for p, x := 0, mem.Halves(panel); p < len(dst); p++ {
 			dst[p] = number(x[p*nr+j])

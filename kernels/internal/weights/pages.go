@@ -3,6 +3,7 @@ package weights
 import (
 	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -92,10 +93,21 @@ func (p *Pages) Wide(page, head, row int) []float32 {
 	return slab.wide[i*p.Dim : (i-row+p.Rows)*p.Dim]
 }
 
-// Widen sets dst to n rows of a head from a row of a page on, as float32.
-func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int) {
+// Widen sets dst to n rows of a head from a row of a page on, as float32. As many bytes at next, unless that is 0, are
+// fetched into the core's second-level cache on the way.
+func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
 	slab, i := p.at(page, head, row)
-	slab.widen(isa, dst[:n*p.Dim], i, n)
+	ahead := 0
+	if next != 0 {
+		ahead = int(next - slab.address(i))
+	}
+	slab.widen(isa, dst[:n*p.Dim], i, n, ahead)
+}
+
+// Address is where a row of a head begins, 0 where nothing is to be widened.
+func (p *Pages) Address(page, head, row int) uintptr {
+	slab, i := p.at(page, head, row)
+	return slab.address(i)
 }
 
 // rows are rows of dim elements in a format.
@@ -161,8 +173,19 @@ func (r *rows) copy(to int, src *rows, from, n int) {
 	}
 }
 
-// widen makes n rows from row i on float32.
-func (r *rows) widen(isa simd.ISA, dst []float32, i, n int) {
+// address is where row i begins, 0 in float32.
+func (r *rows) address(i int) uintptr {
+	switch {
+	case len(r.halves) > 0:
+		return uintptr(unsafe.Pointer(&r.halves[i*r.dim]))
+	case len(r.bytes) > 0:
+		return uintptr(unsafe.Pointer(&r.bytes[i*r.dim]))
+	}
+	return 0
+}
+
+// widen makes n rows from row i on float32, and fetches what lies ahead bytes further.
+func (r *rows) widen(isa simd.ISA, dst []float32, i, n, ahead int) {
 	const most = 1 << 13 // elements of a call
 	at, size := i*r.dim, n*r.dim
 	vec := simd.BFloat16Vec
@@ -175,13 +198,13 @@ func (r *rows) widen(isa simd.ISA, dst []float32, i, n int) {
 	case r.format == Int8:
 		some := max(1, most/r.dim)
 		for row := 0; row < n; row += some {
-			simd.WidenInt8(isa, dst[row*r.dim:], r.bytes[at+row*r.dim:], r.scales[i+row:], min(some, n-row), r.dim, r.dim, 1)
+			simd.WidenInt8(isa, dst[row*r.dim:], r.bytes[at+row*r.dim:], r.scales[i+row:], min(some, n-row), r.dim, r.dim, 1, ahead)
 		}
 		return
 	case r.format == F16:
 		vec = simd.Float16Vec
 	}
 	for p := 0; p < size; p += most {
-		vec(isa, dst[p:min(p+most, size)], r.halves[at+p:min(at+p+most, at+size)])
+		vec(isa, dst[p:min(p+most, size)], r.halves[at+p:min(at+p+most, at+size)], ahead)
 	}
 }

@@ -1,0 +1,178 @@
+// This library's side: steps of a token of each text.
+
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/avoformer/avoformer/bench/internal/peak"
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// model is a file that is open, and what a step of it has to do at least.
+type model struct {
+	lm     models.LanguageModel
+	filler models.LanguageModel // see [shape.filler]
+	small  int                  // weights of 8 bits and fewer that each token is multiplied with
+	large  int                  // those of more
+	bytes  int                  // of all
+	row    int                  // elements of a token's keys and values
+}
+
+// opened are the models by their files, since reading them again in each round would take longest.
+var opened = map[string]*model{}
+
+func (s *settings) open(file string) (*model, error) {
+	if m := opened[file]; m != nil {
+		return m, nil
+	}
+	o := models.Options{Cache: s.cache}
+	m, err := o.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	if m.LM == nil {
+		return nil, fmt.Errorf("no language model")
+	}
+	made, err := read(file)
+	if err != nil {
+		return nil, err
+	}
+	made.lm = m.LM
+	opened[file] = made
+	return made, nil
+}
+
+// read is what the file says of the model, and its filler: another model whose keys and values are of the same
+// shape and take less time, since how long attention takes depends on their number alone.
+func read(file string) (*model, error) {
+	f, err := gguf.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	arch, err := f.Text("general.architecture")
+	if err != nil {
+		return nil, err
+	}
+	var sizes [3]int64
+	for i, key := range []string{"block_count", "attention.head_count_kv", "attention.key_length"} {
+		if sizes[i], err = f.Int(arch + "." + key); err != nil {
+			return nil, err
+		}
+	}
+	layers, heads, head := sizes[0], sizes[1], sizes[2]
+	m := &model{row: int(2 * layers * heads * head)}
+	config := fmt.Sprintf(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": 64, "intermediate_size": 64,
+		"num_hidden_layers": %d, "num_attention_heads": %d, "num_key_value_heads": %d, "head_dim": %d}`, layers, heads, heads, head)
+	filler, err := models.New([]byte(config), transformer.Random(1))
+	if err != nil {
+		return nil, err
+	}
+	m.filler = filler.LM
+	_, untied := f.Info("output.weight")
+	for _, name := range f.Names() {
+		if name == "token_embd.weight" && untied {
+			continue // of which a token needs a row
+		}
+		info, _ := f.Info(name)
+		data, err := f.Bytes(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(info.Shape) == 2 && len(data) < 2*info.Len() {
+			m.small += info.Len()
+		} else {
+			m.large += info.Len()
+		}
+		m.bytes += len(data)
+	}
+	return m, nil
+}
+
+// ours has each number of texts generated.
+func (s *settings) ours(file string) (round, error) {
+	r := round{File: strings.TrimSuffix(filepath.Base(file), ".gguf"), By: oursName, Speed: map[int]float64{}, Limit: map[int]float64{}}
+	m, err := s.open(file)
+	if err != nil {
+		return r, err
+	}
+	for _, n := range s.streams {
+		if r.Speed[n], err = s.generate(m, n); err != nil {
+			return r, err
+		}
+		r.Limit[n] = s.limit(m, n)
+	}
+	return r, nil
+}
+
+// generate is the tokens a second of n texts.
+func (s *settings) generate(m *model, n int) (float64, error) {
+	ws := &transformer.Workspace{Threads: kernels.Threads(s.threads)}
+	fill := generation.Stepper{Model: m.filler, Workspace: ws}
+	pages := m.lm.NewPages(0)
+	step := generation.Step{Batch: transformer.Uniform(n, 1)}
+	for i := range n {
+		h := pages.New()
+		if _, err := fill.Run(generation.Step{Tokens: make([]int, s.depth), Batch: transformer.Uniform(1, s.depth), Past: []*transformer.History{h}}); err != nil {
+			return 0, err
+		}
+		step.Past, step.Tokens, step.Want = append(step.Past, h), append(step.Tokens, i), append(step.Want, i)
+	}
+	stepper := generation.Stepper{Model: m.lm, Workspace: ws}
+	run := func(tokens int) error {
+		for range tokens {
+			if _, err := stepper.Run(step); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := run(1); err != nil { // takes memory
+		return 0, err
+	}
+	begin := time.Now()
+	err := run(s.tokens)
+	return float64(n*s.tokens) / time.Since(begin).Seconds(), err
+}
+
+// machine is what this one can do with the threads in units of 10^9 a second, measured once: bytes read, operations in float32
+// and of int8.
+var machine = sync.OnceValue(func() (m struct{ read, multiply, int8 float64 }) {
+	const each = 20 * time.Millisecond
+	for _, isa := range kernels.Supported() {
+		m.multiply = max(m.multiply, peak.FMA(isa, threads, each))
+		m.int8 = max(m.int8, peak.Int8(isa, threads, each))
+		m.read = max(m.read, peak.Bandwidth(isa, threads, peak.Levels[len(peak.Levels)-1], false, each))
+	}
+	return m
+})
+
+// threads are those of machine.
+var threads int
+
+// limit is the tokens a second of n texts where a step took no longer than reading the weights and the keys and values
+// once, or than its multiplications, whichever is longer: those of int8 for weights of 8 bits and fewer, in float32 for others.
+func (s *settings) limit(m *model, n int) float64 {
+	threads = s.threads
+	can := machine()
+	size := 2 // bytes of an element of keys and values
+	if s.cache == kernels.FormatF32 {
+		size = 4
+	}
+	seconds := float64(m.bytes+n*s.depth*m.row*size) / (can.read * 1e9)
+	small := can.multiply
+	if can.int8 > 0 {
+		small = can.int8
+	}
+	multiplying := 2 * float64(n) * (float64(m.small)/(small*1e9) + float64(m.large)/(can.multiply*1e9))
+	return float64(n) / max(seconds, multiplying)
+}

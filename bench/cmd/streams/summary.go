@@ -1,0 +1,78 @@
+// The medians of the rounds.
+
+package main
+
+import (
+	"maps"
+	"slices"
+)
+
+// line is what was reached with a file and a number of texts: medians over the rounds.
+type line struct {
+	file           string
+	streams        int
+	rounds         int
+	ours, theirs   float64 // tokens a second
+	share          float64 // of the limit
+	quotient, best float64 // of ours by theirs with the file, and with the file that is its fastest; 0: unknown
+}
+
+const oursName, theirsName = "ours", "llama.cpp"
+
+// summary is the lines of all files, in the order in which they came. A round of one side is compared to the other
+// side's round of the same number.
+func summary(rounds []round) (lines []line) {
+	type key struct {
+		file, by string
+		streams  int
+	}
+	speeds, shares := map[key][]float64{}, map[key][]float64{}
+	var files []string
+	streams := map[int]bool{}
+	for _, r := range rounds {
+		if !slices.Contains(files, r.File) {
+			files = append(files, r.File)
+		}
+		for n, speed := range r.Speed {
+			k := key{r.File, r.By, n}
+			speeds[k], streams[n] = append(speeds[k], speed), true
+			if limit := r.Limit[n]; limit > 0 {
+				shares[k] = append(shares[k], speed/limit)
+			}
+		}
+	}
+	for _, file := range files {
+		for _, n := range slices.Sorted(maps.Keys(streams)) {
+			ours, theirs := speeds[key{file, oursName, n}], speeds[key{file, theirsName, n}]
+			if len(ours) == 0 && len(theirs) == 0 {
+				continue
+			}
+			l := line{file: file, streams: n, rounds: max(len(ours), len(theirs)), ours: median(ours), theirs: median(theirs), share: median(shares[key{file, oursName, n}])}
+			l.quotient = quotient(ours, theirs)
+			for _, other := range files {
+				if q := quotient(ours, speeds[key{other, theirsName, n}]); q > 0 && (l.best == 0 || q < l.best) {
+					l.best = q
+				}
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// quotient is the median of the quotients of the rounds that both have.
+func quotient(a, b []float64) float64 {
+	var q []float64
+	for i := range min(len(a), len(b)) {
+		q = append(q, a[i]/b[i])
+	}
+	return median(q)
+}
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(x))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

@@ -1,0 +1,278 @@
+package generation_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// What a scheduler adds to the steps that have to be, with the model of the flags.
+
+func benchScheduler(b *testing.B, m *models.Model, c generation.SchedulerConfig) *generation.Scheduler {
+	c.Model, c.Threads = m.LM, kernels.Threads(runtime.GOMAXPROCS(0))
+	s := tftest.Must(generation.NewScheduler(c))(b)
+	b.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s
+}
+
+func benchStepper(m *models.Model) *generation.Stepper {
+	return &generation.Stepper{Model: m.LM, Workspace: &tf.Workspace{Threads: kernels.Threads(runtime.GOMAXPROCS(0))}}
+}
+
+// benchTokens are n tokens of a model drawn at random.
+func benchTokens(r *rand.Rand, m *models.Model, n int) []int {
+	tokens := make([]int, n)
+	for i := range tokens {
+		tokens[i] = r.IntN(m.LM.Vocab())
+	}
+	return tokens
+}
+
+// times generates n tokens, and returns when each came, from the call on.
+func times(b *testing.B, m *models.Model, s *generation.Scheduler, prompt []int, n int, hook generation.LogitHook) (at []time.Duration) {
+	r := generation.Request{Prompt: prompt, Limits: generation.Limits{MaxTokens: n}}
+	if hook != nil {
+		r.Sampler = tftest.Must(generation.NewSampler(generation.SamplerConfig{Vocab: m.LM.Vocab(), Hook: hook, Prompt: prompt}))(b)
+	}
+	begin := time.Now()
+	for next, err := range s.Generate(context.Background(), r) {
+		if err != nil || next.Err != nil {
+			b.Error(err, next.Err)
+		}
+		if next.Token >= 0 {
+			at = append(at, time.Since(begin))
+		}
+	}
+	return at
+}
+
+// quantile is the p-quantile of x, which it sorts.
+func quantile(x []float64, p float64) float64 {
+	slices.Sort(x)
+	return x[int(p*float64(len(x)-1)+0.5)]
+}
+
+// BenchmarkSecondTurn is how long the first token of a chat's second turn takes, of 32 new tokens after a history of
+// 1,500, beside steps of these tokens alone.
+func BenchmarkSecondTurn(b *testing.B) {
+	const history, added = 1500, 32
+	m, r := benchLM(b), rand.New(rand.NewPCG(1, 2))
+	s, stepper := benchScheduler(b, m, generation.SchedulerConfig{}), benchStepper(m)
+	first := benchTokens(r, m, history)
+	times(b, m, s, first, 1, nil)
+	h := m.LM.NewPages(0).New()
+	tftest.Must(stepper.Run(generation.Step{Tokens: first, Batch: tf.Uniform(1, history), Past: []*tf.History{h}}))(b)
+	var turn, least, quotient []float64
+	for b.Loop() {
+		fresh := benchTokens(r, m, added)
+		begin := time.Now()
+		tftest.Must(stepper.Run(generation.Step{Tokens: fresh, Batch: tf.Uniform(1, added), Past: []*tf.History{h}, Want: []int{added - 1}}))(b)
+		least = append(least, time.Since(begin).Seconds())
+		tftest.NoError(b, h.Truncate(history))
+		turn = append(turn, times(b, m, s, slices.Concat(first, fresh), 1, nil)[0].Seconds())
+		quotient = append(quotient, turn[len(turn)-1]/least[len(least)-1])
+	}
+	b.ReportMetric(1e3*quantile(turn, 0.5), "ms/first-token")
+	b.ReportMetric(1e3*quantile(least, 0.5), "ms/new-alone")
+	b.ReportMetric(quantile(quotient, 0.5), "times")
+}
+
+// BenchmarkSharedPrompt is 100 requests at once that share 1,000 tokens, and have 20 of their own and one that is generated, beside
+// steps by hand: the 1,000 once, then what is left of all.
+func BenchmarkSharedPrompt(b *testing.B) {
+	const shared, own, length, requests, streams = 1000, 20, 1, 100, 64
+	m, r := benchLM(b), rand.New(rand.NewPCG(3, 4))
+	stepper := benchStepper(m)
+	byHand := func(system []int) {
+		pages := m.LM.NewPages(0)
+		run := func(n int, past ...*tf.History) {
+			step := generation.Step{Tokens: benchTokens(r, m, n*len(past)), Batch: tf.Uniform(len(past), n), Past: past}
+			for i := range past {
+				step.Want = append(step.Want, (i+1)*n-1)
+			}
+			tftest.Must(stepper.Run(step))(b)
+		}
+		h := pages.New()
+		run(len(system)/2, h)
+		run(len(system)/2, h)
+		var all []*tf.History
+		for range requests {
+			all = append(all, tftest.Must(h.Fork(shared))(b))
+		}
+		for some := range slices.Chunk(all, streams) {
+			for part := range slices.Chunk(some, 512/own) {
+				run(own, part...)
+			}
+			for range length - 1 {
+				run(1, some...)
+			}
+		}
+	}
+	var total, least, quotient []float64
+	for b.Loop() {
+		system := benchTokens(r, m, shared)
+		begin := time.Now()
+		byHand(system)
+		least = append(least, time.Since(begin).Seconds())
+		s := benchScheduler(b, m, generation.SchedulerConfig{Streams: streams, Draft: -1})
+		var wg sync.WaitGroup
+		begin = time.Now()
+		for range requests {
+			prompt := slices.Concat(system, benchTokens(r, m, own))
+			wg.Go(func() { times(b, m, s, prompt, length, nil) })
+		}
+		wg.Wait()
+		total = append(total, time.Since(begin).Seconds())
+		quotient = append(quotient, total[len(total)-1]/least[len(least)-1])
+	}
+	b.ReportMetric(quantile(total, 0.5), "s")
+	b.ReportMetric(quantile(least, 0.5), "s/by-hand")
+	b.ReportMetric(quantile(quotient, 0.5), "times")
+}
+
+// BenchmarkLongPrompt is what 8 texts that are being generated and a prompt of 4,096 tokens cost each other: the time between
+// tokens before the prompt comes, and while it is computed, and the time of the prompt beside that of the prompt alone.
+func BenchmarkLongPrompt(b *testing.B) {
+	const long, streams, depth = 4096, 8, 64
+	m, r := benchLM(b), rand.New(rand.NewPCG(5, 6))
+	s := benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true, Draft: -1})
+	var calm, disturbed, prompt, quotient []float64
+	for b.Loop() {
+		alone := times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()
+		ctx, cancel := context.WithCancel(context.Background())
+		var mu sync.Mutex
+		into := &calm
+		var wg sync.WaitGroup
+		for range streams {
+			wg.Go(func() {
+				before := time.Time{}
+				for range s.Generate(ctx, generation.Request{Prompt: benchTokens(rand.New(rand.NewPCG(7, 8)), m, depth)}) {
+					now := time.Now()
+					if mu.Lock(); !before.IsZero() {
+						*into = append(*into, now.Sub(before).Seconds())
+					}
+					before = now
+					mu.Unlock()
+				}
+			})
+		}
+		for s.Stats().Running < streams {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(500 * time.Millisecond) // some texts began together
+		mu.Lock()
+		calm = nil
+		mu.Unlock()
+		time.Sleep(2 * time.Second)
+		mu.Lock()
+		into = &disturbed
+		mu.Unlock()
+		took := times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()
+		cancel()
+		wg.Wait()
+		prompt, quotient = append(prompt, took), append(quotient, took/alone)
+	}
+	b.ReportMetric(1e3*quantile(calm, 0.5), "ms/token-before")
+	b.ReportMetric(1e3*quantile(disturbed, 0.99), "p99-ms/token-beside")
+	b.ReportMetric(quantile(disturbed, 0.99)/quantile(calm, 0.5), "times-p99")
+	b.ReportMetric(quantile(prompt, 0.5), "s/prompt")
+	b.ReportMetric(quantile(quotient, 0.5), "times-prompt")
+}
+
+// BenchmarkProposals generates a text of 512 tokens with proposals of what it had before and without, in turn: one that repeats 50
+// tokens, and one of random tokens. Whatever the model says, a hook makes them so.
+func BenchmarkProposals(b *testing.B) {
+	const length = 512
+	m := benchLM(b)
+	for name, distinct := range map[string]int{"repeats": 50, "random": 1 << 30} {
+		b.Run(name, func(b *testing.B) {
+			r := rand.New(rand.NewPCG(9, 10))
+			said := benchTokens(r, m, min(distinct, 4*length))
+			with, without := benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true}), benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true, Draft: -1})
+			prompt := said[:min(distinct, 100)]
+			hook := func(logits []float32, tokens []int) { logits[said[len(tokens)%len(said)]] = 1e6 }
+			var quotient []float64
+			for b.Loop() {
+				fast := times(b, m, with, prompt, length, hook)
+				slow := times(b, m, without, prompt, length, hook)
+				quotient = append(quotient, slow[length-1].Seconds()/fast[length-1].Seconds())
+			}
+			st := with.Stats()
+			b.ReportMetric(quantile(quotient, 0.5), "times-faster")
+			b.ReportMetric(float64(st.Tokens)/float64(st.Steps), "tokens/step")
+		})
+	}
+}
+
+// BenchmarkBeam4 is a search of width 4 after a prompt of 500 tokens: the bytes that a token takes, over searches of 8 and
+// of 72 tokens.
+func BenchmarkBeam4(b *testing.B) {
+	m, r := benchLM(b), rand.New(rand.NewPCG(11, 12))
+	prompt := benchTokens(r, m, 500)
+	search := func(n int) (bytes uint64, seconds float64) {
+		var before, after runtime.MemStats
+		d := generation.Start(benchStepper(m).Workspace, m, 4)
+		runtime.ReadMemStats(&before)
+		begin := time.Now()
+		tftest.Must(generation.Beam(context.Background(), d, prompt, generation.BeamConfig{Width: 4, MaxTokens: n}))(b)
+		seconds = time.Since(begin).Seconds()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, seconds
+	}
+	var bytes, took float64
+	for b.Loop() {
+		few, start := search(8)
+		many, end := search(72)
+		bytes, took = float64(many-few)/64, (end-start)/64
+	}
+	b.ReportMetric(bytes, "B/token")
+	b.ReportMetric(1e3*took, "ms/token")
+}
+
+// BenchmarkSoak is the memory that is resident after 1,000 requests and after 10,000 more, and what a token allocates.
+func BenchmarkSoak(b *testing.B) {
+	m, r := benchLM(b), rand.New(rand.NewPCG(13, 14))
+	s := benchScheduler(b, m, generation.SchedulerConfig{Memory: 1 << 28})
+	serve := func(n int) float64 {
+		for range n / 50 {
+			var wg sync.WaitGroup
+			for range 50 {
+				prompt := benchTokens(r, m, 1+r.IntN(60))
+				wg.Go(func() { times(b, m, s, prompt, 8, nil) })
+			}
+			wg.Wait()
+		}
+		return residentMiB()
+	}
+	for b.Loop() {
+		before := serve(1000)
+		after := serve(10000)
+		b.ReportMetric(before, "MiB/after-1000")
+		b.ReportMetric(after, "MiB/after-11000")
+	}
+}
+
+// residentMiB is the memory that is resident; 0 where it is not known.
+func residentMiB() float64 {
+	text, _ := os.ReadFile("/proc/self/statm")
+	if fields := strings.Fields(string(text)); len(fields) > 1 {
+		pages := 0.0
+		for _, c := range fields[1] {
+			pages = 10*pages + float64(c-'0')
+		}
+		return pages * float64(os.Getpagesize()) / (1 << 20)
+	}
+	return 0
+}
