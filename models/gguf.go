@@ -1,9 +1,11 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +20,9 @@ import (
 // says, and in those of llama.cpp what the architectures call their tensors. Sources:
 // the GGUF specification and the names in llama.cpp's gguf-py.
 
-// OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's
-// too), qwen2, qwen3, gemma, gemma2, gemma3 and phi3, or bert and nomic-bert. [Open] does so for a file.
+// OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's and Mixtral's
+// too), qwen2, qwen2moe, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, gpt-oss, granite, granitemoe, smollm3, olmo2,
+// cohere2, gptneox and starcoder2, or bert and nomic-bert. [Open] does so for a file.
 // A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
 // the first part.
 //
@@ -55,7 +58,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	if !ok {
 		return nil, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.arch)}
 	}
-	c.rename, c.widened, o.asStored = llamaCppName(r.arch), r.widened, true
+	c.rename, c.widened, c.neighbours, o.asStored = llamaCppName(r.arch), r.widened, ggufDecoders[r.arch].neighbours, true
 	if r.isEncoder() {
 		c.rename = r.encoderName()
 	}
@@ -73,9 +76,6 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	m.Warnings = append(m.Warnings, o.warn(r.unread()...)...)
 	return m, nil
 }
-
-// ggufArchitectures are llama.cpp's names of decoders, which but for gemma3 are those of config.json.
-var ggufArchitectures = []string{"llama", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3"}
 
 // ggufEncoders are llama.cpp's names of encoders.
 var ggufEncoders = []string{"bert", "nomic-bert"}
@@ -103,7 +103,7 @@ func (r *ggufReader) key(name string) string {
 // ggufNeutral are the architectures' keys that change nothing.
 var ggufNeutral = []string{
 	"vocab_size", "rope.scaling.finetuned", "attention.layer_norm_epsilon", "tensor_data_layout", // of tensors; not of these architectures; of none since GGUF 2
-	"expert_used_count", "expert_shared_count", // there are no experts
+	"expert_used_count", "expert_shared_count", "expert_group_count", "expert_group_used_count", // where there are no experts, and no groups of them
 }
 
 // unread is a warning for each key of the architecture that was not read.
@@ -157,7 +157,7 @@ func (r *ggufReader) document() (Document, error) {
 	r.integer("hidden_size", "embedding_length", true)
 	r.integer("num_hidden_layers", "block_count", true)
 	r.integer("num_attention_heads", "attention.head_count", true)
-	r.integer("intermediate_size", "feed_forward_length", true)
+	r.integer("intermediate_size", "feed_forward_length", !ggufDecoders[r.arch].experts)
 	r.integer("max_position_embeddings", "context_length", true)
 	for field, key := range map[string]string{"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"} {
 		if n, err := r.file.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
@@ -185,20 +185,22 @@ const ggufMetadata = "metadata"
 
 // decoder reads what decoders have beside the sizes of all models.
 func (r *ggufReader) decoder() {
-	r.fields["model_type"], r.fields["architectures"] = r.arch, []string{r.arch + "ForCausalLM"}
-	if r.arch == "gemma3" {
-		r.fields["model_type"] = "gemma3_text"
-	}
+	own := ggufDecoders[r.arch]
+	r.fields["model_type"], r.fields["architectures"] = cmp.Or(own.kind, r.arch), []string{r.arch + "ForCausalLM"}
 	if r.pool != nil {
 		r.fields["architectures"] = []string{"Model"}
 	}
 	r.fields["tie_word_embeddings"] = !r.has("output.weight")
 	r.integer("num_key_value_heads", "attention.head_count_kv", false)
 	r.integer("head_dim", "attention.key_length", false)
-	r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
+	if own.epsilon == "" {
+		r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
+	} else {
+		r.number(own.epsilon, "attention.layer_norm_epsilon", true)
+	}
 	r.number("rope_theta", "rope.freq_base", false)
 	r.special()
-	r.rope()
+	r.rope(own)
 }
 
 func (r *ggufReader) has(tensor string) bool { _, ok := r.file.Info(tensor); return ok }
@@ -278,36 +280,14 @@ func (r *ggufReader) special() {
 	if !r.flag("attention.causal", true) {
 		r.note(keyError(r.key("attention.causal"), false, "not supported"))
 	}
-	if n := r.integerOf("expert_count"); n > 0 {
+	if n := r.integerOf("expert_count"); n > 0 && !ggufDecoders[r.arch].experts {
 		r.note(keyError(r.key("expert_count"), n, "not supported"))
 	}
 	if v, k := r.integerOf("attention.value_length"), r.integerOf("attention.key_length"); v != k {
 		r.note(keyError(r.key("attention.value_length"), v, "want key_length = %d", k))
 	}
-	switch r.arch {
-	case "llama":
-		r.fields["attention_bias"] = r.has("blk.0.attn_q.bias")
-	case "phi3":
-		r.integer("sliding_window", "attention.sliding_window", false)
-	case "gemma2", "gemma3":
-		r.integer("sliding_window", "attention.sliding_window", true)
-		for _, cap := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
-			if r.number(cap, cap, false); r.fields[cap] == 0.0 { // none
-				r.fields[cap] = nil
-			}
-		}
-		if r.arch == "gemma3" {
-			r.number("rope_local_base_freq", "rope.freq_base_swa", false)
-			r.integer("sliding_window_pattern", "attention.sliding_window_pattern", false)
-		}
-		// Not among the metadata: of the published sizes, the largest of each version (46
-		// and 62 layers) alone scales queries by the width of a head's share of the rows.
-		scale, _ := r.fields["head_dim"].(int64)
-		layers := r.integerOf("block_count")
-		if heads := r.integerOf("attention.head_count"); (layers == 46 || layers == 62) && heads > 0 {
-			scale = r.integerOf("embedding_length") / heads
-		}
-		r.fields["query_pre_attn_scalar"] = scale
+	if read := ggufDecoders[r.arch].read; read != nil {
+		read(r)
 	}
 }
 
@@ -319,11 +299,9 @@ func llamaCppName(arch string) func(name string) string {
 		"self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
 		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
 	}
-	if arch == "gemma2" || arch == "gemma3" {
-		parts["post_attention_layernorm"] = "post_attention_norm"
-		parts["pre_feedforward_layernorm"], parts["post_feedforward_layernorm"] = "ffn_norm", "post_ffw_norm"
-	}
+	maps.Copy(parts, ggufDecoders[arch].parts)
 	whole := map[string]string{"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
+	maps.Copy(whole, ggufDecoders[arch].whole)
 	return ggufNames("layers.", parts, whole)
 }
 
@@ -334,6 +312,9 @@ func ggufNames(layers string, parts, whole map[string]string) func(name string) 
 		stem, kind, _ := cutLast(strings.TrimPrefix(name, "model."))
 		if rest, ok := strings.CutPrefix(stem, layers); ok {
 			layer, part, _ := strings.Cut(rest, ".")
+			if own, ok := parts[part+"."+kind]; ok { // with its end
+				return "blk." + layer + "." + own
+			}
 			if own, ok := parts[part]; ok {
 				return "blk." + layer + "." + own + "." + kind
 			}

@@ -30,7 +30,7 @@ func (r *ggufReader) encoder() {
 	}
 	r.fields["hidden_act"], r.fields["rope_theta"] = "silu", 10000
 	r.number("rope_theta", "rope.freq_base", false)
-	r.rope()
+	r.rope(ggufDecoder{})
 }
 
 // flag is the architecture's bool, or what holds without one.

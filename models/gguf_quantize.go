@@ -83,20 +83,24 @@ func (q *quantizer) tensor(name string, stored kernels.Format, tied bool) (gguf.
 	info, _ := q.file.Info(name)
 	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
 	o := Options{Weights: q.format, asStored: true}
-	if len(info.Shape) != 2 || o.format(name, stored, table) != q.format || stored == q.format {
+	router := strings.Contains(name, ".ffn_gate_inp") // which llama.cpp leaves alone too
+	if len(info.Shape) < 2 || router || o.format(name, stored, table) != q.format || stored == q.format {
 		return gguf.Tensor{Name: name, Info: info, Data: func(w io.Writer) error { return q.file.Copy(w, name) }}, nil
 	}
-	columns := info.Shape[1]
+	columns, all := info.Shape[len(info.Shape)-1], 1
+	for _, n := range info.Shape[:len(info.Shape)-1] {
+		all *= n
+	}
 	elements, bytes := q.format.Block()
 	if columns%elements != 0 {
 		return gguf.Tensor{}, check.Errorf(ErrOption, "%s has rows of %d elements, which %v does not hold: they are no multiple of %d", name, columns, q.format, elements)
 	}
 	return gguf.Tensor{Name: name, Info: gguf.Info{Type: q.kind, Shape: info.Shape}, Data: func(w io.Writer) error {
 		rows := max(1, 1<<16/max(columns, 1)) // at a time
-		x := make([]float32, min(rows, info.Shape[0])*columns)
+		x := make([]float32, min(rows, all)*columns)
 		raw := make([]byte, len(x)/elements*bytes)
-		for from := 0; from < info.Shape[0]; from += rows {
-			n := min(rows, info.Shape[0]-from) * columns
+		for from := 0; from < all; from += rows {
+			n := min(rows, all-from) * columns
 			if err := q.file.ReadFloat32(x[:n], name, from*columns); err != nil {
 				return err
 			}

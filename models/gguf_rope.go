@@ -13,7 +13,7 @@ import (
 // Rotary positions of GGUF files. Source: what llama.cpp does with their metadata.
 
 // rope reads which part of a head turns, and how frequencies are scaled.
-func (r *ggufReader) rope() {
+func (r *ggufReader) rope(own ggufDecoder) {
 	heads, width := r.integerOf("attention.head_count"), r.integerOf("attention.key_length")
 	if width == 0 && heads > 0 {
 		width = r.integerOf("embedding_length") / heads
@@ -21,8 +21,8 @@ func (r *ggufReader) rope() {
 	turned := width
 	if n := r.integerOf("rope.dimension_count"); n > 0 && width > 0 {
 		turned = n
-		r.fields["partial_rotary_factor"] = float64(n) / float64(width)
-		if n != width && r.arch != "phi3" {
+		r.fields[cmp.Or(own.partial, "partial_rotary_factor")] = float64(n) / float64(width)
+		if n != width && own.partial == "" {
 			r.note(keyError(r.key("rope.dimension_count"), n, "heads of %d are not supported", width))
 		}
 	}
@@ -85,6 +85,7 @@ func (r *ggufReader) yarn(factor, attention float64, original int64) map[string]
 	r.want("rope.scaling.yarn_attn_factor", 1)
 	r.want("rope.scaling.yarn_log_multiplier", 0)
 	return map[string]any{
+		"truncate":  r.arch != "gpt-oss", // where llama.cpp rounds as for all others, but the model does not
 		"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original, "attention_factor": attention * (1 + 0.1*math.Log(factor)),
 		"beta_fast": r.numberOf("rope.scaling.yarn_beta_fast", 32), "beta_slow": r.numberOf("rope.scaling.yarn_beta_slow", 1),
 	}

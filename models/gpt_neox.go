@@ -60,6 +60,8 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 		Norm:        norm,
 		NormFirst:   true,
 	}
+	names := neoxLayer
+	names.Attention.ByHead = !c.llamaCpp // which has all queries, all keys and all values together
 	body := c.Loader.Under("embed_in.weight", "gpt_neox.", "")
 	d := &decoder{
 		embedder:    embedder{tokens: body.At("embed_in.").Embedding(config.Vocab, config.Dim)},
@@ -70,13 +72,13 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 		l := body.At("layers.%d.", i)
 		l.Ignore("attention.bias", "attention.masked_bias") // masks, as older checkpoints have them
 		if !config.Parallel {
-			d.add(l.Layer(layer, neoxLayer), 0)
+			d.add(l.Layer(layer, names), 0)
 			continue
 		}
 		d.add(&parallelLayer{
 			norm:      l.At(neoxLayer.SelfNorm).Norm(norm),
 			feedNorm:  l.At(neoxLayer.FeedNorm).Norm(norm),
-			attention: l.At(neoxLayer.Self).Attention(layer.Self, neoxLayer.Attention),
+			attention: l.At(neoxLayer.Self).Attention(layer.Self, names.Attention),
 			feed:      l.FeedForward(layer.FeedForward, neoxLayer.Feed),
 		}, 0)
 	}

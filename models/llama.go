@@ -92,7 +92,7 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
-	if c.llamaCpp && c.Config.ModelType == "llama" {
+	if c.neighbours {
 		rotary.Pairing = transformer.PairNeighbours
 	}
 	f.frequencies = rotary.FrequenciesAt

@@ -252,9 +252,10 @@ type Checkpoint struct {
 	Loader *transformer.Loader // of the weights; Open calls its Finish
 	JSON   Document            // config.json
 
-	// llamaCpp tells that the tensors are as llama.cpp has them: the rotary pairs of
-	// Llama's queries and keys are neighbours, and Gemma's normalizations hold 1+w.
+	// llamaCpp tells that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
 	llamaCpp bool
+	// neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
+	neighbours bool
 	// widened makes warnings of weights that take more memory than their file; or is nil.
 	widened func(held []transformer.Holding) []string
 	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same

@@ -67,7 +67,7 @@ func newQwen2MoE(c *Checkpoint) (*Model, error) {
 		return &sharedExpert{
 			mixture: m,
 			shared:  l.FeedForward(shared, transformer.FeedForwardNames{Gate: "mlp.shared_expert.gate_proj.", Up: "mlp.shared_expert.up_proj.", Down: "mlp.shared_expert.down_proj."}),
-			gate:    l.At("mlp.shared_expert_gate.").RowByRow().Linear(config.Dim, 1, false),
+			gate:    c.sharedGate(l.At("mlp.shared_expert_gate.").RowByRow(), config.Dim),
 		}
 	})
 }
@@ -103,6 +103,14 @@ func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transforme
 		}
 		return l.Layer(sparse, qwenLayer), windows(i)
 	})
+}
+
+// sharedGate is the layer with one output, which llama.cpp stores as a vector.
+func (c *Checkpoint) sharedGate(l *transformer.Loader, dim int) *transformer.Linear {
+	if c.llamaCpp {
+		return l.LinearOf(dim, 1, l.Tensor("weight", dim), nil)
+	}
+	return l.Linear(dim, 1, false)
 }
 
 // sharedExpert is a mixture of experts and one that every row takes: sigmoid(gate(x))*shared(x) + mixture(x).

@@ -51,7 +51,8 @@ func (l *Loader) Transposed() *Loader {
 	return &t
 }
 
-// RowByRow is l for linear layers that give each row the bits that it has alone, whatever [Loader.Exact] says.
+// RowByRow is l for linear layers whose results decide something: they give each row the bits that it has alone, whatever
+// [Loader.Exact] says, and [Loader.Pack]'s function is asked about them as about tables.
 func (l *Loader) RowByRow() *Loader {
 	r := *l
 	r.at.RowByRow = true

@@ -79,21 +79,26 @@ def blocks(weights):
     return new
 
 
+def gpt_oss(**more):
+    return llama(hf.GptOssConfig, hidden_size=64, intermediate_size=32, num_local_experts=5, head_dim=16, sliding_window=5, **more,
+                 rope_parameters=rope("yarn", 150000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=16), **EXPERTS)
+
+
+def round_mxfp4(model):
+    """Makes the experts' weights what MXFP4 holds."""
+    for k, p in model.named_parameters():
+        if k.endswith(("gate_up_proj", "down_proj")):
+            p.data = rounded(*mxfp4(p.data.transpose(1, 2))).transpose(1, 2).contiguous()
+
+
 @folder("gpt_oss", "gpt_oss-mxfp4")
 def _(out, name):
     """gpt_oss-mxfp4 has the experts in blocks of 4 bits, and the rotary positions of the hub. The limit of the experts' values
     is so low that it counts."""
-    c = llama(hf.GptOssConfig, hidden_size=64, intermediate_size=32, num_local_experts=5, head_dim=16, sliding_window=5, swiglu_limit=1.5,
-              rope_parameters=rope("yarn", 150000.0, factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=16), **EXPERTS)
-
-    def after(model):
-        for k, p in model.named_parameters():
-            if name == "gpt_oss-mxfp4" and k.endswith(("gate_up_proj", "down_proj")):
-                p.data = rounded(*mxfp4(p.data.transpose(1, 2))).transpose(1, 2).contiguous()
 
     def published(c):
         old_rope(c)
         c.update(quantization_config=dict(quant_method="mxfp4", modules_to_not_convert=["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]))
 
-    decoder(out, name, hf.GptOssForCausalLM(c), hf.GptOssForCausalLM, seed=3740, after=after, scale=[("sinks", 5)],
-            published={"config": published, "rename": blocks} if name == "gpt_oss-mxfp4" else None)
+    how = {"after": round_mxfp4, "published": {"config": published, "rename": blocks}} if name == "gpt_oss-mxfp4" else {}
+    decoder(out, name, hf.GptOssForCausalLM(gpt_oss(swiglu_limit=1.5)), hf.GptOssForCausalLM, seed=3740, scale=[("sinks", 5)], **how)

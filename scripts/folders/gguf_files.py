@@ -12,9 +12,13 @@ import transformers as hf
 from safetensors.torch import load_file
 
 import decoders
+import experts
 from folder import BUILD, Folder, folder
 
-ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3}
+ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
+                 "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
+                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS}
+NEIGHBOURS = ("llama", "mistral", "mixtral", "smollm3", "granite", "granitemoe")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
 
@@ -77,6 +81,8 @@ def kind_of(name, w, types):
     down the last."""
     if w.ndim < 2:
         return TYPES.F32
+    if "ffn_gate_inp" in name or types[-1] == TYPES.MXFP4:
+        return TYPES.F32
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
 
@@ -87,7 +93,8 @@ def convert(source, path, types, pooling=None):
         c = json.load(f)
     arch = ARCHITECTURES[c["model_type"]]
     name = gguf.MODEL_ARCH_NAMES[arch]
-    heads, kv = c["num_attention_heads"], c["num_key_value_heads"]
+    heads = c["num_attention_heads"]
+    kv = c.get("num_key_value_heads") or heads
     head_dim = c.get("head_dim") or c["hidden_size"] // heads
     w = gguf.GGUFWriter(path, name)
     w.add_context_length(c["max_position_embeddings"])
@@ -96,7 +103,11 @@ def convert(source, path, types, pooling=None):
     w.add_feed_forward_length(c["intermediate_size"])
     w.add_head_count(heads)
     w.add_head_count_kv(kv)
-    w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    if "rms_norm_eps" in c:
+        w.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    else:
+        w.add_layer_norm_eps(c.get("layer_norm_eps") or c["norm_epsilon"])
+    more(w, c)
     w.add_vocab_size(c["vocab_size"])
     rope = c.get("rope_parameters") or {"rope_theta": c["rope_theta"]} | (c.get("rope_scaling") or {})
     if "full_attention" in rope:  # a base of its own for layers with windows, and no scaling
@@ -107,7 +118,7 @@ def convert(source, path, types, pooling=None):
     if c.get("head_dim"):
         w.add_key_length(head_dim)
         w.add_value_length(head_dim)
-    if c["model_type"] in ("gemma2", "gemma3_text", "phi3"):
+    if c["model_type"] in ("gemma2", "gemma3_text", "phi3", "cohere2", "gpt_oss"):
         w.add_sliding_window(c.get("sliding_window") or 0)
     if arch == gguf.MODEL_ARCH.GEMMA2:
         w.add_attn_logit_softcapping(c["attn_logit_softcapping"])
@@ -131,16 +142,17 @@ def convert(source, path, types, pooling=None):
     vocabulary(w, c)
     names = gguf.get_tensor_name_map(arch, c["num_hidden_layers"])
     read = {}
-    for hub, x in load_file(os.path.join(source, "model.safetensors")).items():
+    for hub, x in stacked(load_file(os.path.join(source, "model.safetensors")), c).items():
         x = x.float().numpy()
-        if not hub.startswith(("model.", "lm_head.")):
+        if not hub.startswith(("model.", "lm_head.", "gpt_neox.", "embed_out.", "blk.")):
             hub = "model." + hub
-        own = names.get_name(hub, try_suffixes=(".weight", ".bias"))
-        if arch == gguf.MODEL_ARCH.LLAMA and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
+        own = hub if hub.startswith("blk.") else names.get_name(hub, try_suffixes=(".weight", ".bias"))
+        assert own, hub
+        if c["model_type"] in NEIGHBOURS and hub.endswith(("q_proj.weight", "q_proj.bias", "k_proj.weight", "k_proj.bias")):
             x = permute(x, heads if "q_proj" in hub else kv)
         if arch in GEMMA and hub.endswith("norm.weight"):
             x = x + 1
-        kind = kind_of(own, x, types)
+        kind = types[-1] if "_exps.weight" in own and types[-1] == TYPES.MXFP4 else kind_of(own, x, types)
         data = x if kind == TYPES.F32 else quantize(x, kind)
         w.add_tensor(own, data, raw_dtype=kind)
         read[own] = (hub, data if kind == TYPES.F32 else gguf.quants.dequantize(data, kind))
@@ -150,13 +162,74 @@ def convert(source, path, types, pooling=None):
     w.close()
     back = {}
     for own, (hub, x) in read.items():
-        if arch == gguf.MODEL_ARCH.LLAMA and "attn_q." in own or arch == gguf.MODEL_ARCH.LLAMA and "attn_k." in own:
+        if c["model_type"] in NEIGHBOURS and ("attn_q." in own or "attn_k." in own):
             n = heads if "attn_q." in own else kv
             x = x.reshape(n, x.shape[0] // n // 2, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
         if arch in GEMMA and hub.endswith("norm.weight"):
             x = x - 1
-        back[hub] = torch.from_numpy(numpy.ascontiguousarray(x))
+        if "query_key_value" in hub:
+            x = x.reshape(3, heads, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+        back[hub] = torch.from_numpy(numpy.ascontiguousarray(x[None] if hub.endswith("shared_expert_gate.weight") else x))
+    for i in range(c["num_hidden_layers"]):  # as transformers has the experts in memory
+        gate, up = back.pop(f"blk.{i}.ffn_gate_exps.weight", None), back.pop(f"blk.{i}.ffn_up_exps.weight", None)
+        if gate is not None and c["model_type"] != "gpt_oss":
+            mlp = f"model.layers.{i}.block_sparse_moe" if c["model_type"] == "granitemoe" else f"model.layers.{i}.mlp"
+            back[mlp + ".experts.gate_up_proj"] = torch.cat([gate, up], 1)
+            back[mlp + ".experts.down_proj"] = back.pop(f"blk.{i}.ffn_down_exps.weight")
     return back
+
+
+def more(w, c):
+    """What only some architectures have."""
+    kind = c["model_type"]
+    count = c.get("num_experts") or c.get("num_local_experts")
+    if count:
+        w.add_expert_count(count)
+        w.add_expert_used_count(c["num_experts_per_tok"])
+    if kind in ("qwen2_moe", "qwen3_moe", "gpt_oss"):
+        w.add_expert_feed_forward_length(c.get("moe_intermediate_size") or c["intermediate_size"])
+    if kind == "qwen2_moe":
+        w.add_expert_shared_feed_forward_length(c["shared_expert_intermediate_size"])
+    if kind.startswith("granite"):
+        w.add_embedding_scale(c["embedding_multiplier"])
+        w.add_residual_scale(c["residual_multiplier"])
+        w.add_attention_scale(c["attention_multiplier"])
+        w.add_logit_scale(c["logits_scaling"])
+    if kind == "cohere2":
+        w.add_logit_scale(c["logit_scale"])
+    if kind == "gpt_neox":
+        w.add_parallel_residual(c["use_parallel_residual"])
+
+
+def stacked(weights, c):
+    """The weights with the matrices of all experts in one tensor, under llama.cpp's name, and those of GPT-NeoX's heads side by side."""
+    parts = {"gate_proj": "gate", "up_proj": "up", "down_proj": "down", "w1": "gate", "w3": "up", "w2": "down"}
+    new, experts = {}, {}
+    for k, x in weights.items():
+        p = k.split(".")
+        if "experts" in p and p[-1] in ("weight", "bias") and c["model_type"] != "gpt_oss":
+            experts.setdefault(f"blk.{p[2]}.ffn_{parts[p[-2]]}_exps.weight", {})[int(p[-3])] = x
+        elif k.endswith(("gate_up_proj", "gate_up_proj_bias")):
+            end = "bias" if k.endswith("bias") else "weight"
+            if end == "weight":
+                x = x.transpose(1, 2)
+            new[f"blk.{p[2]}.ffn_gate_exps.{end}"], new[f"blk.{p[2]}.ffn_up_exps.{end}"] = x[:, 0::2].contiguous(), x[:, 1::2].contiguous()
+        elif "experts.down_proj" in k:
+            new[f"blk.{p[2]}.ffn_down_exps." + ("bias" if k.endswith("bias") else "weight")] = x if k.endswith("bias") else x.transpose(1, 2).contiguous()
+        elif k.endswith("sinks"):
+            new[f"blk.{p[2]}.attn_sinks.weight"] = x
+        elif k.endswith("input_linear.weight"):
+            new[f"blk.{p[2]}.ffn_gate_exps.weight"], new[f"blk.{p[2]}.ffn_up_exps.weight"] = x.chunk(2, 1)
+        elif k.endswith("output_linear.weight"):
+            new[f"blk.{p[2]}.ffn_down_exps.weight"] = x
+        elif k.endswith("shared_expert_gate.weight"):
+            new[k] = x[0]
+        elif "query_key_value" in k:
+            heads = c["num_attention_heads"]
+            new[k] = x.reshape(heads, 3, -1, *x.shape[1:]).transpose(0, 1).reshape(x.shape)
+        else:
+            new[k] = x
+    return new | {k: torch.stack([of[i] for i in sorted(of)]) for k, of in experts.items()}
 
 
 def llama3_factors(rope, head_dim):
@@ -190,11 +263,12 @@ def gguf_folder(out, name, config, cls, quantized, **options):
         source = os.path.join(temporary, "model")
         tensors, noise = dict(load_file(os.path.join(source, "expected.safetensors"))), {}
         folder_logits = tensors["logits_folder"] = tensors.pop("logits")
-        if name != "k":  # of larger rows, whose file would be too
+        if name not in ("k", "gpt-oss"):  # of larger rows, whose file would be too; rounded already
             quantized = {"f32": [TYPES.F32]} | quantized
         for file, types in quantized.items():
             back = convert(source, os.path.join(f.path, file + ".gguf"), types)
             model = cls.from_pretrained(source, dtype=torch.float32, attn_implementation="eager").eval()
+            model.set_experts_implementation("eager")
             model.load_state_dict(back, strict=False)
             result = decoders.outputs(model)["logits"]
             tensors["logits_" + file] = result
@@ -285,6 +359,18 @@ GGUF = {
                                            rope_parameters={"full_attention": decoders.rope("linear", 1000000.0, factor=8.0), "sliding_attention": decoders.rope("default")}), hf.Gemma3ForCausalLM, {"q8_0": [TYPES.Q8_0]}, dict(norm=0.0, scale=[("embed_tokens", 0.1)])),
     "gguf-phi3": lambda: (decoders.llama(hf.Phi3Config, pad_token_id=0, original_max_position_embeddings=16, max_position_embeddings=64, partial_rotary_factor=0.75,
                                          rope_parameters=decoders.rope("longrope", short_factor=[1.0, 1.1, 1.3], long_factor=[1.2, 2.0, 4.0], partial_rotary_factor=0.75, original_max_position_embeddings=16), **SIZES), hf.Phi3ForCausalLM, SMALL, {}),
+    "gguf-smollm3": lambda: (decoders.llama(hf.SmolLM3Config, num_hidden_layers=4, tie_word_embeddings=True, no_rope_layers=[1, 1, 1, 0], **SIZES), hf.SmolLM3ForCausalLM, {}, {}),
+    "gguf-olmo2": lambda: (decoders.llama(hf.Olmo2Config, **SIZES), hf.Olmo2ForCausalLM, {}, {}),
+    "gguf-granite": lambda: (decoders.llama(hf.GraniteConfig, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **SIZES), hf.GraniteForCausalLM, {}, {}),
+    "gguf-granitemoe": lambda: (decoders.llama(hf.GraniteMoeConfig, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **SIZES), hf.GraniteMoeForCausalLM, {}, {}),
+    "gguf-cohere2": lambda: (decoders.llama(hf.Cohere2Config, num_hidden_layers=4, sliding_window=6, logit_scale=0.5, **SIZES), hf.Cohere2ForCausalLM, {}, {}),
+    "gguf-phi2": lambda: (decoders.llama(hf.PhiConfig, num_key_value_heads=4, **SIZES), hf.PhiForCausalLM, {}, {}),
+    "gguf-gptneox": lambda: (hf.GPTNeoXConfig(vocab_size=101, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=256, bos_token_id=1, eos_token_id=100, pad_token_id=None, **SIZES), hf.GPTNeoXForCausalLM, {}, {}),
+    "gguf-starcoder2": lambda: (decoders.llama(hf.Starcoder2Config, sliding_window=None, tie_word_embeddings=False, **SIZES), hf.Starcoder2ForCausalLM, {}, {}),
+    "gguf-mixtral": lambda: (decoders.llama(hf.MixtralConfig, num_local_experts=4, num_experts_per_tok=2, **SIZES), hf.MixtralForCausalLM, {}, {}),
+    "gguf-qwen2moe": lambda: (decoders.llama(hf.Qwen2MoeConfig, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, shared_expert_intermediate_size=64, **SIZES), hf.Qwen2MoeForCausalLM, {}, {}),
+    "gguf-qwen3moe": lambda: (decoders.llama(hf.Qwen3MoeConfig, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, moe_intermediate_size=32, head_dim=16, **SIZES), hf.Qwen3MoeForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),
+    "gguf-gpt-oss": lambda: (experts.gpt_oss(), hf.GptOssForCausalLM, {"mxfp4": [TYPES.F32, TYPES.MXFP4]}, dict(after=experts.round_mxfp4, scale=[("sinks", 5)])),
     # Rows of 256, as the formats with groups need them; types mixed as llama.cpp's default download mixes them.
     "gguf-k": lambda: (decoders.llama(hf.LlamaConfig, vocab_size=101, hidden_size=256, intermediate_size=256, num_hidden_layers=1, num_key_value_heads=1), hf.LlamaForCausalLM,
                        {"q4_k": [TYPES.Q4_K, TYPES.Q6_K], "q6_k": [TYPES.Q6_K]}, {}),

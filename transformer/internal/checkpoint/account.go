@@ -20,7 +20,7 @@ import (
 type Scope struct {
 	Prefix     string
 	Transposed bool // weights of linear layers are stored [in, out]
-	RowByRow   bool // linear layers multiply one row as several
+	RowByRow   bool // linear layers multiply one row as several, and are held as they are stored
 	*account
 }
 
@@ -81,7 +81,7 @@ func (s Scope) packed(name string, table bool) kernels.Format {
 	}
 	switch {
 	case s.choose != nil:
-		return s.choose(s.Prefix+name, stored, table)
+		return s.choose(s.Prefix+name, stored, table || s.RowByRow)
 	case table:
 		return stored
 	}
