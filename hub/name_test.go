@@ -42,6 +42,8 @@ func TestNeeded(t *testing.T) {
 		"adapter":       {[]string{"README.md", "adapter_config.json", "adapter_model.bin", "adapter_model.safetensors", "optimizer.pt"}, []string{"adapter_config.json", "adapter_model.safetensors"}},
 		"old adapter":   {[]string{"adapter_config.json", "adapter_model.bin"}, []string{"adapter_config.json", "adapter_model.bin"}},
 		"no model":      {[]string{"README.md", "x.gguf"}, nil},
+		"static":        {[]string{"README.md", "modules.json", "0_StaticEmbedding/model.safetensors", "0_StaticEmbedding/tokenizer.json"}, []string{"modules.json", "0_StaticEmbedding/model.safetensors", "0_StaticEmbedding/tokenizer.json"}},
+		"BGE-M3":        {[]string{"config.json", "pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt", "other.pt"}, []string{"config.json", "pytorch_model.bin", "sparse_linear.pt", "colbert_linear.pt"}},
 	} {
 		if got := hub.Needed(c.files); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -14,6 +14,8 @@ var small = []string{
 	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
 	"modules.json", "sentence_*_config.json", "config_sentence_transformers.json",
 	"*_*/config.json", // 1_Pooling, 2_Dense
+	"*_StaticEmbedding/tokenizer.json",
+	"sparse_linear.pt", "colbert_linear.pt", // BGE-M3's
 }
 
 // weights are those of a model, the first of which are taken that a repository has.
@@ -30,9 +32,11 @@ var module = regexp.MustCompile(`^[0-9]+_[A-Za-z]+$`)
 
 // Needed is the files among those of a repository that opening it as a model takes: the
 // configuration, the tokenizer, and the weights in one form, safetensors if there are any. Without
-// config.json it is the configuration and the weights of an adapter, and empty if there is none.
+// config.json, which a module StaticEmbedding can do without, it is the configuration and the weights of an
+// adapter, and empty if there is none.
 func Needed(files []string) []string {
-	if !slices.Contains(files, "config.json") {
+	static := func(f string) bool { return matches(f, []string{"*_StaticEmbedding/tokenizer.json"}) }
+	if !slices.Contains(files, "config.json") && !slices.ContainsFunc(files, static) {
 		return adapter(files)
 	}
 	needed := map[string]bool{}
