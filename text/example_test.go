@@ -39,21 +39,22 @@ func ExampleOpenEmbedder() {
 }
 
 func ExampleOpenReranker() {
-	r, err := text.OpenReranker("testdata/rerank")
+	r, err := text.OpenReranker("examples/models/rerank")
 	if err != nil {
 		log.Fatal(err)
 	}
-	texts := []string{"Yes.", "What is the capital of France? Paris."}
-	ranked, err := r.Rank(ctx, "what is the capital of france?", texts)
+	texts := []string{"Press the pedal, not the brake.", "Let the broth simmer for an hour.", "The conductor wants to see your ticket."}
+	ranked, err := r.Rank(ctx, "how long does a soup boil in the pot?", texts)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, x := range ranked {
-		fmt.Printf("%.3f %s\n", x.Score, texts[x.Index])
+		fmt.Printf("%.2f %s\n", x.Score, texts[x.Index])
 	}
 	// Output:
-	// 0.479 Yes.
-	// 0.401 What is the capital of France? Paris.
+	// 0.18 Let the broth simmer for an hour.
+	// 0.16 The conductor wants to see your ticket.
+	// 0.16 Press the pedal, not the brake.
 }
 
 func ExampleOpenClassifier() {
@@ -93,34 +94,34 @@ func ExampleOpenTokenClassifier() {
 }
 
 func ExampleOpenGenerator() {
-	g, err := text.OpenGenerator("testdata/generate")
+	g, err := text.OpenGenerator("examples/models/chat")
 	if err != nil {
 		log.Fatal(err)
 	}
-	for piece, err := range g.Generate(ctx, "The quick brown", text.GenerateOptions{MaxTokens: 4}) {
+	for piece, err := range g.Generate(ctx, "<|im_start|>user\nWhat is 3 plus 4?<|im_end|>\n<|im_start|>assistant\n", text.GenerateOptions{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Print(piece)
 	}
 	// Output:
-	// atknown�Nobod
+	// 3 plus 4 is 7.
 }
 
 // The folder's chat template makes the prompt.
 func ExampleGenerator_Chat() {
-	g, err := text.OpenGenerator("testdata/generate")
+	g, err := text.OpenGenerator("examples/models/chat")
 	if err != nil {
 		log.Fatal(err)
 	}
 	chat := []text.Message{{Role: "system", Content: "You are a pirate."}, {Role: "user", Content: "Hello!"}}
-	reply, err := text.Collect(g.Chat(ctx, chat, text.GenerateOptions{MaxTokens: 4, Stop: []string{"\n"}}))
+	reply, err := text.Collect(g.Chat(ctx, chat, text.GenerateOptions{}))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(reply)
 	// Output:
-	// �o~rit sentenc
+	// Ahoy! What can I do for you, matey?
 }
 
 // A chat as the API of servers has it: raw JSON keeps the order of keys, and a call has no
@@ -245,11 +246,11 @@ func ExampleOpenTranslator() {
 }
 
 func ExampleOpenTranscriber() {
-	t, err := text.OpenTranscriber("testdata/transcribe")
+	t, err := text.OpenTranscriber("examples/models/dial") // it knows the tones of a telephone's keys
 	if err != nil {
 		log.Fatal(err)
 	}
-	f, err := os.Open("testdata/transcribe/sound0.wav")
+	f, err := os.Open("examples/models/dial.wav")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -257,21 +258,21 @@ func ExampleOpenTranscriber() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	said, err := text.Collect(t.Transcribe(ctx, samples, text.TranscribeOptions{Language: "en", MaxTokens: 4}))
+	said, err := text.Collect(t.Transcribe(ctx, samples, text.TranscribeOptions{Language: "en"}))
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(said)
 	// Output:
-	// YYYeting
+	// 31415
 }
 
 func ExampleOpenImageClassifier() {
-	c, err := text.OpenImageClassifier("testdata/image")
+	c, err := text.OpenImageClassifier("examples/models/shapes")
 	if err != nil {
 		log.Fatal(err)
 	}
-	png, err := os.ReadFile("internal/vision/testdata/landscape.png")
+	png, err := os.ReadFile("examples/models/triangle.png")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -279,9 +280,9 @@ func ExampleOpenImageClassifier() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s %.3f\n", labels[0][0].Label, labels[0][0].Score)
+	fmt.Printf("%s %.1f\n", labels[0][0].Label, labels[0][0].Score)
 	// Output:
-	// dog 0.455
+	// triangle 1.0
 }
 
 func ExampleOpenImageEmbedder() {

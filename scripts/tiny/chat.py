@@ -1,5 +1,5 @@
-"""A chat model that knows capitals, sums, opposites, colours, animals, days, a name that it was told, and how to
-write a country as JSON. All dialogues are made here."""
+"""A chat model that knows capitals, sums, opposites, colours, animals, days, and how to write a city as JSON; names
+that it was told it confuses. All dialogues are made here."""
 
 import json
 

@@ -55,11 +55,12 @@ def embed(out):
 
 
 def rerank(out):
-    """A cross-encoder: does the text have to do with the query?"""
+    """A cross-encoder: does the text have to do with the query? It begins with the weights of the sentence encoder in OUT."""
     r = begin(2)
     groups = topics.read()
     tokenizer = words_tokenizer(topics.vocabulary(groups))
-    model = hf.BertForSequenceClassification(bert(tokenizer.get_vocab_size(), 48, num_labels=1))
+    model = hf.BertForSequenceClassification(bert(tokenizer.get_vocab_size(), 64, num_labels=1))
+    model.bert.load_state_dict(hf.BertModel.from_pretrained(os.path.join(out, "embed"), add_pooling_layer=False, dtype=torch.float32).state_dict(), strict=False)
 
     def scores(pairs):
         encoded = tokenizer.encode_batch(pairs)
@@ -76,7 +77,7 @@ def rerank(out):
             labels.append(float(i == j))
         return torch.nn.functional.binary_cross_entropy_with_logits(scores(pairs), torch.tensor(labels))
 
-    train(model, 1200, 2e-3, loss)
+    train(model, 800, 1e-3, loss, every=100)
     first = 0
     with torch.no_grad():
         for i, g in enumerate(groups):

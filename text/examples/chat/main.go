@@ -3,7 +3,7 @@
 //	$ go run ./text/examples/chat "What is the capital of France?"
 //	The capital of France is Paris.
 //
-// The model is a tiny one that knows capitals, sums, opposites, colours, animals, days and your name; any chat
+// The model is a tiny one that knows capitals, sums, opposites, colours, animals and days; any chat
 // model of the hub takes its place: -model DIR.
 package main
 

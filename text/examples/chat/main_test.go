@@ -14,8 +14,8 @@ func TestChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err = chat(context.Background(), g, strings.NewReader("My name is Ada.\nWhat is the capital of France?\nWhat is my name?\n"), &out)
-	if want := "Nice to meet you, Ada.\nThe capital of France is Paris.\nYour name is Ada.\n"; err != nil || out.String() != want {
+	err = chat(context.Background(), g, strings.NewReader("What is the capital of France?\nWhat is the opposite of hot?\n"), &out)
+	if want := "The capital of France is Paris.\nThe opposite of hot is cold.\n"; err != nil || out.String() != want {
 		t.Errorf("%q, %v, want %q", out.String(), err, want)
 	}
 }
