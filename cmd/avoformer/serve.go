@@ -3,12 +3,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,10 +35,11 @@ type serving struct {
 	grace               time.Duration
 	logRequests, asJSON bool
 	adapters            *adapters
+	processors          int // that models compute on
 }
 
 func serveModels(a *app, args []string) error {
-	s := serving{}
+	s := serving{processors: runtime.GOMAXPROCS(0)}
 	f := a.flags("serve")
 	s.register(f)
 	dirs, err := f.parse(args, 0, -1)
@@ -56,8 +60,10 @@ func serveModels(a *app, args []string) error {
 	}
 	server, err := serve.New(s.models, s.options)
 	if err != nil {
-		return err
+		return cmp.Or(errors.Unwrap(err), err) // without "serve: ", which the command says already
 	}
+	// One more than compute, so that connections are answered, and requests refused, while all of these are busy.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(s.processors + 1))
 	l, err := net.Listen("tcp", s.addr)
 	if err != nil {
 		return err
@@ -179,6 +185,9 @@ func (s *serving) planModel(m *serve.Model, opts []text.Option) error {
 		n, err := strconv.Atoi(x.value)
 		if err != nil {
 			return usagef("-%s %q, want a number", x.name, x.value)
+		}
+		if n == 0 && x.name == "threads" {
+			n = s.processors
 		}
 		if n != 0 {
 			opts = append(opts, x.option(n))
