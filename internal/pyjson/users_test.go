@@ -20,6 +20,7 @@ var decodes = map[string]string{
 	"text/message.go":                    "messages, key by key in their order, of which the last of a name counts",
 	"text/internal/jinja/convert.go":     "what encoding/json wrote",
 	"text/internal/cmd/tokenize/main.go": "requests of the comparison with Hugging Face's tokenizers",
+	"scripts/release/licences.go":        "what the go command prints",
 }
 
 // requests are the folders whose JSON is that of requests and records: what no Python program reads before or after.
