@@ -4,13 +4,11 @@ import (
 	"fmt"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
-	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/product"
-	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products with a B that was packed beforehand, and packing it.
+// Products with a B that was packed beforehand; pack.go packs it.
 
 // GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with B
 // packed beforehand by PackB: the form for weights, which are used many times.
@@ -92,65 +90,6 @@ func (b *PackedB) Exact() *PackedB {
 	exact := *b
 	exact.matrix.Exact = true
 	return &exact
-}
-
-// PackB packs op(B), which is k x n, for GemmPacked on the active tier. B is
-// stored k x n with rows ldb apart, or n x k with transB = Trans. It is not needed
-// any more afterwards.
-func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
-	mem.CheckSize("PackB", "k", k)
-	mem.CheckSize("PackB", "n", n)
-	if transB {
-		mem.CheckMatrix("PackB", "b", len(b), n, k, ldb)
-	} else {
-		mem.CheckMatrix("PackB", "b", len(b), k, n, ldb)
-	}
-	p := &PackedB{weights.New("PackB", weights.Of(weights.F32, simd.Active()), k, n)}
-	if k != 0 && n != 0 {
-		p.matrix.Pack(&pack.B{Data: b, LD: ldb, Trans: bool(transB)})
-	}
-	return p
-}
-
-// PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from
-// its rows: row writes the k elements of row j to dst. It is called once for every
-// row, in order, so that a matrix can be read from a file, or be made float32, row by row.
-// Beside the packed form it takes the memory of one panel of rows.
-func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
-	const fn = "PackBRows"
-	mem.CheckSize(fn, "n", n)
-	mem.CheckSize(fn, "k", k)
-	if int(f) >= len(weights.Names) {
-		mem.PanicSize(fn, "f", int(f), "want a Format")
-	}
-	if row == nil {
-		panic("kernels.PackBRows: row is nil")
-	}
-	p := &PackedB{weights.New(fn, weights.Of(weights.Format(f), simd.Active()), k, n)}
-	p.matrix.PackRows(row)
-	return p
-}
-
-// PackBBlocks is [PackBRows] for rows that have the format already, as in a GGUF file: row
-// writes the blocks of row j of B^T, little-endian, to dst. Nothing is rounded. k is a multiple
-// of the elements of a block; see [Format.Block].
-func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
-	const fn = "PackBBlocks"
-	mem.CheckSize(fn, "n", n)
-	mem.CheckSize(fn, "k", k)
-	elements, _ := f.Block()
-	if elements == 0 {
-		mem.PanicSize(fn, "f", int(f), "want a Format that files have")
-	}
-	if k%elements != 0 {
-		mem.PanicSize(fn, "k", k, fmt.Sprintf("want a multiple of %d", elements))
-	}
-	if row == nil {
-		panic("kernels.PackBBlocks: row is nil")
-	}
-	p := &PackedB{weights.New(fn, weights.Of(weights.Format(f), simd.Active()), k, n)}
-	p.matrix.PackBlocks(row)
-	return p
 }
 
 // Column writes column j of op(B), a row of B^T, to dst, which has K elements: as it

@@ -6,10 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels/internal/par"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // TestPackBRows wants the same packed form from the rows of B^T as from B in either
@@ -50,6 +52,49 @@ func TestPackBRows(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+// TestPacker wants the same packed form from parts, which several goroutines pack, as from one row after another.
+func TestPacker(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		for f := range Format(len(weights.Names)) {
+			for _, n := range []int{0, 1, 37, 50, 64, 67, 163} {
+				elements, _ := f.Block()
+				k := max(elements, 1) * 3
+				if elements == 1 {
+					k = []int{65, 66, 36}[n%3] // of numbers: whole words and what is left
+				}
+				rows := randomSlice(rand.New(rand.NewPCG(6, uint64(n))), n*k)
+				want := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, rows[j*k:]) })
+				got := NewPacker(f, n, k)
+				blocks := NewPacker(f, n, k)
+				unit := got.Rows()
+				var wg sync.WaitGroup
+				for next := 0; next < n; {
+					from, to := next, min(next+unit*(1+next/unit%2), n)
+					next = to
+					wg.Go(func() {
+						got.Pack(from, rows[from*k:to*k])
+						if elements == 0 {
+							return
+						}
+						_, bytes := f.Block()
+						raw := make([]byte, (to-from)*k/elements*bytes+1)[from/unit%2:] // one that is not aligned
+						raw = raw[:(to-from)*k/elements*bytes]
+						f.Quantize(raw, rows[from*k:to*k])
+						blocks.PackBlocks(from, raw)
+					})
+				}
+				wg.Wait()
+				if !bytes.Equal(got.Packed().matrix.Data, want.matrix.Data) {
+					t.Errorf("%v %dx%d: other bytes in parts", f, n, k)
+				}
+				if elements > 0 && !bytes.Equal(blocks.Packed().matrix.Data, want.matrix.Data) {
+					t.Errorf("%v %dx%d: other bytes from blocks in parts", f, n, k)
+				}
+			}
 		}
 	})
 }

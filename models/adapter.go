@@ -313,6 +313,12 @@ func (a *adapted) Read(dst []float32, name string, from int) error {
 	return r.Read(dst, name, from)
 }
 
+// ReadBlocks is the method that a transformer.Reader may have.
+func (a *adapted) ReadBlocks(dst []byte, name string, from int) error {
+	r, name := a.source(name)
+	return readBlocks(r, dst, name, from)
+}
+
 // isNamed reports whether the model may be the one that an adapter names as its base: one of the
 // folders that it is in, or what its configuration says.
 func (b base) isNamed(name string) bool {

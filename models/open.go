@@ -422,18 +422,22 @@ func (w *files) Format(name string) kernels.Format {
 	return f.Format(name)
 }
 
-// ReadBlocks sets dst to blocks of the named tensor, which has a format of blocks, from the given element on.
-func (w *files) ReadBlocks(dst []byte, name string, from int) error {
-	r, ok := w.of[name].(interface {
-		ReadBlocks(dst []byte, name string, from int) error
-	})
-	if !ok {
-		return check.Errorf(ErrFormat, "%s has no blocks", name)
-	}
-	return r.ReadBlocks(dst, name, from)
-}
-
 // Read implements transformer.Reader.
 func (w *files) Read(dst []float32, name string, from int) error {
 	return w.of[name].Read(dst, name, from)
+}
+
+// ReadBlocks is the method that a transformer.Reader may have.
+func (w *files) ReadBlocks(dst []byte, name string, from int) error {
+	return readBlocks(w.of[name], dst, name, from)
+}
+
+// readBlocks has r read what it stores, if it can.
+func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
+	if b, ok := r.(interface {
+		ReadBlocks(dst []byte, name string, from int) error
+	}); ok {
+		return b.ReadBlocks(dst, name, from)
+	}
+	return errors.ErrUnsupported
 }

@@ -19,8 +19,9 @@ type Weights interface {
 }
 
 // A Reader is Weights whose tensors are read piece by piece, so that packing them
-// needs no second copy: a file. If a format that it tells is one of blocks, it may have a
-// method that sets dst to those from the given element on:
+// needs no second copy: a file. If a format that it tells is one of 16 bits or of blocks, it may have a
+// method that sets dst to these, little-endian, from the given element on; an error that matches errors.ErrUnsupported
+// has Read called instead:
 //
 //	ReadBlocks(dst []byte, name string, from int) error
 type Reader interface {

@@ -206,6 +206,9 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
+// numbers are the types whose elements stand alone.
+var numbers = map[Type]datafile.Element{F32: datafile.F32, F16: datafile.F16, BF16: datafile.BF16, F64: datafile.F64}
+
 // ReadFloat32 sets dst to elements [from, from+len(dst)) of the named tensor, as
 // Float32 has them.
 func (f *File) ReadFloat32(dst []float32, name string, from int) error {
@@ -217,6 +220,9 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 		return fmt.Errorf("%w: %q is %v, want one that can be converted to float32", ErrType, name, e.Type)
 	case from < 0 || from > e.Len()-len(dst):
 		return fmt.Errorf("gguf: %q: elements %d to %d of %d", name, from, from+len(dst), e.Len())
+	}
+	if element, ok := numbers[e.Type]; ok {
+		return e.file.r.Floats(dst, element, e.file.data+e.begin+int64(from)*int64(element.Size()), name)
 	}
 	block := e.Type.Block()
 	buffer := scratches.Get().(*scratch)

@@ -169,6 +169,23 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	return nil
 }
 
+// ReadData sets dst to the raw little-endian data of the named tensor from element from on. Its error matches
+// errors.ErrUnsupported where the elements do not lie one after another.
+func (f *File) ReadData(dst []byte, name string, from int) error {
+	e, ok := f.entries[name]
+	if !ok {
+		return fmt.Errorf("%w: %q", ErrAbsent, name)
+	}
+	if !e.contiguous() {
+		return fmt.Errorf("pytorch: %q: elements apart: %w", name, errors.ErrUnsupported)
+	}
+	size := int(sizes[e.storage.dtype])
+	if err := f.r.Within(from, (len(dst)+size-1)/size, e.info().Len(), name); err != nil {
+		return err
+	}
+	return f.r.Fill(dst, e.storage.begin+(e.offset+int64(from))*int64(size), name)
+}
+
 // contiguous reports whether the elements lie one after another in row-major order.
 func (t *tensor) contiguous() bool {
 	want := int64(1)

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/transformer/internal/datafile/filetest"
 	"github.com/avoformer/avoformer/transformer/pytorch"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -75,6 +78,9 @@ func TestTensors(t *testing.T) {
 						t.Errorf("%s from %d = %v, %v", tensor, from, piece, err)
 					}
 				}
+				if err := readData(f, tensor, x); err != nil {
+					t.Errorf("%s as it is stored: %v", tensor, err)
+				}
 				if err := f.ReadFloat32(make([]float32, 2), tensor, len(x)-1); err == nil {
 					t.Errorf("%s: read past its end", tensor)
 				}
@@ -84,6 +90,45 @@ func TestTensors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// readData wants the stored elements of a tensor from everywhere to the end, or to be told that they are apart.
+func readData(f *pytorch.File, tensor string, want []float32) error {
+	element := map[pytorch.DType]struct {
+		size  int
+		value func(b []byte) float32
+	}{
+		"float32":  {4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }},
+		"float64":  {8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }},
+		"float16":  {2, func(b []byte) float32 { return half.Float16(binary.LittleEndian.Uint16(b)) }},
+		"bfloat16": {2, func(b []byte) float32 { return half.BFloat16(binary.LittleEndian.Uint16(b)) }},
+	}
+	apart := []string{"columns", "every other", "permuted", "transposed"}
+	info, _ := f.Info(tensor)
+	e := element[info.DType]
+	for from := range want {
+		b := make([]byte, e.size*(len(want)-from))
+		if err := f.ReadData(b, tensor, from); errors.Is(err, errors.ErrUnsupported) && slices.Contains(apart, tensor) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		for i, v := range want[from:] {
+			if got := e.value(b[i*e.size:]); got != v {
+				return fmt.Errorf("element %d is %v, want %v", from+i, got, v)
+			}
+		}
+	}
+	if slices.Contains(apart, tensor) {
+		return nil
+	}
+	if f.ReadData(make([]byte, 2*e.size), tensor, len(want)-1) == nil || f.ReadData(nil, tensor, -1) == nil {
+		return errors.New("no error outside")
+	}
+	if err := f.ReadData(nil, "none", 0); !errors.Is(err, pytorch.ErrAbsent) {
+		return fmt.Errorf("an absent tensor: %v", err)
+	}
+	return nil
 }
 
 // archive is a zip archive with the pickle and one storage of 4 floats.

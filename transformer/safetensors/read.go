@@ -34,6 +34,22 @@ func (f *File) ReadBytes(dst []byte, name string, from int) error {
 	return f.r.Fill(dst, f.data+e.begin+int64(from), name)
 }
 
+// ReadData sets dst to the raw little-endian data of the named tensor from element from on.
+func (f *File) ReadData(dst []byte, name string, from int) error {
+	e, ok := f.entries[name]
+	if !ok {
+		return fmt.Errorf("%w: %q", ErrAbsent, name)
+	}
+	size := e.DType.size()
+	if size == 0 {
+		return fmt.Errorf("%w: %q is %s, of elements of unknown size", ErrDType, name, e.DType)
+	}
+	if err := f.r.Within(from, (len(dst)+size-1)/size, e.Len(), name); err != nil {
+		return err
+	}
+	return f.r.Fill(dst, f.data+e.begin+int64(from)*int64(size), name)
+}
+
 // Float32 reads a tensor of F32, F16, BF16, I8 (all exact), F64 or I64 (rounded)
 // elements, in row-major order.
 func (f *File) Float32(name string) ([]float32, error) {

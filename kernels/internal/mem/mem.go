@@ -43,3 +43,13 @@ func Floats(b []byte) []float32 {
 func Halves(b []byte) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/2)
 }
+
+// HasWords reports whether x begins where a word may.
+func HasWords[T byte | uint16](x []T) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(x)))%8 == 0
+}
+
+// Words is the same memory, which must be aligned for words, without what makes no whole one.
+func Words[T byte | uint16](x []T) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T)))/8)
+}

@@ -23,43 +23,38 @@ import (
 // Rows of A become integers in blocks, as in products of int8, of 32 elements, or 16 where the
 // groups have as many. An element of C has the bits of ref.GemmBlocks.
 
-// blocksFormat completes the record of a format in blocks.
+// blocksFormat completes the record of a format in blocks. Columns of a panel that are not used have scales of zero, as it
+// has so far.
 func blocksFormat(f *Record) {
 	l := blockLayouts[f.Format]
 	f.blocks, f.Steps = l, l.Elements
 	f.bytes = l.Bytes * f.NR
 	f.pack = func(panel []byte, _, columns []float32, n, k int) {
 		var x [256]float32
-		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
-			clear(x[copy(x[:], columns[j*k:][p:min(p+l.Elements, k)]):])
-			l.quantize(c, x[:l.Elements])
-		})
+		for p := 0; p < k; p += l.Elements {
+			block := panel[p/l.Elements*f.bytes:][:f.bytes]
+			for j := range n {
+				var c blockColumn
+				clear(x[copy(x[:], columns[j*k:][p:min(p+l.Elements, k)]):])
+				l.quantize(&c, x[:l.Elements])
+				f.store(block, &c, j)
+			}
+		}
 	}
 	f.packFile = func(panel, columns []byte, n, k int) {
-		f.eachBlock(panel, n, k, func(c *blockColumn, j, p int) {
-			l.decode(c, columns[(j*k+p)/l.Elements*l.file:][:l.file])
-		})
+		row := k / l.Elements * l.file
+		for b := 0; b*l.Elements < k; b++ {
+			block := panel[b*f.bytes:][:f.bytes]
+			for j := range n {
+				l.repack(block, columns[j*row+b*l.file:][:l.file], f.NR, j)
+			}
+		}
 	}
 	f.column = f.columnBlocks
 	f.Kind, f.MR = Blocks, int8TileRows
 }
 
-// eachBlock runs fill for every block of n columns of k elements and stores what it makes.
-// Columns that are not used have scales of zero.
-func (f *Record) eachBlock(panel []byte, n, k int, fill func(c *blockColumn, j, p int)) {
-	var c blockColumn
-	for p := 0; p < k; p += f.Steps {
-		block := panel[p/f.Steps*f.bytes:][:f.bytes]
-		clear(block)
-		for j := range n {
-			c = blockColumn{}
-			fill(&c, j, p)
-			f.store(block, &c, j)
-		}
-	}
-}
-
-// store writes column j of a block, which is zero so far.
+// store writes column j of a block.
 func (f *Record) store(block []byte, c *blockColumn, j int) {
 	l := &f.blocks
 	if l.Codes {
@@ -85,20 +80,37 @@ func (f *Record) store(block []byte, c *blockColumn, j int) {
 	}
 }
 
+// storeWeights writes the integers of a unit of column j.
 func (f *Record) storeWeights(w, q []byte, j int) {
-	for p, q := range q {
-		switch f.blocks.Bits {
-		case 8:
-			w[f.quadAt(p/4, j)+p%4] = q
-		case 4:
-			w[f.quadAt(p%16/4, j)+p%4] |= q << (p / 16 * 4)
-		case 5:
-			w[f.quadAt(p%16/4, j)+p%4] |= q & 15 << (p / 16 * 4)
-			w[f.quadAt(4, j)+p%4] |= q >> 4 << (p / 4)
-		case 6:
-			half := w[p/16*12*f.NR:]
-			half[f.quadAt(p%8/4, j)+p%4] |= q & 15 << (p % 16 / 8 * 4)
-			half[f.quadAt(2, j)+p%4] |= q >> 4 << (p % 16 / 4 * 2)
+	switch f.blocks.Bits {
+	case 8:
+		for i := range 8 {
+			putQuad(w, f.NR, i, j, quad(q, 4*i))
+		}
+	case 4:
+		for i := range 4 {
+			putQuad(w, f.NR, i, j, quad(q, 4*i)|quad(q, 16+4*i)<<4)
+		}
+	case 5:
+		var fifths uint32
+		for i := range 8 {
+			fifths |= quad(q, 4*i) >> 4 & fourOnes << i
+		}
+		for i := range 4 {
+			putQuad(w, f.NR, i, j, quad(q, 4*i)&fourLow|quad(q, 16+4*i)&fourLow<<4)
+		}
+		putQuad(w, f.NR, 4, j, fifths)
+	case 6:
+		for h := range 2 {
+			half, q := w[h*12*f.NR:], q[16*h:]
+			var upper uint32
+			for i := range 4 {
+				upper |= quad(q, 4*i) >> 4 & fourThrees << (2 * i)
+			}
+			for i := range 2 {
+				putQuad(half, f.NR, i, j, quad(q, 4*i)&fourLow|quad(q, 8+4*i)&fourLow<<4)
+			}
+			putQuad(half, f.NR, 2, j, upper)
 		}
 	}
 }

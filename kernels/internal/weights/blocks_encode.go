@@ -2,7 +2,7 @@ package weights
 
 import "encoding/binary"
 
-// The bytes of a block in GGUF files from the block: what blocks_decode.go reads.
+// The bytes of a block in GGUF files from the block: what blocks_repack.go reads.
 
 func encodeQ8_0(b []byte, c *blockColumn) {
 	binary.LittleEndian.PutUint16(b, c.d)

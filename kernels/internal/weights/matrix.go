@@ -5,7 +5,6 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
@@ -84,63 +83,71 @@ func (p *Matrix) Pack(b *pack.B) {
 }
 
 // PackRows packs B from the rows of B^T, which row makes one after the other.
-func (p *Matrix) PackRows(row func(j int, dst []float32)) {
-	packEach(p, p.K, row, p.Record.pack)
-	for c := range p.Tail {
-		row(p.N-p.Tail+c, p.TailColumns()[c*p.K:][:p.K])
+func (p *Matrix) PackRows(row func(j int, dst []float32)) { packEach(p, p.K, row, p.PackPart) }
+
+// PackBlocks is PackRows from rows in the format of files, little-endian.
+func (p *Matrix) PackBlocks(row func(j int, dst []byte)) {
+	elements, bytes := p.Record.Format.Block()
+	packEach(p, p.K/elements*bytes, row, p.PackFilePart)
+}
+
+// packEach packs rows of B^T, of size elements each, as many at a time as a panel has columns.
+func packEach[T float32 | byte](p *Matrix, size int, row func(j int, dst []T), pack func(j int, rows []T)) {
+	nr := p.Record.NR
+	rows := make([]T, min(nr, p.N)*size)
+	for j := 0; j < p.N; j += nr {
+		n := min(nr, p.N-j)
+		for r := range n {
+			row(j+r, rows[r*size:][:size])
+		}
+		pack(j, rows[:n*size])
 	}
 }
 
-// PackBlocks is packRows from rows in the format of files, little-endian.
-func (p *Matrix) PackBlocks(row func(j int, dst []byte)) {
+// PackPart packs rows of B^T from row j on, which is a multiple of NR, as their number is unless they are the last.
+// Several goroutines may pack parts at a time.
+func (p *Matrix) PackPart(j int, rows []float32) {
+	packPart(p, j, rows, p.K, p.Record.pack, func(tail []float32, rows []float32) { copy(tail, rows) })
+}
+
+// PackFilePart is PackPart from rows in the format of files, little-endian.
+func (p *Matrix) PackFilePart(j int, rows []byte) {
 	f := p.Record
-	elements, bytes := f.Format.Block()
-	size := p.K / elements * bytes
-	if f.packFile != nil {
-		packEach(p, size, row, func(panel []byte, _ []float32, columns []byte, n, k int) { f.packFile(panel, columns, n, k) })
+	if f.packFile == nil {
+		numbers := make([]float32, len(rows)/mem.Element)
+		floatsOf(numbers, rows)
+		p.PackPart(j, numbers)
 		return
 	}
-	var buf []byte
-	p.PackRows(func(j int, dst []float32) {
-		if buf == nil { // there are rows
-			buf = make([]byte, size)
-		}
-		row(j, buf)
-		numbersOf(f.Format, dst, buf)
-	})
+	elements, bytes := f.Format.Block()
+	packPart(p, j, rows, p.K/elements*bytes, func(panel []byte, _ []float32, columns []byte, n, k int) { f.packFile(panel, columns, n, k) }, nil)
 }
 
-// packEach packs the columns of all panels from rows of B^T, of size elements each.
-func packEach[T float32 | byte](p *Matrix, size int, row func(j int, dst []T), pack func(panel []byte, scales []float32, columns []T, n, k int)) {
-	nr, n := p.Record.NR, p.N-p.Tail
-	rows := make([]T, min(nr, n)*size)
-	for j := 0; j < n; j += nr {
-		w := min(nr, n-j)
-		for c := range w {
-			row(j+c, rows[c*size:][:size])
-		}
-		if p.K == 0 {
-			continue
-		}
+// packPart packs rows of size elements each.
+func packPart[T float32 | byte](p *Matrix, j int, rows []T, size int, pack func(panel []byte, scales []float32, columns []T, n, k int), tail func(tail []float32, rows []T)) {
+	if p.K == 0 {
+		return
+	}
+	nr, end, last := p.Record.NR, j+len(rows)/size, p.N-p.Tail
+	inTail := max(j-last, 0)
+	for ; j < min(end, last); j += nr {
+		w := min(nr, end-j, last-j)
 		var scales []float32
 		if all := p.Scales(); all != nil {
 			scales = all[j:][:nr]
 		}
-		pack(p.Panel(j, 0)[:p.stride], scales, rows, w, p.K)
+		pack(p.Panel(j, 0)[:p.stride], scales, rows[:w*size], w, p.K)
+		rows = rows[w*size:]
+	}
+	if len(rows) > 0 {
+		tail(p.TailColumns()[inTail*p.K:], rows)
 	}
 }
 
-// numbersOf makes the numbers of a row, little-endian, float32.
-func numbersOf(f Format, dst []float32, b []byte) {
+// floatsOf reads float32, little-endian.
+func floatsOf(dst []float32, b []byte) {
 	for i := range dst {
-		switch f {
-		case BF16:
-			dst[i] = half.BFloat16(binary.LittleEndian.Uint16(b[2*i:]))
-		case F16:
-			dst[i] = half.Float16(binary.LittleEndian.Uint16(b[2*i:]))
-		default:
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 }
 

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"encoding/binary"
 	"sync"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
@@ -25,6 +26,7 @@ func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(u
 		narrow(mem.Halves(panel)[:len(*wide)], *wide)
 		widePanels.Put(wide)
 	}
+	r.packFile = func(panel, columns []byte, n, k int) { packHalves(mem.Halves(panel), columns, n, k, nr) }
 	r.Widen = func(dst []float32, blocks []byte) { widen(isa, dst[:len(blocks)/2], mem.Halves(blocks), 0) }
 	r.column = func(dst []float32, panel []byte, j int) {
 		for p, x := 0, mem.Halves(panel); p < len(dst); p++ {
@@ -32,6 +34,48 @@ func halfFormat(r *Record, narrow func(dst []uint16, x []float32), number func(u
 		}
 	}
 }
+
+// packHalves makes a panel of nr columns from n of them, of k little-endian numbers of 16 bits each.
+func packHalves(panel []uint16, columns []byte, n, k, nr int) {
+	j := 0
+	if littleEndian && k%4 == 0 && nr%4 == 0 && mem.HasWords(panel) && mem.HasWords(columns) {
+		j = n &^ 3
+		packWords(mem.Words(panel), mem.Words(columns), j, k/4, nr/4)
+	}
+	for ; j < n; j++ {
+		for p := range k {
+			panel[p*nr+j] = binary.LittleEndian.Uint16(columns[2*(j*k+p):])
+		}
+	}
+}
+
+// packWords is packHalves for numbers in words of four, k and nr being as many: four words, of four columns, are
+// transposed at a time.
+func packWords(panel, columns []uint64, n, k, nr int) {
+	const even, low = 0x0000ffff0000ffff, 0x00000000ffffffff
+	const steps = 64 // of all columns stay in the first-level cache
+	for from := 0; from < k; from += steps {
+		steps := min(steps, k-from)
+		for j := 0; j < n; j += 4 {
+			a := columns[j*k+from:][:steps]
+			b, c, d := columns[(j+1)*k+from:][:len(a)], columns[(j+2)*k+from:][:len(a)], columns[(j+3)*k+from:][:len(a)]
+			to := panel[4*from*nr+j/4:]
+			for p := range a {
+				w, x, y, z := a[p], b[p], c[p], d[p]
+				w, x = w&even|x&even<<16, w>>16&even|x&^even
+				y, z = y&even|z&even<<16, y>>16&even|z&^even
+				to[3*nr] = x>>32 | z&^low
+				to[2*nr] = w>>32 | y&^low
+				to[nr] = x&low | z<<32
+				to[0] = w&low | y<<32
+				to = to[min(4*nr, len(to)):]
+			}
+		}
+	}
+}
+
+// littleEndian says that memory has the order of files.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // widePanels are panels before they are narrow.
 var widePanels = sync.Pool{New: func() any { return new([]float32) }}

@@ -2,7 +2,7 @@
 // What products know of a format stands in its record.
 //
 // To add one in blocks: a Format and its name here, a row of blockLayouts in formats.go with the layout, the functions
-// that make a block from numbers and from a file's bytes, and these bytes (blocks_quantize.go, blocks_decode.go, blocks_encode.go), and, if no kernel
+// that make a block from numbers and from a file's bytes, and these bytes (blocks_quantize.go, blocks_repack.go, blocks_encode.go), and, if no kernel
 // has the layout, a record in the catalog and its call in RowsOfA.Multiply. Tests go through all rows, and
 // compare with the reader of the format in kernels/ref.
 //
@@ -138,7 +138,7 @@ type blockLayout struct {
 	file   int // the bytes of a block in a file
 
 	quantize func(c *blockColumn, x []float32) // makes a block of its elements
-	decode   func(c *blockColumn, b []byte)    // reads a block of a file
+	repack   func(out, b []byte, nr, j int)    // writes column j of a block of a panel from a block of a file
 	encode   func(b []byte, c *blockColumn)    // writes a block of a file, whose bytes are 0
 }
 

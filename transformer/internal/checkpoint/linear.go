@@ -1,7 +1,10 @@
 package checkpoint
 
 import (
+	"errors"
+	"iter"
 	"slices"
+	"sync"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
@@ -110,7 +113,7 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	for _, p := range parts {
 		s.held = append(s.held, Holding{s.Prefix + p.Name + "weight", s.lookup(p.Name + "weight"), p.Rows * in, format})
 	}
-	s.later(out*in, func(buf *jobBuffers) { weight.PackedB = s.pack(buf, format, in, parts, data) })
+	s.pack(weight, format, in, parts, data)
 	return weight, b
 }
 
@@ -126,21 +129,161 @@ func (s Scope) Packed(in, out int, weight []float32) *Matrix {
 	return &Matrix{s.alike(kernels.PackBRows(s.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
 }
 
-// pack packs the rows of the parts, data being what find gave for each: from the blocks that the
-// checkpoint has, if those are what is wanted.
-func (s Scope) pack(buf *jobBuffers, format kernels.Format, in int, parts []Part, data [][]float32) *kernels.PackedB {
+// pack has weight made of the rows of the parts, data being what find gave for each, in pieces: from what the
+// checkpoint has, if that is what is wanted.
+func (s Scope) pack(weight *Matrix, format kernels.Format, in int, parts []Part, data [][]float32) {
 	out := 0
 	for _, p := range parts {
 		out += p.Rows
 	}
-	if blocks := s.blocks(buf, format, in, parts); blocks != nil {
-		return s.alike(kernels.PackBBlocks(format, out, in, func(_ int, dst []byte) { blocks(dst) }))
-	}
-	next := s.rows(buf, in, parts, data)
 	if s.Transposed {
-		next = s.columns(in, parts, data)
+		s.later(out*in, func(*jobBuffers) {
+			next := s.columns(in, parts, data)
+			weight.PackedB = s.alike(kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) }))
+		})
+		return
 	}
-	return s.alike(kernels.PackBRows(format, out, in, func(_ int, dst []float32) { next(dst) }))
+	p := packing{s: s, weight: weight, format: format, in: in, out: out, parts: parts, data: data}
+	if elements, bytes := format.Block(); elements > 0 && in%elements == 0 && s.holdsAll(parts, format) {
+		p.stored, p.row = true, in/elements*bytes
+	}
+	for at := range pieces(out, in) {
+		s.later(at.rows*in, func(buf *jobBuffers) { p.piece(buf, at.from, at.rows) })
+	}
+}
+
+// piece is some rows of a matrix.
+type piece struct{ from, rows int }
+
+// pieces cuts a matrix of rows of some elements for jobs: into pieces that are large enough for reading and packing them,
+// and many enough for all threads. They begin at multiples of 64 rows, more than a panel has.
+func pieces(rows, elements int) iter.Seq[piece] {
+	step := max(1<<20/elements, 1)
+	step = (step + 63) / 64 * 64
+	return func(yield func(piece) bool) {
+		for from := 0; from < rows; from += step {
+			if !yield(piece{from, min(step, rows-from)}) {
+				return
+			}
+		}
+	}
+}
+
+// packing is a matrix that jobs pack.
+type packing struct {
+	s       Scope
+	weight  *Matrix
+	format  kernels.Format
+	in, out int
+	parts   []Part
+	data    [][]float32
+	stored  bool // the checkpoint has rows of the format, of row bytes
+	row     int
+
+	begin  sync.Once
+	packer *kernels.Packer
+}
+
+// piece packs some rows, a panel's at a time.
+func (p *packing) piece(buf *jobBuffers, from, rows int) {
+	p.begin.Do(func() {
+		p.packer = kernels.NewPacker(p.format, p.out, p.in)
+		p.weight.PackedB = p.s.alike(p.packer.Packed())
+	})
+	size := 4 * p.in
+	if p.stored {
+		size = p.row
+	}
+	unit := p.packer.Rows()
+	step := max(1<<17/(unit*size), 1) * unit // what it reads stays in the second-level cache
+	for end := from + rows; from < end; from += step {
+		n := min(step, end-from)
+		if p.stored {
+			x := buf.bytes(n * p.row)[:n*p.row]
+			if p.s.readBlocks(x, p.in, p.row, from, p.parts) {
+				p.packer.PackBlocks(from, x)
+				continue
+			}
+		}
+		x := buf.floats(n * p.in)[:n*p.in]
+		p.s.readRows(x, p.in, from, p.parts, p.data)
+		p.packer.Pack(from, x)
+	}
+}
+
+// A blockReader is a Reader that has what it stores as it is.
+type blockReader interface {
+	ReadBlocks(dst []byte, name string, from int) error
+}
+
+// holdsAll reports whether the checkpoint has all rows of the parts in a format of 16 bits or of blocks.
+func (s Scope) holdsAll(parts []Part, format kernels.Format) bool {
+	for _, p := range parts {
+		if p.Scale != 0 && p.Scale != 1 || !s.holds(p.Name+"weight", format) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether the checkpoint has a tensor, to which nothing was added, in a format of 16 bits or of blocks.
+func (s Scope) holds(name string, format kernels.Format) bool {
+	_, ok := s.src.(blockReader)
+	return ok && format != kernels.FormatF32 && s.format(name) == format && len(s.additions(name)) == 0
+}
+
+// eachPart calls f for those of rows [from, from+n) of all parts that a part has: n rows of its tensor from row on, which are
+// those from the one numbered at on.
+func eachPart(parts []Part, from, n int, f func(part, row, at, n int) bool) bool {
+	at := 0
+	for i, p := range parts {
+		for from < p.Rows && at < n {
+			rows := 1
+			if p.Step <= 1 {
+				rows = min(p.Rows-from, n-at)
+			}
+			if !f(i, p.row(from), at, rows) {
+				return false
+			}
+			at, from = at+rows, from+rows
+		}
+		from -= p.Rows
+	}
+	return true
+}
+
+// readBlocks sets dst to the rows from one of them on, of some bytes, as the checkpoint has them. It returns false if it
+// has not.
+func (s Scope) readBlocks(dst []byte, in, row, from int, parts []Part) bool {
+	return eachPart(parts, from, len(dst)/row, func(part, first, at, n int) bool {
+		return s.fetchBlocks(dst[at*row:][:n*row], parts[part].Name+"weight", first*in)
+	})
+}
+
+// fetchBlocks sets dst to the data of a tensor from an element on. It returns false if the checkpoint has it otherwise.
+func (s Scope) fetchBlocks(dst []byte, name string, from int) bool {
+	name = s.lookup(name)
+	err := s.src.(blockReader).ReadBlocks(dst, name, from)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return false
+	}
+	if err != nil {
+		s.note(name, err)
+		clear(dst)
+	}
+	return true
+}
+
+// readRows sets dst to the rows of the parts from one of them on, data being what find gave for each.
+func (s Scope) readRows(dst []float32, in, from int, parts []Part, data [][]float32) {
+	eachPart(parts, from, len(dst)/in, func(part, first, at, n int) bool {
+		x := dst[at*in:][:n*in]
+		if !s.read(x, data[part], parts[part].Name+"weight", first*in) {
+			clear(x)
+		}
+		scale(x, parts[part].Scale)
+		return true
+	})
 }
 
 // alike is b as its products are wanted.
@@ -151,64 +294,8 @@ func (s Scope) alike(b *kernels.PackedB) *kernels.PackedB {
 	return b
 }
 
-// blocks is a function that sets dst to one row of the parts after the other, in the blocks in which
-// the checkpoint has them; nil if it has not.
-func (s Scope) blocks(buf *jobBuffers, format kernels.Format, in int, parts []Part) func(dst []byte) {
-	r, ok := s.src.(interface {
-		ReadBlocks(dst []byte, name string, from int) error
-	})
-	elements, bytes := format.Block()
-	if !ok || s.Transposed || elements < 2 || in%elements != 0 {
-		return nil
-	}
-	for _, p := range parts {
-		if s.format(p.Name+"weight") != format || len(s.additions(p.Name+"weight")) > 0 || p.Scale != 0 && p.Scale != 1 {
-			return nil
-		}
-	}
-	return ahead(parts, in/elements*bytes, buf.bytes(max(1<<17, in/elements*bytes)), func(dst []byte, part, row int) {
-		name := s.lookup(parts[part].Name + "weight")
-		if err := r.ReadBlocks(dst, name, row*in); err != nil {
-			s.note(name, err)
-			clear(dst)
-		}
-	})
-}
-
-// rows is a function that sets dst to one row of the parts after the other. data is
-// what find gave for each.
-func (s Scope) rows(buf *jobBuffers, in int, parts []Part, data [][]float32) func(dst []float32) {
-	return ahead(parts, in, buf.floats(max(1<<15/in, 1)*in), func(dst []float32, part, row int) {
-		if !s.read(dst, data[part], parts[part].Name+"weight", row*in) {
-			clear(dst)
-		}
-		scale(dst, parts[part].Scale)
-	})
-}
-
-// ahead is a function that sets dst to one row, of some elements, of the parts after the other. It
-// has read set buf, which has room for one, to several at a time, from a row of a part's tensor on.
-func ahead[T any](parts []Part, row int, buf []T, read func(dst []T, part, row int)) func(dst []T) {
-	var rows []T
-	part, next := 0, 0
-	return func(dst []T) {
-		if len(rows) == 0 {
-			for next == parts[part].Rows {
-				part, next = part+1, 0
-			}
-			n := min(len(buf)/row, parts[part].Rows-next)
-			if parts[part].Step > 1 {
-				n = 1
-			}
-			rows = buf[:n*row]
-			read(rows, part, parts[part].row(next))
-			next += n
-		}
-		rows = rows[copy(dst, rows):]
-	}
-}
-
-// columns is rows for weights that are stored transposed, [in, out].
+// columns is a function that sets dst to one row of the parts after the other, where weights are stored transposed,
+// [in, out].
 func (s Scope) columns(in int, parts []Part, data [][]float32) func(dst []float32) {
 	var whole []float32
 	row := 0

@@ -85,7 +85,7 @@ func FromSafetensors(f *safetensors.File) Reader {
 	}}, f}
 }
 
-// byteFile gives the bytes of tensors too.
+// byteFile gives the bytes of tensors too, also as what numbers of 16 bits are stored as.
 type byteFile struct {
 	file
 	safetensors *safetensors.File
@@ -95,13 +95,17 @@ func (f byteFile) ReadBytes(dst []byte, name string, from int) error {
 	return f.safetensors.ReadBytes(dst, name, from)
 }
 
+func (f byteFile) ReadBlocks(dst []byte, name string, from int) error {
+	return f.safetensors.ReadData(dst, name, from)
+}
+
 // FromPyTorch is the tensors of a file that torch.save wrote.
 func FromPyTorch(f *pytorch.File) Reader {
 	formats := map[pytorch.DType]kernels.Format{"bfloat16": kernels.FormatBF16, "float16": kernels.FormatF16}
-	return file{f, func(name string) ([]int, kernels.Format, bool) {
+	return blockFile{file{f, func(name string) ([]int, kernels.Format, bool) {
 		info, ok := f.Info(name)
 		return info.Shape, formats[info.DType], ok // others as float32
-	}}
+	}}, f.ReadData}
 }
 
 // ggufFormats are the formats of what types of a GGUF file are held as; others become
@@ -119,16 +123,17 @@ func FromGGUF(f *gguf.File) Reader {
 	return blockFile{file{f, func(name string) ([]int, kernels.Format, bool) {
 		info, ok := f.Info(name)
 		return info.Shape, ggufFormats[info.Type], ok
-	}}, f}
+	}}, f.ReadBlocks}
 }
 
+// blockFile is a file whose tensors can be read as they are.
 type blockFile struct {
 	file
-	gguf *gguf.File
+	read func(dst []byte, name string, from int) error
 }
 
 func (f blockFile) ReadBlocks(dst []byte, name string, from int) error {
-	return f.gguf.ReadBlocks(dst, name, from)
+	return f.read(dst, name, from)
 }
 
 // Map is weights in memory.

@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"encoding/binary"
 	"slices"
+	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/half"
@@ -87,11 +89,12 @@ func (s Scope) Tied(t *Table) *Matrix {
 // table.
 func (s Scope) compare(buf *jobBuffers, data []float32, u *unread) {
 	all := []Part{{Rows: u.rows}}
-	one, other := s.rows(buf, u.dim, all, [][]float32{data}), u.from.rows(new(jobBuffers), u.dim, all, [][]float32{u.data})
-	a, b := make([]float32, u.dim), make([]float32, u.dim)
-	for range u.rows {
-		one(a)
-		other(b)
+	const together = 16
+	for from := 0; from < u.rows; from += together {
+		n := min(together, u.rows-from) * u.dim
+		a, b := buf.floats(2 * n)[:n], buf.floats(2 * n)[n:2*n]
+		s.readRows(a, u.dim, from, all, [][]float32{data})
+		u.from.readRows(b, u.dim, from, all, [][]float32{u.data})
 		if !slices.Equal(a, b) {
 			s.Fail(check.Errorf(check.ErrConfig, "%sweight differs from the embedding that the configuration ties it to", s.Prefix))
 			return
@@ -108,10 +111,10 @@ func (u *unread) fill() {
 	switch {
 	case u.tied:
 	case format == kernels.FormatBF16:
-		u.halves(half.ToBFloat16s, half.BFloat16)
+		u.halves(format, half.ToBFloat16s, half.BFloat16)
 		return
 	case format == kernels.FormatF16:
-		u.halves(half.ToFloat16s, half.Float16)
+		u.halves(format, half.ToFloat16s, half.Float16)
 		return
 	case format == kernels.FormatF32:
 		if u.wide = u.data; u.wide == nil || len(u.from.additions("weight")) > 0 {
@@ -122,29 +125,44 @@ func (u *unread) fill() {
 		}
 		return
 	}
-	u.from.later(u.rows*u.dim, func(buf *jobBuffers) {
-		u.packed.PackedB = u.from.pack(buf, format, u.dim, []Part{{Rows: u.rows}}, [][]float32{u.data})
-	})
+	u.from.pack(&u.packed, format, u.dim, []Part{{Rows: u.rows}}, [][]float32{u.data})
 }
 
 // pieces has f called for pieces of the table: rows from up to to.
 func (u *unread) pieces(f func(buf *jobBuffers, from, to int)) {
-	rows := max(1<<20/u.dim, 1)
-	for from := 0; from < u.rows; from += rows {
-		to := min(from+rows, u.rows)
-		u.from.later((to-from)*u.dim, func(buf *jobBuffers) { f(buf, from, to) })
+	for at := range pieces(u.rows, u.dim) {
+		u.from.later(at.rows*u.dim, func(buf *jobBuffers) { f(buf, at.from, at.from+at.rows) })
 	}
 }
 
 // halves has the table filled with what the checkpoint has in 16 bits.
-func (u *unread) halves(narrow func(dst []uint16, x []float32), widen func(uint16) float32) {
+func (u *unread) halves(format kernels.Format, narrow func(dst []uint16, x []float32), widen func(uint16) float32) {
 	u.half, u.widen = make([]uint16, u.rows*u.dim), widen
+	stored := u.from.holds("weight", format)
 	u.pieces(func(buf *jobBuffers, from, to int) {
-		next := u.from.rows(buf, u.dim, []Part{{From: from, Rows: to - from}}, [][]float32{u.data})
-		row := make([]float32, u.dim)
-		for r := from; r < to; r++ {
-			next(row)
-			narrow(u.half[r*u.dim:(r+1)*u.dim], row)
+		piece := u.half[from*u.dim : to*u.dim]
+		if stored && u.from.fetchHalves(piece, "weight", from*u.dim) {
+			return
+		}
+		for all := []Part{{Rows: u.rows}}; from < to; from++ {
+			row := buf.floats(u.dim)[:u.dim]
+			u.from.readRows(row, u.dim, from, all, [][]float32{u.data})
+			narrow(piece[:u.dim], row)
+			piece = piece[u.dim:]
 		}
 	})
+}
+
+// fetchHalves is fetchBlocks for numbers of 16 bits.
+func (s Scope) fetchHalves(dst []uint16, name string, from int) bool {
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 2*len(dst))
+	if !s.fetchBlocks(raw, name, from) {
+		return false
+	}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		for i := range dst { // as files have them, and now as the machine has
+			dst[i] = binary.LittleEndian.Uint16(raw[2*i:])
+		}
+	}
+	return true
 }

@@ -1,0 +1,154 @@
+package weights
+
+import "encoding/binary"
+
+// Blocks of panels from the bytes of GGUF files, four at a time. Source of the latter: ggml-common.h.
+//
+// Each function writes column j of a block whose panel has nr columns from that column's block of a file.
+
+// Each byte of four.
+const (
+	fourOnes   = 0x01010101
+	fourThrees = 3 * fourOnes
+	fourLow    = 15 * fourOnes
+	fourHigh   = 128 * fourOnes
+)
+
+func quad(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) }
+
+// putQuad writes quad i of column j of weights.
+func putQuad(w []byte, nr, i, j int, x uint32) { binary.LittleEndian.PutUint32(w[4*(nr*i+j):], x) }
+
+// putNumber copies number i of a block.
+func putNumber(out, b []byte, nr, i, j int) { copy(out[2*(nr*i+j):], b[2*i:2*i+2]) }
+
+// putMinimum: the minimum, which is added in files, is taken off here.
+func putMinimum(out, b []byte, nr, j int) { out[2*(nr+j)], out[2*(nr+j)+1] = b[2], b[3]^128 }
+
+// putNibbles copies a unit of 4 bits, whose order is that of files.
+func putNibbles(w, b []byte, nr, j int) {
+	_ = b[15]
+	putQuad(w, nr, 0, j, quad(b, 0))
+	putQuad(w, nr, 1, j, quad(b, 4))
+	putQuad(w, nr, 2, j, quad(b, 8))
+	putQuad(w, nr, 3, j, quad(b, 12))
+}
+
+func repackQ8_0(out, b []byte, nr, j int) {
+	putNumber(out, b, nr, 0, j)
+	w, q := out[2*nr:], b[2:34]
+	for i := range 8 {
+		putQuad(w, nr, i, j, quad(q, 4*i)^fourHigh)
+	}
+}
+
+func repackQ4_0(out, b []byte, nr, j int) {
+	putNumber(out, b, nr, 0, j)
+	putNibbles(out[2*nr:], b[2:18], nr, j)
+}
+
+func repackQ4_1(out, b []byte, nr, j int) {
+	putNumber(out, b, nr, 0, j)
+	putMinimum(out, b, nr, j)
+	putNibbles(out[4*nr:], b[4:20], nr, j)
+}
+
+func repackMXFP4(out, b []byte, nr, j int) {
+	out[j] = b[0]
+	putNibbles(out[nr:], b[1:17], nr, j)
+}
+
+func repackQ5_0(out, b []byte, nr, j int) {
+	putNumber(out, b, nr, 0, j)
+	putFifths(out[2*nr:], b[2:22], nr, j)
+}
+
+func repackQ5_1(out, b []byte, nr, j int) {
+	putNumber(out, b, nr, 0, j)
+	putMinimum(out, b, nr, j)
+	putFifths(out[4*nr:], b[4:24], nr, j)
+}
+
+// putFifths: bit i of the word before the lower 4 bits is the fifth of element i.
+func putFifths(w, b []byte, nr, j int) {
+	putNibbles(w, b[4:], nr, j)
+	word, fifths := quad(b, 0), uint32(0)
+	for i := range 8 {
+		fifths |= word >> (4 * i) & 15 * 0x204081 & fourOnes << i // a bit in each byte
+	}
+	putQuad(w, nr, 4, j, fifths)
+}
+
+func repackQ4_K(out, b []byte, nr, j int) {
+	const unit = 18
+	putGroups(out, b, nr, j, unit)
+	units := out[4*nr:]
+	for u := 0; u < 8; u += 2 {
+		putPair(units[u*unit*nr:], units[(u+1)*unit*nr:], b[16+16*u:], nr, j)
+	}
+}
+
+// repackQ5_K: bit u of the 32 bytes before the lower 4 bits is the fifth of the elements of unit u.
+func repackQ5_K(out, b []byte, nr, j int) {
+	const unit = 22
+	putGroups(out, b, nr, j, unit)
+	units := out[4*nr:]
+	for u := 0; u < 8; u += 2 {
+		putPair(units[u*unit*nr:], units[(u+1)*unit*nr:], b[48+16*u:], nr, j)
+	}
+	for u := range 8 {
+		var fifths uint32
+		for i := range 8 {
+			fifths |= quad(b, 16+4*i) >> u & fourOnes << i
+		}
+		putQuad(units[(u*unit+2)*nr:], nr, 4, j, fifths)
+	}
+}
+
+// putPair writes the lower 4 bits of two units, which are the lower halves of 32 bytes and the upper ones.
+func putPair(one, other, b []byte, nr, j int) {
+	one, other = one[2*nr:], other[2*nr:]
+	for i := range 4 {
+		x, y := quad(b, 4*i), quad(b, 16+4*i)
+		putQuad(one, nr, i, j, x&fourLow|y&fourLow<<4)
+		putQuad(other, nr, i, j, x>>4&fourLow|y&^fourLow)
+	}
+}
+
+// putGroups writes d and dmin, and the scales and minima of eight units, which have 6 bits. Those of the first four are in
+// bytes of their own, whose upper two bits complete those of the last four.
+func putGroups(out, b []byte, nr, j, unit int) {
+	putNumber(out, b, nr, 0, j)
+	putNumber(out, b, nr, 1, j)
+	six := b[4:16]
+	for u := range 4 {
+		first, last := out[(4+u*unit)*nr:], out[(4+(u+4)*unit)*nr:]
+		first[j], first[nr+j] = six[u]&63, six[u+4]&63
+		last[j] = six[u+8]&15 | six[u]>>6<<4
+		last[nr+j] = six[u+8]>>4 | six[u+4]>>6<<4
+	}
+}
+
+// repackQ6_K: each 64 bytes of lower halves and 32 of upper two bits are four units.
+func repackQ6_K(out, b []byte, nr, j int) {
+	const unit = 26
+	low, high, scales := b[:128], b[128:192], b[192:208]
+	copy(out[2*j:2*j+2], b[208:210])
+	for u := range 8 {
+		w := out[(2+u*unit)*nr:]
+		w[j], w[nr+j] = scales[2*u], scales[2*u+1]
+		for h := range 2 {
+			half := w[(2+12*h)*nr:]
+			lower, upper := low[u/4*64+u%2*32+16*h:][:16], high[u/4*32+16*h:][:16]
+			shift := u % 4 / 2 * 4
+			for i := range 2 {
+				putQuad(half, nr, i, j, quad(lower, 4*i)>>shift&fourLow|quad(lower, 8+4*i)>>shift&fourLow<<4)
+			}
+			var two uint32
+			for i := range 4 {
+				two |= quad(upper, 4*i) >> (u % 4 * 2) & fourThrees << (2 * i)
+			}
+			putQuad(half, nr, 2, j, two)
+		}
+	}
+}

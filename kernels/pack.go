@@ -1,0 +1,133 @@
+package kernels
+
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// Packing B for GemmPacked: whole, row by row of B^T, or in parts on several goroutines.
+
+// PackB packs op(B), which is k x n, for GemmPacked on the active tier. B is
+// stored k x n with rows ldb apart, or n x k with transB = Trans. It is not needed
+// any more afterwards.
+func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
+	mem.CheckSize("PackB", "k", k)
+	mem.CheckSize("PackB", "n", n)
+	if transB {
+		mem.CheckMatrix("PackB", "b", len(b), n, k, ldb)
+	} else {
+		mem.CheckMatrix("PackB", "b", len(b), k, n, ldb)
+	}
+	p := &PackedB{weights.New("PackB", weights.Of(weights.F32, simd.Active()), k, n)}
+	if k != 0 && n != 0 {
+		p.matrix.Pack(&pack.B{Data: b, LD: ldb, Trans: bool(transB)})
+	}
+	return p
+}
+
+// PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from
+// its rows: row writes the k elements of row j to dst. It is called once for every
+// row, in order, so that a matrix can be read from a file, or be made float32, row by row.
+// Beside the packed form it takes the memory of one panel of rows.
+func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
+	const fn = "PackBRows"
+	checkPacker(fn, f, n, k)
+	if row == nil {
+		panic("kernels.PackBRows: row is nil")
+	}
+	p := newPacker(fn, f, n, k)
+	p.b.matrix.PackRows(row)
+	return &p.b
+}
+
+// PackBBlocks is [PackBRows] for rows that have the format already, as in a GGUF file: row
+// writes the blocks of row j of B^T, little-endian, to dst. Nothing is rounded. k is a multiple
+// of the elements of a block; see [Format.Block].
+func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
+	const fn = "PackBBlocks"
+	mem.CheckSize(fn, "n", n)
+	mem.CheckSize(fn, "k", k)
+	checkBlocks(fn, f, k)
+	if row == nil {
+		panic("kernels.PackBBlocks: row is nil")
+	}
+	p := newPacker(fn, f, n, k)
+	p.b.matrix.PackBlocks(row)
+	return &p.b
+}
+
+// A Packer packs the n x k matrix B^T, as [PackBRows] and [PackBBlocks] do, in parts: rows that are there
+// already, several goroutines packing parts at a time. Make it with NewPacker.
+type Packer struct{ b PackedB }
+
+// NewPacker has room for a matrix in the format f, for the active tier.
+func NewPacker(f Format, n, k int) *Packer {
+	const fn = "NewPacker"
+	checkPacker(fn, f, n, k)
+	return newPacker(fn, f, n, k)
+}
+
+func newPacker(fn string, f Format, n, k int) *Packer {
+	return &Packer{PackedB{weights.New(fn, weights.Of(weights.Format(f), simd.Active()), k, n)}}
+}
+
+func checkPacker(fn string, f Format, n, k int) {
+	mem.CheckSize(fn, "n", n)
+	mem.CheckSize(fn, "k", k)
+	if int(f) >= len(weights.Names) {
+		mem.PanicSize(fn, "f", int(f), "want a Format")
+	}
+}
+
+// checkBlocks panics unless rows of k elements are blocks of files.
+func checkBlocks(fn string, f Format, k int) {
+	elements, _ := f.Block()
+	if elements == 0 {
+		mem.PanicSize(fn, "f", int(f), "want a Format that files have")
+	}
+	if k%elements != 0 {
+		mem.PanicSize(fn, "k", k, fmt.Sprintf("want a multiple of %d", elements))
+	}
+}
+
+// Rows is what the first row of a part is a multiple of, and the number of its rows too unless they are the last.
+func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
+
+// Pack packs rows of B^T from row j on: x has k elements of each.
+func (p *Packer) Pack(j int, x []float32) {
+	p.checkPart("Packer.Pack", "x", j, len(x), p.b.matrix.K)
+	p.b.matrix.PackPart(j, x)
+}
+
+// PackBlocks packs rows of B^T from row j on that have the format already: x has their blocks,
+// little-endian. Nothing is rounded.
+func (p *Packer) PackBlocks(j int, x []byte) {
+	const fn = "Packer.PackBlocks"
+	f, k := Format(p.b.matrix.Record.Format), p.b.matrix.K
+	checkBlocks(fn, f, k)
+	elements, bytes := f.Block()
+	p.checkPart(fn, "x", j, len(x), k/elements*bytes)
+	p.b.matrix.PackFilePart(j, x)
+}
+
+// checkPart panics unless rows of some elements from row j on are a part, or k is 0.
+func (p *Packer) checkPart(fn, arg string, j, length, row int) {
+	n, unit := p.b.matrix.N, p.Rows()
+	if j < 0 || j > n || j%unit != 0 {
+		mem.PanicSize(fn, "j", j, fmt.Sprintf("want a multiple of %d up to %d (n)", unit, n))
+	}
+	if row == 0 {
+		mem.CheckLen(fn, arg, length, 0, "k")
+		return
+	}
+	if rows := length / row; length%row != 0 || rows > n-j || rows%unit != 0 && rows != n-j {
+		mem.PanicSize(fn, "len("+arg+")", length, fmt.Sprintf("want rows of %d, a multiple of %d or the last of %d from row %d on", row, unit, n, j))
+	}
+}
+
+// Packed is the matrix, once all its parts have been packed.
+func (p *Packer) Packed() *PackedB { return &p.b }
