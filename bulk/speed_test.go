@@ -117,6 +117,7 @@ func BenchmarkFiles(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			k = k.WithPadding(nil)
 			var ids [][]int
 			tokens := 0
 			for _, s := range texts {
