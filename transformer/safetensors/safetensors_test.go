@@ -216,6 +216,26 @@ func TestReadFloat32(t *testing.T) {
 	}
 }
 
+// TestReadData reads the bytes of a tensor in pieces.
+func TestReadData(t *testing.T) {
+	f, err := Parse(file(`{"x":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]}}`, []byte{1, 2, 3, 4, 5, 6}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]byte, 4)
+	if err := f.ReadData(x, "x", 1); err != nil || !bytes.Equal(x, []byte{3, 4, 5, 6}) {
+		t.Errorf("elements 1 and 2: %v, %v", x, err)
+	}
+	for _, from := range []int{-1, 2, 4} {
+		if err := f.ReadData(x, "x", from); err == nil {
+			t.Errorf("no error from element %d on", from)
+		}
+	}
+	if err := f.ReadData(x, "y", 0); !errors.Is(err, ErrAbsent) {
+		t.Errorf("absent: %v", err)
+	}
+}
+
 // lyingReader holds 8 bytes and claims to be of any size.
 type lyingReader struct{ r *bytes.Reader }
 
