@@ -229,13 +229,23 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 		add(call{fn: PackBBlocks, name: "PackBBlocks", args: []any{FormatQ8_0, n, k * 32, func(int, []byte) {}}, params: "f n k row",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"k", 33, "want a multiple of 32"},
 				{"f", FormatInt8, "want a Format that files have"}, {"f", Format(len(weights.Names)), "want a Format that files have"}, {"row", (func(int, []byte))(nil), "row is nil"}})})
-		packer, blocks := NewPacker(FormatF32, 3, k), NewPacker(FormatQ8_0, 3, 64)
+		unit := NewPacker(FormatF32, 3, k).Rows()
+		part := func(j int, x []float32) *PackedB {
+			p := NewPacker(FormatF32, 3, k)
+			p.Pack(j, x)
+			return p.Packed()
+		}
+		blocks := func(j int, x []byte) *PackedB {
+			p := NewPacker(FormatQ8_0, 3, 64)
+			p.PackBlocks(j, x)
+			return p.Packed()
+		}
 		add(call{fn: NewPacker, name: "NewPacker", args: []any{FormatF32, n, k}, params: "f n k",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"f", Format(len(weights.Names)), "want a Format"}})})
-		add(call{fn: packer.Pack, name: "Packer.Pack", args: []any{0, data(3 * k)}, params: "j x",
-			bad: []badArg{{"j", -1, "j = -1, want a multiple"}, {"j", 1, "j = 1, want a multiple"}, {"j", 4 * packer.Rows(), "up to 3 (n)"},
+		add(call{fn: part, name: "Packer.Pack", args: []any{0, data(3 * k)}, params: "j x",
+			bad: []badArg{{"j", -1, "j = -1, want a multiple"}, {"j", 1, "j = 1, want a multiple"}, {"j", 4 * unit, "up to 3 (n)"},
 				{"x", data(3*k - 1), "want rows of"}, {"x", data(2 * k), "want rows of"}, {"x", data(4 * k), "want rows of"}}})
-		add(call{fn: blocks.PackBlocks, name: "Packer.PackBlocks", args: []any{0, make([]byte, 3*68)}, params: "j x",
+		add(call{fn: blocks, name: "Packer.PackBlocks", args: []any{0, make([]byte, 3*68)}, params: "j x",
 			bad: []badArg{{"j", 1, "j = 1, want a multiple"}, {"x", make([]byte, 3*68-1), "want rows of 68"}, {"x", make([]byte, 2*68), "want rows of 68"}}})
 		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
 			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})

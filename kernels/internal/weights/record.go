@@ -12,7 +12,7 @@
 //
 // record.go has what a record says, formats.go the records, matrix.go a packed matrix, numbers.go,
 // int8.go and blocks.go the kinds of formats, int8_rows.go rows of A for those that are integers,
-// and rows.go rows of keys and values.
+// and pages.go rows of keys and values.
 package weights
 
 import (
