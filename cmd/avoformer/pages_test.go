@@ -1,0 +1,251 @@
+// The documents for users are right: their commands run, their programs build and run, and what they name in
+// packages is there. Models of the hub are the tests' small ones under the same names.
+
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+)
+
+// pages is the documents whose blocks are run, and morePages those that are only looked at.
+var (
+	pages     = []string{"models", "embedding", "reranking", "chat", "comparison", "faq"}
+	morePages = append(slices.Clone(pages), "../README", "serving", "bulk", "precision")
+)
+
+// A block is one of a page's between lines of ```, with what follows the first of these.
+type block struct {
+	line       int
+	info, text string
+}
+
+// notRun begins the info string of commands that are only looked at, and the reason follows.
+const notRun = "sh (not run: "
+
+// pageBlocks is the text of a page and its blocks.
+func pageBlocks(t *testing.T, page string) (string, []block) {
+	t.Helper()
+	data, err := os.ReadFile("../../doc/" + page + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []block
+	var open *block
+	for i, line := range strings.SplitAfter(string(data), "\n") {
+		info, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &block{line: i + 1, info: strings.TrimSpace(info)}
+		case fence:
+			blocks, open = append(blocks, *open), nil
+		case open != nil:
+			open.text += line
+		}
+	}
+	if open != nil {
+		t.Fatalf("%s.md:%d: a block without an end", page, open.line)
+	}
+	return string(data), blocks
+}
+
+// TestPagesRun runs the commands of pages with sh, where a small model stands for each that they name.
+func TestPagesRun(t *testing.T) {
+	if runtime.GOOS == "windows" || testenv.Emulated() {
+		t.Skip("needs sh, and starts a process for each command")
+	}
+	for _, page := range pages {
+		t.Run(page, func(t *testing.T) {
+			_, blocks := pageBlocks(t, page)
+			dir := workplace(t)
+			for _, b := range blocks {
+				switch {
+				case strings.HasPrefix(b.info, notRun) && strings.HasSuffix(b.info, ")"), b.info == "go":
+				case b.info != "sh":
+					t.Errorf("%s.md:%d: a block of %q, want sh, go or %s...)", page, b.line, b.info, notRun)
+				case !strings.Contains(b.text, "avoformer "):
+					t.Errorf("%s.md:%d: no command of avoformer's", page, b.line)
+				default:
+					c := exec.Command("sh", "-e", "-c", b.text)
+					c.Dir, c.Env = dir, append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "HF_HUB_OFFLINE=1", "PATH="+dir+"/bin:"+os.Getenv("PATH"))
+					if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "avoformer: ") {
+						t.Errorf("%s.md:%d: %v\n%s%s", page, b.line, err, b.text, out)
+					}
+				}
+			}
+		})
+	}
+}
+
+// workplace is a folder with what pages name, and this test's binary as bin/avoformer.
+func workplace(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const models = "../../text/examples/models/"
+	for name, from := range map[string]string{
+		"all-MiniLM-L6-v2": models + "embed", "bge-reranker-base": models + "rerank", "Qwen3-0.6B": models + "chat", "Qwen3-4B": models + "chat",
+		"lines.txt": models + "sentences.txt", "model.gguf": "../../models/testdata/gguf/gemma3/f32.gguf",
+	} {
+		from, err := filepath.Abs(from)
+		check(err)
+		check(os.Symlink(from, filepath.Join(dir, name)))
+	}
+	prompted := filepath.Join(dir, "Qwen3-Embedding-0.6B")
+	check(os.CopyFS(prompted, os.DirFS(models+"embed")))
+	check(os.WriteFile(filepath.Join(prompted, "config_sentence_transformers.json"), []byte(`{"prompts": {"query": "what is ", "document": ""}}`), 0o666))
+	self, err := os.Executable()
+	check(err)
+	check(os.Mkdir(filepath.Join(dir, "bin"), 0o777))
+	check(os.Symlink(self, filepath.Join(dir, "bin", "avoformer")))
+	return dir
+}
+
+// TestPageFlags looks at all commands of pages, those that are not run too: there are such commands with such flags.
+func TestPageFlags(t *testing.T) {
+	flags := map[string][]string{}
+	for _, d := range describe() {
+		flags[d.Name] = strings.Fields(d.Options())
+	}
+	flags["help"] = nil
+	for _, page := range morePages {
+		text, blocks := pageBlocks(t, page)
+		for _, m := range regexp.MustCompile("`(avoformer [^`\n]*)`").FindAllStringSubmatchIndex(text, -1) {
+			blocks = append(blocks, block{line: 1 + strings.Count(text[:m[0]], "\n"), info: "sh", text: text[m[2]:m[3]]})
+		}
+		found := 0
+		for _, b := range blocks {
+			if !strings.HasPrefix(b.info, "sh") {
+				continue
+			}
+			for _, m := range regexp.MustCompile(`(?m)(?:^|[|(;&=a-z0-9] ?)avoformer ([a-z]+)([^#\n|)]*)`).FindAllStringSubmatch(b.text, -1) {
+				found++
+				known, ok := flags[m[1]]
+				if !ok {
+					t.Errorf("%s.md:%d: no command %q", page, b.line, m[1])
+				}
+				for _, word := range strings.Fields(m[2]) {
+					if name, _, _ := strings.Cut(word, "="); len(name) > 1 && name[0] == '-' && name != "-h" && !slices.Contains(known, name) {
+						t.Errorf("%s.md:%d: %s has no flag %s", page, b.line, m[1], name)
+					}
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s.md: no commands found", page)
+		}
+	}
+}
+
+// TestPageNames looks for what pages name in packages, such as `text.OpenEmbedder` and `Index.Save`, in their sources.
+func TestPageNames(t *testing.T) {
+	exported := map[string]bool{}
+	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "hub", "grammar", "serve", "kernels", "kernels/machine", "models", "generation"} {
+		declared(t, "../../"+dir, exported)
+	}
+	for _, page := range morePages {
+		text, _ := pageBlocks(t, page)
+		names := regexp.MustCompile(`\b(text|answer|search|hub|grammar|serve|machine|kernels|models)\.[A-Z]\w*`).FindAllString(text, -1)
+		for _, m := range regexp.MustCompile("`([A-Z]\\w*\\.[A-Z]\\w*)").FindAllStringSubmatch(text, -1) {
+			names = append(names, m[1])
+		}
+		for _, name := range names {
+			if !exported[name] {
+				t.Errorf("%s.md: there is no %s", page, name)
+			}
+		}
+	}
+}
+
+// declared adds the names of a package, package.Name, and those of methods and fields, Type.Name.
+func declared(t *testing.T, dir string, names map[string]bool) {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no files, %v", dir, err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := func(in string, ids ...*ast.Ident) {
+			for _, id := range ids {
+				names[in+"."+id.Name] = true
+			}
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				in := f.Name.Name
+				if d.Recv != nil {
+					in = strings.TrimLeft(types.ExprString(d.Recv.List[0].Type), "*")
+				}
+				add(in, d.Name)
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.ValueSpec:
+						add(f.Name.Name, s.Names...)
+					case *ast.TypeSpec:
+						add(f.Name.Name, s.Name)
+						if of, ok := s.Type.(*ast.StructType); ok {
+							for _, field := range of.Fields.List {
+								add(s.Name.Name, field.Names...)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPagePrograms builds the programs of pages and runs them.
+func TestPagePrograms(t *testing.T) {
+	if testing.Short() || testenv.Emulated() || runtime.GOOS == "windows" {
+		t.Skip("builds programs")
+	}
+	for _, page := range pages {
+		_, blocks := pageBlocks(t, page)
+		for _, b := range blocks {
+			if b.info != "go" || !strings.HasPrefix(b.text, "package main") {
+				continue
+			}
+			t.Run(page, func(t *testing.T) {
+				dir := workplace(t)
+				source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "main")
+				if err := os.WriteFile(source, []byte(b.text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
+					t.Fatalf("%s.md:%d: %v\n%s", page, b.line, err, out)
+				}
+				c := exec.Command(program)
+				c.Dir = dir
+				if out, err := c.CombinedOutput(); err != nil || len(out) == 0 {
+					t.Errorf("%s.md:%d: %v\n%s", page, b.line, err, out)
+				} else {
+					t.Logf("%s", out)
+				}
+			})
+		}
+	}
+}
