@@ -94,7 +94,11 @@ func generate(a *app, args []string) error {
 		return err
 	}
 	if *draft != "" {
-		opts = append(opts, text.Draft(*draft))
+		dir, err := a.pulled(*draft)
+		if err != nil {
+			return err
+		}
+		opts = append(opts, text.Draft(dir))
 	}
 	g, err := openModel(a, text.OpenGenerator, rest[0], opts)
 	if err != nil {

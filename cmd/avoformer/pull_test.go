@@ -67,6 +67,7 @@ func TestPull(t *testing.T) {
 		{[]string{"pull", "../x"}, exitUsage, "../x"},
 		{[]string{"pull", "-files", "[", "org/name"}, exitUsage, "-files"},
 		{[]string{"info", "org/name"}, exitFailed, "hf://org/name"},
+		{[]string{"generate", "-draft", "hf://org/none", testdata + "generate", "x"}, exitFailed, "no such model"},
 	} {
 		if _, errs, code := call("", c.args...); code != c.code || !strings.Contains(errs, c.text) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: %d, %q, want %d and a line with %q", c.args, code, errs, c.code, c.text)
