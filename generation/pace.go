@@ -9,7 +9,14 @@ type pace struct {
 	stall    float64
 	decode   float64 // seconds of a step without prompts
 	rows     int     // texts in it
-	perToken float64 // seconds more for each token of a prompt
+	perToken float64 // seconds more for each token of a prompt, or of another text
+}
+
+// undisturbed is the seconds of a step of some texts without prompts. While prompts come one after another there are
+// no such steps, and texts become more.
+func (p *pace) undisturbed(decoding int) float64 {
+	share := float64(decoding) / float64(p.rows)
+	return max(p.decode+float64(decoding-p.rows)*p.perToken, p.decode*min(share, 1))
 }
 
 // leastPiece is the tokens of prompts that a step takes at least, if there are any.
@@ -24,7 +31,7 @@ func (p *pace) room(decoding, most int) int {
 	if p.decode == 0 || p.perToken == 0 {
 		return leastPiece
 	}
-	n := int((p.stall - 1) * p.decode / p.perToken)
+	n := int((p.stall - 1) * p.undisturbed(decoding) / p.perToken)
 	return max(min(n, most), leastPiece)
 }
 
@@ -47,7 +54,7 @@ func (p *pace) learn(took time.Duration, decoding, pieces int) {
 		mean(&p.decode, seconds)
 	case decoding == 0 && pieces >= leastPiece:
 		mean(&p.perToken, seconds/float64(pieces))
-	case pieces > 0 && p.decode > 0:
-		mean(&p.perToken, max(seconds-p.decode, 0)/float64(pieces))
+	case pieces > 0 && p.decode > 0 && pieces+decoding > p.rows:
+		mean(&p.perToken, max(seconds-p.decode, 0)/float64(pieces+decoding-p.rows))
 	}
 }
