@@ -313,10 +313,16 @@ func (a *adapted) Read(dst []float32, name string, from int) error {
 	return r.Read(dst, name, from)
 }
 
-// ReadBlocks is the method that a transformer.Reader may have.
+// ReadBlocks is a method that a transformer.Reader may have.
 func (a *adapted) ReadBlocks(dst []byte, name string, from int) error {
 	r, name := a.source(name)
 	return readBlocks(r, dst, name, from)
+}
+
+// Integers is another.
+func (a *adapted) Integers(name string) bool {
+	r, name := a.source(name)
+	return hasIntegers(r, name)
 }
 
 // isNamed reports whether the model may be the one that an adapter names as its base: one of the

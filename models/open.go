@@ -427,7 +427,16 @@ func (w *files) Read(dst []float32, name string, from int) error {
 	return w.of[name].Read(dst, name, from)
 }
 
-// ReadBlocks is the method that a transformer.Reader may have.
+// Integers is a method that a transformer.Reader may have.
+func (w *files) Integers(name string) bool { return hasIntegers(w.of[name], name) }
+
+// hasIntegers reports whether r says that a tensor has integers.
+func hasIntegers(r transformer.Reader, name string) bool {
+	i, ok := r.(interface{ Integers(name string) bool })
+	return ok && i.Integers(name)
+}
+
+// ReadBlocks is another.
 func (w *files) ReadBlocks(dst []byte, name string, from int) error {
 	return readBlocks(w.of[name], dst, name, from)
 }

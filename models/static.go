@@ -29,7 +29,7 @@ type staticEncoder struct {
 }
 
 func newStatic(c *Checkpoint) (*Model, error) {
-	l, name := c.Loader, "embeddings"
+	l, name := c.Loader.Integers(), "embeddings"
 	for _, field := range staticFields {
 		c.JSON.note(field)
 	}

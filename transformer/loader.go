@@ -59,6 +59,14 @@ func (l *Loader) RowByRow() *Loader {
 	return &r
 }
 
+// Integers is l for tensors that may be integers, which become the same numbers in float32. Otherwise they are an error: the
+// weights of a quantized model have scales beside them.
+func (l *Loader) Integers() *Loader {
+	i := *l
+	i.at.Integers = true
+	return &i
+}
+
 // A Chooser decides in which format a model holds a weight, such as
 // "layers.0.mlp.up_proj.weight", that the checkpoint stores in another: of a linear layer, or
 // of a table of vectors that no projection shares.

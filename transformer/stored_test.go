@@ -1,9 +1,11 @@
 package transformer_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -122,5 +124,28 @@ func TestUnreadableAsStored(t *testing.T) {
 		if err := l.Finish(); !errors.Is(err, errBroken) {
 			t.Errorf("%s cannot be read: error %v", name, err)
 		}
+	}
+}
+
+// TestIntegers: integers are no weights, unless a loader was told that they are.
+func TestIntegers(t *testing.T) {
+	header := `{"a.weight":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},"table.weight":{"dtype":"I8","shape":[2,2],"data_offsets":[4,8]}}`
+	raw := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	f := tftest.Must(safetensors.Parse(append(append(raw, header...), 1, 2, 3, 252, 5, 6, 7, 8)))(t)
+	load := func(l *tf.Loader) (*tf.Linear, *tf.Embedding, error) {
+		a, table := l.At("a.").Linear(2, 2, false), l.At("table.").Embedding(2, 2)
+		return a, table, l.Finish()
+	}
+	var misfit *tf.LoadError
+	if _, _, err := load(tf.NewLoader(tf.FromSafetensors(f))); !errors.As(err, &misfit) || !strings.Contains(err.Error(), "a.weight has integers") || !strings.Contains(err.Error(), "table.weight has integers") {
+		t.Errorf("integers: error %v, want one that names both", err)
+	}
+	a, table, err := load(tf.NewLoader(tf.FromSafetensors(f)).Integers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, 2)
+	if table.Row(x, 1); !slices.Equal(a.Weight(), []float32{1, 2, 3, -4}) || !slices.Equal(x, []float32{7, 8}) {
+		t.Errorf("weights %v, vector %v", a.Weight(), x)
 	}
 }

@@ -24,6 +24,10 @@ type Weights interface {
 // has Read called instead:
 //
 //	ReadBlocks(dst []byte, name string, from int) error
+//
+// and one that tells of tensors of integers, which [Loader.Integers] asks for:
+//
+//	Integers(name string) bool
 type Reader interface {
 	Weights
 	// Shape is the named tensor's, and false if there is none.

@@ -19,21 +19,6 @@ func (f *File) Bytes(name string) ([]byte, error) {
 	return f.r.Between(f.data+e.begin, f.data+e.end, name)
 }
 
-// ReadBytes sets dst to elements [from, from+len(dst)) of the named tensor, which is of U8.
-func (f *File) ReadBytes(dst []byte, name string, from int) error {
-	e, ok := f.entries[name]
-	if !ok {
-		return fmt.Errorf("%w: %q", ErrAbsent, name)
-	}
-	if e.DType != U8 {
-		return fmt.Errorf("%w: %q is %s, want %s", ErrDType, name, e.DType, U8)
-	}
-	if from < 0 || int64(from) > e.end-e.begin || int64(len(dst)) > e.end-e.begin-int64(from) {
-		return fmt.Errorf("%w: %q: %d bytes from byte %d of %d", ErrFormat, name, len(dst), from, e.end-e.begin)
-	}
-	return f.r.Fill(dst, f.data+e.begin+int64(from), name)
-}
-
 // ReadData sets dst to the raw little-endian data of the named tensor from element from on.
 func (f *File) ReadData(dst []byte, name string, from int) error {
 	e, ok := f.entries[name]

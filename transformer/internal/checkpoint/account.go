@@ -21,6 +21,7 @@ type Scope struct {
 	Prefix     string
 	Transposed bool // weights of linear layers are stored [in, out]
 	RowByRow   bool // linear layers multiply one row as several, and are held as they are stored
+	Integers   bool // tensors of integers are numbers too
 	*account
 }
 
@@ -191,6 +192,11 @@ func (s Scope) read(dst, data []float32, name string, from int) bool {
 	return true
 }
 
+// An integerReader is a Reader that tells which of its tensors have integers.
+type integerReader interface {
+	Integers(name string) bool
+}
+
 // fetch is read without what was added.
 func (s Scope) fetch(dst, data []float32, name string, from int) bool {
 	r, piecewise := s.src.(Reader)
@@ -199,6 +205,10 @@ func (s Scope) fetch(dst, data []float32, name string, from int) bool {
 		return true
 	}
 	name = s.lookup(name)
+	if i, ok := r.(integerReader); ok && !s.Integers && i.Integers(name) {
+		s.note(name, check.Errorf(check.ErrConfig, "%s has integers, which without a scale are no weights", name))
+		return false
+	}
 	if err := r.Read(dst, name, from); err != nil {
 		s.note(name, err)
 		return false

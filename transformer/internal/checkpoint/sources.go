@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"path"
@@ -91,8 +92,16 @@ type byteFile struct {
 	safetensors *safetensors.File
 }
 
+func (f byteFile) Integers(name string) bool {
+	info, _ := f.safetensors.Info(name)
+	return info.DType == safetensors.I8 || info.DType == safetensors.I64
+}
+
 func (f byteFile) ReadBytes(dst []byte, name string, from int) error {
-	return f.safetensors.ReadBytes(dst, name, from)
+	if info, ok := f.safetensors.Info(name); ok && info.DType != safetensors.U8 {
+		return fmt.Errorf("%w: %q is %s, want %s", safetensors.ErrDType, name, info.DType, safetensors.U8)
+	}
+	return f.safetensors.ReadData(dst, name, from)
 }
 
 func (f byteFile) ReadBlocks(dst []byte, name string, from int) error {
