@@ -23,7 +23,7 @@ type GemmGroupedParams struct {
 	Bias [][]float32 // [N] for each group, added to its rows; or nil
 }
 
-// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group, which lie one behind the other in A and
+// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group, which lie one after another in A and
 // C: the form for a mixture of experts, all rows of an expert in one product and the products side by
 // side on the threads. Each row has the bits that GemmPacked gives it with the rows of its group.
 func GemmGrouped(p GemmGroupedParams) { Threads(1).GemmGrouped(p) }

@@ -35,7 +35,7 @@ var ggufDecoders = map[string]ggufDecoder{
 	"llama": {neighbours: true, experts: true, parts: ggufExperts("block_sparse_moe.gate", "block_sparse_moe.experts.w1", "block_sparse_moe.experts.w3", "block_sparse_moe.experts.w2"), read: func(r *ggufReader) {
 		if r.integerOf("expert_count") > 0 {
 			r.fields["model_type"] = "mixtral"
-			r.experts("num_local_experts")
+			r.experts("num_local_experts", ggufOfAll)
 			r.fields["sliding_window"] = nil
 			return
 		}
@@ -76,13 +76,13 @@ var ggufDecoders = map[string]ggufDecoder{
 	"qwen2moe": {kind: "qwen2_moe", experts: true, parts: merged(ggufQwenExperts, map[string]string{
 		"mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp", "mlp.shared_expert.down_proj": "ffn_down_shexp",
 	}), read: func(r *ggufReader) {
-		r.experts("num_experts")
+		r.experts("num_experts", ggufOfAll)
 		r.integer("shared_expert_intermediate_size", "expert_shared_feed_forward_length", true)
 		r.integer("moe_intermediate_size", "expert_feed_forward_length", true)
 		r.fields["norm_topk_prob"], r.fields["qkv_bias"] = r.flag("expert_weights_norm", false), r.has("blk.0.attn_q.bias")
 	}},
 	"qwen3moe": {kind: "qwen3_moe", experts: true, parts: ggufQwenExperts, read: func(r *ggufReader) {
-		r.experts("num_local_experts")
+		r.experts("num_local_experts", ggufOfAll)
 		r.integer("moe_intermediate_size", "expert_feed_forward_length", true)
 		r.fields["norm_topk_prob"] = r.flag("expert_weights_norm", true)
 	}},
@@ -90,7 +90,7 @@ var ggufDecoders = map[string]ggufDecoder{
 		ggufExperts("mlp.router", "mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj"),
 		map[string]string{"post_attention_layernorm": "post_attention_norm", "self_attn.sinks": "attn_sinks.weight"},
 	), read: func(r *ggufReader) {
-		r.experts("num_local_experts")
+		r.experts("num_local_experts", ggufOfPicked)
 		r.integer("intermediate_size", "expert_feed_forward_length", true)
 		r.integer("sliding_window", "attention.sliding_window", true)
 		r.fields["attention_bias"] = r.has("blk.0.attn_q.bias")
@@ -107,16 +107,24 @@ func merged(a, b map[string]string) map[string]string {
 // ggufArchitectures are llama.cpp's names of decoders.
 var ggufArchitectures = slices.Sorted(maps.Keys(ggufDecoders))
 
-// experts reads what mixtures of experts have in common. count is the field of their number.
-func (r *ggufReader) experts(count string) {
+// What a mixture's weights are the softmax of, as llama.cpp numbers it.
+const (
+	ggufOfAll    = 1 // scores
+	ggufOfPicked = 3
+)
+
+// experts reads what mixtures of experts have in common. count is the field of their number, and softmax what their weights
+// are the softmax of.
+func (r *ggufReader) experts(count string, softmax float64) {
 	r.integer(count, "expert_count", true)
 	r.integer("num_experts_per_tok", "expert_used_count", true)
 	r.want("expert_weights_scale", 1)
-	softmax := 1.0 // of all scores
-	if r.arch == "gpt-oss" {
-		softmax = 3 // of those picked
-	}
 	r.want("expert_gating_func", softmax)
+	for _, groups := range []string{"expert_group_count", "expert_group_used_count"} { // of which some are picked first
+		if n := r.integerOf(groups); n > 1 {
+			r.note(keyError(r.key(groups), n, "not supported"))
+		}
+	}
 }
 
 // granite reads Granite's factors.
@@ -127,7 +135,7 @@ func (r *ggufReader) granite() {
 	r.number("attention_multiplier", "attention.scale", true)
 	r.number("logits_scaling", "logit_scale", false)
 	if r.arch == "granitemoe" {
-		r.experts("num_local_experts")
+		r.experts("num_local_experts", ggufOfAll)
 		r.want("expert_shared_feed_forward_length", 0)
 	}
 }

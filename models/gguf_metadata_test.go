@@ -24,6 +24,8 @@ func ggufPair(key string, value any) []byte {
 	case float32:
 		b = binary.LittleEndian.AppendUint32(b, 6)
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	case uint32:
+		return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, 4), v)
 	case bool:
 		b = binary.LittleEndian.AppendUint32(b, 7)
 		return append(b, map[bool]byte{true: 1}[v])
@@ -87,6 +89,23 @@ func TestGGUFMetadata(t *testing.T) {
 		}
 		if len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "gemma3.filler = ---") {
 			t.Errorf("%s = %v: warnings %q, want one about the filler", c.key, c.value, m.Warnings)
+		}
+	}
+}
+
+// TestGGUFExpertGroups: groups of experts, of which some are picked first, are refused, and one group is none.
+func TestGGUFExpertGroups(t *testing.T) {
+	whole := tftest.Must(os.ReadFile("testdata/gguf/qwen3moe/f32.gguf"))(t)
+	for groups, want := range map[uint32]error{1: nil, 4: models.ErrConfig} {
+		more := ggufPair("qwen3moe.expert_group_count", groups)
+		filler := ggufPair("filler", "")
+		more = append(more, ggufPair("filler", strings.Repeat("-", 32-(len(more)+len(filler))%32))...) // tensors stay aligned
+		const counts, pairs = 16, 24                                                                   // where the number of pairs stands, and they begin
+		changed := slices.Concat(whole[:counts], binary.LittleEndian.AppendUint64(nil, binary.LittleEndian.Uint64(whole[counts:])+2), more, whole[pairs:])
+		path := filepath.Join(t.TempDir(), "model.gguf")
+		tftest.NoError(t, os.WriteFile(path, changed, 0o600))
+		if _, err := models.Open(path); !errors.Is(err, want) {
+			t.Errorf("%d groups: error %v, want %v", groups, err, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // A TokenEmbedder makes a vector of each token's hidden state.
 type TokenEmbedder struct {
-	// QueryMark and DocumentMark go before texts: as one token, behind the tokenizer's first, where the
+	// QueryMark and DocumentMark go before texts: as one token, after the tokenizer's first, where the
 	// vocabulary has them.
 	QueryMark, DocumentMark string
 	// Expansion says how queries are lengthened; nil: they are not.
@@ -35,7 +35,7 @@ type TokenEmbedder struct {
 	warnings []string
 }
 
-// Expansion is tokens behind those of a query, which have vectors too.
+// Expansion is tokens after those of a query, which have vectors too.
 type Expansion struct {
 	Length int    // of a query with them, from which on it is cut if it is Fixed
 	Fixed  bool   // longer queries are cut
@@ -207,7 +207,11 @@ func (t *TokenEmbedder) readWhole(doc Document, s *SentenceEmbedder) error {
 	if doc.Has("truncate_dim") {
 		return doc.Errorf("truncate_dim", "not supported for vectors of tokens")
 	}
-	t.MeanScore = doc.says("similarity_fn_name", "meanmaxsim")
+	const field = "similarity_fn_name"
+	t.MeanScore = doc.says(field, "meanmaxsim")
+	if doc.Has(field) && !t.MeanScore && !doc.says(field, "maxsim") && !doc.says(field, "MaxSim") {
+		return doc.Errorf(field, "want maxsim or meanmaxsim")
+	}
 	return nil
 }
 

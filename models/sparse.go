@@ -56,17 +56,20 @@ type splade struct {
 // spladeRows is how many rows have their logits at a time: a vocabulary of 250,000 has 32 MB for them.
 const spladeRows = 32
 
-// Splade makes sparse vectors by the head of masked words as SPLADE does, which needs m.MaskedLM; it is
-// for folders that do not say how theirs are made.
+// Splade makes sparse vectors by the head of masked words as SPLADE does, an error of Weigh without one; it is for folders
+// that do not say how theirs are made.
 func (m *Model) Splade() SparseHead { return &splade{logits: m.MaskedLM} }
 
 func (s *splade) Weigh(ws *Workspace, x []float32, in Tokens, result func(i int, v SparseVector)) error {
 	defer ws.Release(ws.Mark())
+	if s.logits == nil {
+		return check.Errorf(transformer.ErrConfig, "no head of masked words, of which sparse vectors are made")
+	}
 	vocab, rows := s.logits.Out(), in.Batch.Rows()
-	if rows == 0 || len(x)%rows != 0 {
+	dim := len(x) / max(rows, 1)
+	if len(x) != rows*dim {
 		return check.Errorf(transformer.ErrShape, "%d hidden states for %d rows", len(x), rows)
 	}
-	dim := len(x) / rows
 	logits := ws.Alloc(min(spladeRows, rows) * vocab) // [rows, V]
 	weights := ws.Alloc(vocab)                        // [V]
 	vectors := make([]SparseVector, in.Batch.Len())
@@ -147,7 +150,7 @@ func (h *tokenWeights) Weigh(ws *Workspace, x []float32, in Tokens, result func(
 		of := map[int]float32{}
 		for r := in.Batch.Start(i); r < in.Batch.Start(i+1); r++ {
 			t := in.IDs[r]
-			if w := max(y[r], 0); w > of[t] && !slices.Contains(h.skip, t) {
+			if w := max(y[r], 0); (w > of[t] || w != w) && !slices.Contains(h.skip, t) { // NaN stays NaN
 				of[t] = w
 			}
 		}

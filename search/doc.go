@@ -5,7 +5,7 @@
 //	err = index.Add(nil, vectors)                   // ids are 0, 1, 2, ...
 //	hits, err := index.Search(ctx, queries, 10)     // for each query the ten best, the best first
 //	err = index.Save("vectors.index")
-//	index, err = search.Load("vectors.index")
+//	index, err = search.Load("vectors.index", 0)
 //
 // Vectors are held in one of three precisions. Those of [Int8] and [Binary] take 3.8 and 32 times less memory than
 // [Float32] and are read as much sooner; [Options.Rescore] keeps the vectors a second time in more bits, by which

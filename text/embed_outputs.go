@@ -235,7 +235,7 @@ func (e *Embedder) counted(ids []int, rows []float32, query bool) [][]float32 {
 	return vectors
 }
 
-// withToken is e with a token behind its first.
+// withToken is e with a token after its first.
 func withToken(e *tokenizer.Encoding, id int) *tokenizer.Encoding {
 	at := min(1, len(e.IDs))
 	return &tokenizer.Encoding{

@@ -87,7 +87,7 @@ func (j *judge) scores(ctx context.Context, f *folder, inputs []Input, o InputOp
 	return f.serveInputs(ctx, c, pairs, "", limit, tokenizer.Options{}, o)
 }
 
-// compute is a computation of the difference of the two logits behind each window.
+// compute is a computation of the difference of the two logits after each window.
 func (j *judge) compute(f *folder) computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())

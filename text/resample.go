@@ -76,7 +76,7 @@ func newFilter(down, up int) *filter {
 	return f
 }
 
-// of is the filter for a place behind a sample: from reach samples before that one on.
+// of is the filter for a place after a sample: from reach samples before that one on.
 func (f *filter) of(place int) []float64 {
 	h := f.once
 	if h == nil {

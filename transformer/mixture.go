@@ -51,7 +51,7 @@ type MixtureNames struct {
 	// Each is the prefix of an expert, with %d for its index, and All that of tensors that stack the experts'
 	// matrices, [Experts, out, in]. Either may be what a checkpoint has; an empty one is not looked for.
 	Each, All string
-	Expert    FeedForwardNames // behind either; Packed is looked for first, if it is set
+	Expert    FeedForwardNames // after either; Packed is looked for first, if it is set
 	// Interleaved is set where the rows of Packed are one of the gate and one of Up in turn.
 	Interleaved bool
 	// Transposed is set where stacked matrices are [Experts, in, out].

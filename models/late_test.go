@@ -1,0 +1,56 @@
+package models_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// TestScoreNames opens folders for late interaction with other names of how scores are made.
+func TestScoreNames(t *testing.T) {
+	for name, want := range map[string]error{`"maxsim"`: nil, `"meanmaxsim"`: nil, "null": nil, `"cosine"`: models.ErrConfig, "3": models.ErrConfig} {
+		text := `{"model_type": "MultiVectorEncoder", "prompts": {}, "similarity_fn_name": ` + name + `}`
+		m, err := models.OpenFS(with(folder(t, "colbert"), "config_sentence_transformers.json", []byte(text)))
+		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "similarity_fn_name") {
+			t.Errorf("%s: error %v, want %v", name, err, want)
+		} else if err == nil && m.Vectors.MeanScore != (name == `"meanmaxsim"`) {
+			t.Errorf("%s: MeanScore = %v", name, m.Vectors.MeanScore)
+		}
+	}
+}
+
+// TestSparseEdges weighs no tokens, tokens whose states are no numbers, and without a head.
+func TestSparseEdges(t *testing.T) {
+	ws := new(models.Workspace)
+	if err := new(models.Model).Splade().Weigh(ws, nil, models.Tokens{}, nil); !errors.Is(err, tf.ErrConfig) {
+		t.Errorf("without a head: error %v", err)
+	}
+	for _, name := range []string{"splade", "bge-m3"} {
+		m := tftest.Must(models.OpenFS(folder(t, name)))(t)
+		empty := 0
+		tftest.NoError(t, m.Sparse.Weigh(ws, nil, models.Tokens{Batch: tf.Uniform(2, 0)}, func(_ int, v models.SparseVector) { empty += 1 - len(v) }))
+		if empty != 2 {
+			t.Errorf("%s: %d empty vectors of no tokens, want 2", name, empty)
+		}
+		x := make([]float32, m.Encoder.Dim())
+		for i := range x {
+			x[i] = float32(math.NaN())
+		}
+		nans := 0
+		tftest.NoError(t, m.Sparse.Weigh(ws, x, models.Tokens{IDs: []int{7}, Batch: tf.Uniform(1, 1)}, func(_ int, v models.SparseVector) {
+			for _, w := range v {
+				if w.Value != w.Value {
+					nans++
+				}
+			}
+		}))
+		if nans == 0 {
+			t.Errorf("%s: states that are NaN weigh nothing", name)
+		}
+	}
+}
