@@ -144,7 +144,7 @@ func (f *folder) logits(ctx context.Context, inputs []Input, o InputOptions, use
 			}
 			return nil
 		},
-		compute: f.headOf(f.model.Classifier),
+		compute: f.headOf(f.model.Classifier, false),
 		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
 	}
 	return f.serveInputs(ctx, c, inputs, "", f.limit, tokenizer.Options{}, o)

@@ -253,18 +253,6 @@ func lengthened(e *tokenizer.Encoding, id, length int, seen bool) *tokenizer.Enc
 	return n
 }
 
-// fromStates is a computation from the hidden states of a batch.
-func (e *Embedder) fromStates(f func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error) computation {
-	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
-		defer ws.Release(ws.Mark())
-		x := ws.Alloc(in.Batch.Rows() * e.model.Encoder.Dim()) // [rows, D]
-		if err := e.model.Encoder.Encode(ws, x, in); err != nil {
-			return err
-		}
-		return f(ws, x, in, result)
-	}
-}
-
 // MaxSim is how well a document's vectors match those of a query: the sum, over the query's, of the largest inner
 // product with one of the document's; 0 without any. The vectors of both have one width.
 func MaxSim(query, document [][]float32) float32 {

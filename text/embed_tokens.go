@@ -33,7 +33,7 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt strin
 			return nil
 		},
 		kind:    -1,
-		compute: e.states,
+		compute: e.fromStates(e.states),
 		finish: func(in *input, results [][]float32) {
 			rows := append([]float32(nil), results[0]...) // [tokens, D]
 			vectors := make([][]float32, len(rows)/dim)
@@ -50,14 +50,9 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt strin
 	return out, n, nil
 }
 
-// states is a computation of the hidden states of each window, [tokens, D].
-func (e *Embedder) states(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
-	defer ws.Release(ws.Mark())
+// states are the hidden states x, [rows, D], window by window: [tokens, D] of each.
+func (e *Embedder) states(_ *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 	dim := e.model.Encoder.Dim()
-	x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
-	if err := e.model.Encoder.Encode(ws, x, in); err != nil {
-		return err
-	}
 	for i := range in.Batch.Len() {
 		result(i, x[in.Batch.Start(i)*dim:in.Batch.Start(i+1)*dim])
 	}

@@ -82,7 +82,7 @@ func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Ag
 	n := c.model.TokenClassifier.Out()
 	out := make([][]Entity, len(texts))
 	call := &call{
-		compute: c.headOfRows(c.model.TokenClassifier),
+		compute: c.headOf(c.model.TokenClassifier, true),
 		finish: func(in *input, results [][]float32) {
 			if logits := results[0]; logits != nil { // [tokens, labels]
 				out[in.number] = c.entities(in.first, in.windows[0], logits, n, how)

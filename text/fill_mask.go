@@ -74,7 +74,7 @@ func (m *MaskFiller) FillInputs(ctx context.Context, inputs []Input, k int, o In
 			}
 			return nil
 		},
-		compute: m.logits,
+		compute: m.fromStates(m.logits),
 		finish: func(in *input, results [][]float32) {
 			out[in.number] = m.fillings(in.windows[0].IDs, results[0], k)
 		},
@@ -85,14 +85,9 @@ func (m *MaskFiller) FillInputs(ctx context.Context, inputs []Input, k int, o In
 	return out, nil
 }
 
-// logits is a computation of the logits of the masks of each window, [masks, vocabulary].
-func (m *MaskFiller) logits(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
-	defer ws.Release(ws.Mark())
+// logits are those of the masks of each window, [masks, vocabulary], from the hidden states x, [rows, D].
+func (m *MaskFiller) logits(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 	dim, n := m.model.Encoder.Dim(), m.model.MaskedLM.Out()
-	x := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
-	if err := m.model.Encoder.Encode(ws, x, in); err != nil {
-		return err
-	}
 	var masks []int // rows
 	for i, id := range in.IDs {
 		if id == m.mask {

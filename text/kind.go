@@ -134,6 +134,9 @@ func kindOf(fsys fs.FS) (Kind, error) {
 	return KindEmbedder, nil
 }
 
+// embedding are the modules of sentence-transformers that only folders of an Embedder have.
+var embedding = []string{"Pooling", "StaticEmbedding", "SpladePooling", "MultiVectorMask"}
+
 // embedsSentences is whether modules.json describes an embedder, not a cross-encoder.
 func embedsSentences(fsys fs.FS) (bool, error) {
 	data, err := regular.ReadFile(fsys, "modules.json")
@@ -149,7 +152,7 @@ func embedsSentences(fsys fs.FS) (bool, error) {
 		return false, errorf("modules.json: %w", err)
 	}
 	for _, m := range modules {
-		if strings.HasSuffix(m.Type, ".Pooling") || strings.HasSuffix(m.Type, ".StaticEmbedding") || strings.HasSuffix(m.Type, ".SpladePooling") || strings.HasSuffix(m.Type, ".MultiVectorMask") || strings.HasPrefix(m.Type, "pylate.") {
+		if slices.Contains(embedding, m.Type[strings.LastIndex(m.Type, ".")+1:]) || strings.HasPrefix(m.Type, "pylate.") {
 			return true, nil
 		}
 	}

@@ -61,7 +61,7 @@ func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i
 			}
 			return nil
 		},
-		compute: s.headOf(s.model.NextSentence),
+		compute: s.headOf(s.model.NextSentence, false),
 		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
 	}
 	_, err := s.serveInputs(ctx, c, inputs, "", s.limit, tokenizer.Options{}, InputOptions{})

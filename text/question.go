@@ -78,7 +78,7 @@ func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o A
 	}
 	out := make([][]Span, len(inputs))
 	c := &call{
-		compute: a.headOfRows(a.model.Answer),
+		compute: a.headOf(a.model.Answer, true),
 		finish: func(in *input, results [][]float32) {
 			var found []Span
 			for i, w := range in.windows {

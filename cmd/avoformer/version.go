@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -58,7 +57,11 @@ func version(a *app, args []string) error {
 	}
 	from := ""
 	if v.Commit != "" {
-		from = " (" + v.Commit[:min(12, len(v.Commit))] + ", " + v.Time + strings.Repeat(", modified", map[bool]int{true: 1}[v.Modified]) + ")"
+		from = " (" + v.Commit[:min(12, len(v.Commit))] + ", " + v.Time
+		if v.Modified {
+			from += ", modified"
+		}
+		from += ")"
 	}
 	_, err := fmt.Fprintf(a.out, "avoformer %s%s\n%s %s, kernels for %s, %d CPUs\n", v.Version, from, v.Go, v.Platform, v.Kernels, v.CPUs)
 	return err

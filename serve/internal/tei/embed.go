@@ -3,6 +3,7 @@
 package tei
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -78,37 +79,16 @@ func appendVectors(dst []byte, vectors [][]float32) (_ []byte, err error) {
 
 // embedAll answers POST /embed_all.
 func (p protocol) embedAll(c *wire.Call) error {
-	var in struct {
-		Inputs wire.Inputs `json:"inputs"`
-		Prompt string      `json:"prompt_name"`
-		common
-	}
-	if err := c.ReadJSON(&in); err != nil {
-		return err
-	}
-	taken, err := in.options()
-	if err != nil {
-		return err
-	}
-	texts, _, err := p.engine.EmbedTokens(c.Context(), in.Model, in.Inputs.List, in.Prompt, taken)
-	if err != nil {
-		return err
-	}
-	out := []byte{'['}
-	for i, tokens := range texts {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if out, err = appendVectors(out, tokens); err != nil {
-			return err
-		}
-	}
-	measured(c)
-	return c.Write(http.StatusOK, "application/json", append(out, ']'))
+	return answerEach(c, p.engine.EmbedTokens, appendVectors)
 }
 
 // embedSparse answers POST /embed_sparse.
 func (p protocol) embedSparse(c *wire.Call) error {
+	return answerEach(c, p.engine.EmbedSparse, appendSparse)
+}
+
+// answerEach answers with a list of what embed makes of each input.
+func answerEach[V any](c *wire.Call, embed func(ctx context.Context, model string, inputs []text.Input, prompt string, o text.InputOptions) ([]V, engine.Usage, error), add func(dst []byte, v V) ([]byte, error)) error {
 	var in struct {
 		Inputs wire.Inputs `json:"inputs"`
 		Prompt string      `json:"prompt_name"`
@@ -121,16 +101,16 @@ func (p protocol) embedSparse(c *wire.Call) error {
 	if err != nil {
 		return err
 	}
-	vectors, _, err := p.engine.EmbedSparse(c.Context(), in.Model, in.Inputs.List, in.Prompt, taken)
+	all, _, err := embed(c.Context(), in.Model, in.Inputs.List, in.Prompt, taken)
 	if err != nil {
 		return err
 	}
 	out := []byte{'['}
-	for i, v := range vectors {
+	for i, v := range all {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		if out, err = appendSparse(out, v); err != nil {
+		if out, err = add(out, v); err != nil {
 			return err
 		}
 	}

@@ -1,22 +1,23 @@
-// Search finds the lines of a file that are closest to a question in meaning:
+// Search finds the three lines of a file that are closest to a question in meaning:
 //
 //	$ go run ./text/examples/search "I cannot log in, what can I do?"
-//	0.65 After five wrong tries your account is locked.
+//	0.93 How do I reset the code for my username?
+//	0.90 Our internet is slow in the evening.
+//	0.90 The router lost its signal again, so we are offline.
 //
 // The model is a tiny one that knows some hundred everyday words; any sentence encoder of the hub takes its
 // place: -model all-MiniLM-L6-v2, after `avoformer pull sentence-transformers/all-MiniLM-L6-v2`.
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/search"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -26,42 +27,51 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 
-	lines, err := os.ReadFile(*file)
+	content, err := os.ReadFile(*file)
 	if err != nil {
 		log.Fatal(err)
 	}
+	documents := strings.Split(strings.TrimSpace(string(content)), "\n")
 	e, err := text.OpenEmbedder(*model)
 	if err != nil {
 		log.Fatal(err)
 	}
-	hits, err := search(context.Background(), e, strings.Split(strings.TrimSpace(string(lines)), "\n"), strings.Join(flag.Args(), " "))
+	ctx := context.Background()
+	index, err := newIndex(ctx, e, documents)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, h := range hits[:min(3, len(hits))] {
-		fmt.Printf("%.2f %s\n", h.score, h.line)
+	hits, err := find(ctx, e, index, strings.Join(flag.Args(), " "), 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, h := range hits {
+		fmt.Printf("%.2f %s\n", h.Score, documents[h.ID])
 	}
 }
 
-type hit struct {
-	line  string
-	score float32
-}
-
-// search sorts lines by the cosine of their vectors to that of the question; vectors have length 1.
-func search(ctx context.Context, e *text.Embedder, lines []string, question string) ([]hit, error) {
-	vectors, err := e.Embed(ctx, append(lines, question))
+// newIndex has the vectors of documents, whose ids are their places.
+func newIndex(ctx context.Context, e *text.Embedder, documents []string) (*search.Index, error) {
+	vectors, err := e.EmbedDocuments(ctx, documents)
 	if err != nil {
 		return nil, err
 	}
-	q := vectors[len(lines)]
-	hits := make([]hit, len(lines))
-	for i, line := range lines {
-		hits[i].line = line
-		for j, x := range vectors[i] {
-			hits[i].score += x * q[j]
-		}
+	index, err := search.New(e.Dim(), search.Options{})
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	return hits, nil
+	return index, index.Add(nil, vectors)
+}
+
+// find is the n documents that are closest to a question, by the cosines of their vectors, which have length 1.
+func find(ctx context.Context, e *text.Embedder, index *search.Index, question string, n int) ([]search.Hit, error) {
+	vectors, err := e.EmbedQueries(ctx, []string{question})
+	if err != nil {
+		return nil, err
+	}
+	hits, err := index.Search(ctx, vectors, n)
+	if err != nil {
+		return nil, err
+	}
+	return hits[0], nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
@@ -19,14 +18,18 @@ func TestSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(file)), "\n")
+	index, err := newIndex(t.Context(), e, lines)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for question, want := range map[string]string{ // of the group of four lines that the first has to be of
 		"my bread did not rise":                  "A good loaf has a dark crust and an open crumb.",
 		"who repairs my vehicle?":                "The mechanic says the engine is as good as new.",
 		"my teeth hurt":                          "The dentist found a cavity and had to drill.",
 		"with what do I play on a tennis court?": "My racket lies on the court.",
 	} {
-		hits, err := search(context.Background(), e, lines, question)
-		if err != nil || len(hits) != len(lines) {
+		hits, err := find(t.Context(), e, index, question, 2)
+		if err != nil || len(hits) != 2 {
 			t.Fatalf("%d hits, %v", len(hits), err)
 		}
 		group := -1
@@ -35,13 +38,13 @@ func TestSearch(t *testing.T) {
 				group = i / 4
 			}
 		}
-		for _, h := range hits[:2] {
+		for _, h := range hits {
 			found := false
 			for _, l := range lines[4*group : 4*group+4] {
-				found = found || h.line == l
+				found = found || lines[h.ID] == l
 			}
 			if !found {
-				t.Errorf("%s: %q", question, h.line)
+				t.Errorf("%s: %q", question, lines[h.ID])
 			}
 		}
 	}
