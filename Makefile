@@ -102,6 +102,7 @@ test-native: ## all tests of the root module, on every tier of this machine
 
 .PHONY: test-text
 test-text: ## tests of the published nested modules, with the root module of this tree
+	@[ "$$(id -u)" != 0 ] || scripts/install.sh namespaces # which root alone may make
 	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
 
 .PHONY: test-beam

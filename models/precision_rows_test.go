@@ -116,7 +116,8 @@ func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int,
 	plain := off("as they are, blocks of 128", 128, false)
 	off("as they are, a scale a row", math.MaxInt, false)
 	t.Logf("from FormatInt8 they are off by %.3g, %.3g and %.3g of the cosine", blocks, row, plain)
-	// Sums in another order round to other integers here and there.
+	// Sums in another order round to other integers here and there: on NEON three sentences are off by 3.4e-8, and by
+	// 3.2e-7 with a scale a row, 9.3 times as much.
 	if !(blocks <= min(row, plain)/5) {
 		t.Errorf("from FormatInt8 rotated blocks of 128 are off by %.3g of the cosine, a scale a row by %.3g, as they are by %.3g", blocks, row, plain)
 	}

@@ -23,6 +23,7 @@ packages() {
 		echo /usr/bin/script bsdutils ;;
 	browser) echo /usr/bin/chromium chromium ;;
 	estimates) echo /usr/bin/llvm-mca-19 llvm-19 ;;
+	namespaces) echo /usr/sbin/ip iproute2 ;;
 	race) echo /usr/bin/gcc gcc
 		echo /usr/include/stdlib.h libc6-dev ;;
 	*) echo "install.sh: unknown feature $1" >&2; exit 2 ;;

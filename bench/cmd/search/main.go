@@ -26,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avoformer/avoformer/bench/internal/interleave"
 	"github.com/avoformer/avoformer/search"
 )
 
@@ -133,10 +134,10 @@ func compare(contenders []contender, ours *own, precision string, queries [][]fl
 		}
 	}
 	for i, c := range contenders {
-		s := median(seconds[i])
+		s := interleave.Median(seconds[i])
 		fmt.Printf("%2d queries %-8s %-9s %10.2f ms %9.1f queries/s  recall@%d %.3f", len(queries), precision, c.name, s*1e3, float64(len(queries))/s, *k, recalls[i])
 		if i == 0 && len(queries) == 1 {
-			read := median(reads)
+			read := interleave.Median(reads)
 			fmt.Printf("  %.1f GB/s, %.0f%% of %.1f", float64(ours.bytes[precision])/s/1e9, 100*float64(ours.bytes[precision])/s/read, read/1e9)
 		}
 		if i > 0 {
@@ -145,16 +146,11 @@ func compare(contenders []contender, ours *own, precision string, queries [][]fl
 				ratios = append(ratios, seconds[i][j]/seconds[0][j])
 			}
 			slices.Sort(ratios)
-			fmt.Printf("  ours is %.2f times as fast (%.2f to %.2f, %d rounds)", median(ratios), ratios[0], ratios[len(ratios)-1], len(ratios))
+			fmt.Printf("  ours is %.2f times as fast (%.2f to %.2f, %d rounds)", interleave.Median(ratios), ratios[0], ratios[len(ratios)-1], len(ratios))
 		}
 		fmt.Println()
 	}
 	return nil
-}
-
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return (x[len(x)/2] + x[(len(x)-1)/2]) / 2
 }
 
 // recall is the share of the true ids that were found.

@@ -5,6 +5,8 @@ package main
 import (
 	"maps"
 	"slices"
+
+	"github.com/avoformer/avoformer/bench/internal/interleave"
 )
 
 // line is what was reached with a file and a number of texts: medians over the rounds.
@@ -47,10 +49,10 @@ func summary(rounds []round) (lines []line) {
 			if len(ours) == 0 && len(theirs) == 0 {
 				continue
 			}
-			l := line{file: file, streams: n, rounds: max(len(ours), len(theirs)), ours: median(ours), theirs: median(theirs), share: median(shares[key{file, oursName, n}])}
-			l.quotient = quotient(ours, theirs)
+			l := line{file: file, streams: n, rounds: max(len(ours), len(theirs)), ours: interleave.Median(ours), theirs: interleave.Median(theirs), share: interleave.Median(shares[key{file, oursName, n}])}
+			l.quotient = interleave.MedianRatio(ours, theirs)
 			for _, other := range files {
-				if q := quotient(ours, speeds[key{other, theirsName, n}]); q > 0 && (l.best == 0 || q < l.best) {
+				if q := interleave.MedianRatio(ours, speeds[key{other, theirsName, n}]); q > 0 && (l.best == 0 || q < l.best) {
 					l.best = q
 				}
 			}
@@ -58,21 +60,4 @@ func summary(rounds []round) (lines []line) {
 		}
 	}
 	return lines
-}
-
-// quotient is the median of the quotients of the rounds that both have.
-func quotient(a, b []float64) float64 {
-	var q []float64
-	for i := range min(len(a), len(b)) {
-		q = append(q, a[i]/b[i])
-	}
-	return median(q)
-}
-
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

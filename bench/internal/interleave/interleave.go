@@ -42,7 +42,7 @@ type Result struct {
 }
 
 // Median is the median time per call.
-func (r Result) Median() float64 { return median(r.Seconds) }
+func (r Result) Median() float64 { return Median(r.Seconds) }
 
 // Spread is the interquartile range over the median.
 func (r Result) Spread() float64 {
@@ -54,15 +54,19 @@ func (r Result) Spread() float64 {
 }
 
 // Ratio is the median over the rounds of how much slower r was than base.
-func (r Result) Ratio(base Result) float64 {
+func (r Result) Ratio(base Result) float64 { return MedianRatio(r.Seconds, base.Seconds) }
+
+// MedianRatio is the median of the quotients of the rounds that both have; 0 if there are none.
+func MedianRatio(a, b []float64) float64 {
 	var q []float64
-	for i := range min(len(r.Seconds), len(base.Seconds)) {
-		q = append(q, r.Seconds[i]/base.Seconds[i])
+	for i := range min(len(a), len(b)) {
+		q = append(q, a[i]/b[i])
 	}
-	return median(q)
+	return Median(q)
 }
 
-func median(x []float64) float64 {
+// Median is that of x, which stays as it is; 0 of none.
+func Median(x []float64) float64 {
 	if len(x) == 0 {
 		return 0
 	}
