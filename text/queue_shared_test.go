@@ -9,6 +9,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,7 +236,8 @@ func TestCancelMany(t *testing.T) {
 	}
 }
 
-// peak is the most bytes of the heap that are in use while f runs, beyond those before.
+// peak is the most bytes of the heap that are in use while f runs, beyond those before. It runs until it has been looked at
+// often enough.
 func peak(f func()) int {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() int {
@@ -244,6 +246,7 @@ func peak(f func()) int {
 		return int(sample[0].Value.Uint64())
 	}
 	before, most := read(), 0
+	var looks atomic.Int32
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -253,10 +256,13 @@ func peak(f func()) int {
 				return
 			case <-time.After(time.Millisecond):
 				most = max(most, read())
+				looks.Add(1)
 			}
 		}
 	}()
-	f()
+	for looks.Load() < 10 {
+		f()
+	}
 	close(stop)
 	<-stopped
 	return most - before
