@@ -8,10 +8,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/template"
 )
 
-// described is a command with its flags, as templates have it.
+// described is a command with its flags, as shells and manual pages have it.
 type described struct {
 	Name, Args, About string
 	Flags             []describedFlag
@@ -21,8 +20,8 @@ type describedFlag struct {
 	Name, Value, Usage string // Value: what it takes, "" for one that is on or off
 }
 
-// Options are the flags as the shell writes them.
-func (d described) Options() string {
+// options are the flags as the shell writes them.
+func (d described) options() string {
 	var all []string
 	for _, f := range d.Flags {
 		all = append(all, "-"+f.Name)
@@ -50,29 +49,40 @@ func describe() []described {
 	return all
 }
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"single": func(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }, // within '
-	"fish":   func(s string) string { return strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) },
-	"zsh": func(s string) string {
-		return strings.NewReplacer("'", `'\''`, "[", `\[`, "]", `\]`, ":", `\:`).Replace(s)
-	},
-	"roff": func(s string) string {
-		return strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "…", "...").Replace(s)
-	},
-}).Parse(`
-{{define "bash"}}# bash completion for avoformer: source <(avoformer completion bash)
+// Text is built by hand: package text/template calls methods by name, and the linker then keeps all of every package's
+// (3.6 MB of this command).
+
+// quoters write text within a shell's quotes, and in a manual page.
+var (
+	fishQuoter = strings.NewReplacer(`\`, `\\`, "'", `\'`)
+	zshQuoter  = strings.NewReplacer("'", `'\''`, "[", `\[`, "]", `\]`, ":", `\:`)
+	roffQuoter = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "…", "...")
+)
+
+// each joins what f writes of commands or flags.
+func each[T any](all []T, f func(T) string) string {
+	var b strings.Builder
+	for _, x := range all {
+		b.WriteString(f(x))
+	}
+	return b.String()
+}
+
+// bashCompletion is for source <(avoformer completion bash).
+func bashCompletion(all []described) string {
+	names := each(all, func(d described) string { return d.Name + " " })
+	return `# bash completion for avoformer: source <(avoformer completion bash)
 _avoformer() {
 	local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} flags=
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		COMPREPLY=($(compgen -W '{{range .}}{{.Name}} {{end}}help' -- "$word"))
+		COMPREPLY=($(compgen -W '` + names + `help' -- "$word"))
 		return
 	fi
 	case $command in
-{{- range .}}
-	{{.Name}}) flags='{{.Options}}' ;;
-{{- end}}
-	help) COMPREPLY=($(compgen -W '{{range .}}{{.Name}} {{end}}' -- "$word")); return ;;
+` + each(all, func(d described) string {
+		return "\t" + d.Name + ") flags='" + d.options() + "' ;;\n"
+	}) + `	help) COMPREPLY=($(compgen -W '` + names + `' -- "$word")); return ;;
 	esac
 	case $word in
 	-*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
@@ -80,35 +90,71 @@ _avoformer() {
 	esac
 }
 complete -o filenames -F _avoformer avoformer
-{{end}}
-{{define "zsh"}}#compdef avoformer
+`
+}
+
+// zshCompletion is for source <(avoformer completion zsh), or _avoformer.
+func zshCompletion(all []described) string {
+	quoted := zshQuoter.Replace
+	return `#compdef avoformer
 # zsh completion for avoformer: source <(avoformer completion zsh), or this as _avoformer in a folder of $fpath
 _avoformer() {
 	local -a all
-	all=({{range .}}
-		'{{.Name}}:{{zsh .About}}'{{end}}
+	all=(` + each(all, func(d described) string {
+		return "\n\t\t'" + d.Name + ":" + quoted(d.About) + "'"
+	}) + `
 	)
 	if (( CURRENT == 2 )); then
 		_describe command all
 		return
 	fi
 	case ${words[2]} in
-{{- range .}}
-	{{.Name}})
-		_arguments -S{{range .Flags}} \
-			'-{{.Name}}[{{zsh .Usage}}]{{if .Value}}:{{zsh .Value}}:_files{{end}}'{{end}} \
-			'*:file:_files' ;;
-{{- end}}
-	esac
+` + each(all, func(d described) string {
+		return "\t" + d.Name + ")\n\t\t_arguments -S" + each(d.Flags, func(f describedFlag) string {
+			value := ""
+			if f.Value != "" {
+				value = ":" + quoted(f.Value) + ":_files"
+			}
+			return " \\\n\t\t\t'-" + f.Name + "[" + quoted(f.Usage) + "]" + value + "'"
+		}) + " \\\n\t\t\t'*:file:_files' ;;\n"
+	}) + `	esac
 }
 if [ "${funcstack[1]}" = _avoformer ]; then _avoformer "$@"; else compdef _avoformer avoformer; fi
-{{end}}
-{{define "fish"}}# fish completion for avoformer: avoformer completion fish | source
+`
+}
+
+// fishCompletion is for avoformer completion fish | source.
+func fishCompletion(all []described) string {
+	return `# fish completion for avoformer: avoformer completion fish | source
 complete -c avoformer -n __fish_use_subcommand -f
-{{range $c := .}}complete -c avoformer -n __fish_use_subcommand -a {{.Name}} -d '{{fish .About}}'
-{{range .Flags}}complete -c avoformer -n '__fish_seen_subcommand_from {{$c.Name}}' -o {{.Name}}{{if .Value}} -r{{end}} -d '{{fish .Usage}}'
-{{end}}{{end}}{{end}}
-{{define "man"}}.TH AVOFORMER 1
+` + each(all, func(d described) string {
+		return "complete -c avoformer -n __fish_use_subcommand -a " + d.Name + " -d '" + fishQuoter.Replace(d.About) + "'\n" +
+			each(d.Flags, func(f describedFlag) string {
+				takes := ""
+				if f.Value != "" {
+					takes = " -r"
+				}
+				return "complete -c avoformer -n '__fish_seen_subcommand_from " + d.Name + "' -o " + f.Name + takes + " -d '" + fishQuoter.Replace(f.Usage) + "'\n"
+			})
+	})
+}
+
+// manualPage is for man(1).
+func manualPage(all []described) string {
+	quoted := roffQuoter.Replace
+	return manualHead + each(all, func(d described) string {
+		return ".SS avoformer " + quoted(d.Name) + " " + quoted(d.Args) + "\n" + quoted(d.About) + "\n" +
+			each(d.Flags, func(f describedFlag) string {
+				value := ""
+				if f.Value != "" {
+					value = ` \fI` + quoted(f.Value) + `\fR`
+				}
+				return ".TP\n.B \\-" + quoted(f.Name) + value + "\n" + quoted(f.Usage) + "\n"
+			})
+	}) + manualTail
+}
+
+const manualHead = `.TH AVOFORMER 1
 .SH NAME
 avoformer \- models of the Hugging Face hub on the CPU
 .SH SYNOPSIS
@@ -126,12 +172,9 @@ may be hf://org/name, which is pulled first; nothing else goes to the network.
 is \- or missing for the standard input; its lines are UTF\-8, and what is not becomes U+FFFD.
 Results go to the standard output, everything else to the standard error; progress is shown on a terminal alone.
 .SH COMMANDS
-{{range .}}.SS avoformer {{roff .Name}} {{roff .Args}}
-{{roff .About}}
-{{range .Flags}}.TP
-.B \-{{roff .Name}}{{if .Value}} \fI{{roff .Value}}\fR{{end}}
-{{roff .Usage}}
-{{end}}{{end}}.SH EXIT STATUS
+`
+
+const manualTail = `.SH EXIT STATUS
 .TP
 .B 0
 done
@@ -163,7 +206,7 @@ as the Python library of the hub has them
 .SH LIMITS
 A line, and a prompt, has at most 64 MiB. Images have at most 50 million pixels unless \-pixels allows more. Sound is WAV
 with 16 bits, of any length and rate from 1 kHz on. What \fBserve\fR limits, its flags say.
-{{end}}`))
+`
 
 var shells = []string{"bash", "zsh", "fish"}
 
@@ -175,16 +218,14 @@ func completion(a *app, args []string) error {
 	if !slices.Contains(shells, rest[0]) {
 		return usagef("completion for %q, want %s%s", rest[0], strings.Join(shells, ", "), meant("", rest[0], shells))
 	}
-	return describeTo(a.out, rest[0])
+	_, err = io.WriteString(a.out, map[string]func([]described) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[rest[0]](describe()))
+	return err
 }
 
 func man(a *app, args []string) error {
 	if _, err := a.flags("man").parse(args, 0, 0); err != nil {
 		return err
 	}
-	return describeTo(a.out, "man")
-}
-
-func describeTo(w io.Writer, what string) error {
-	return templates.ExecuteTemplate(w, what, describe())
+	_, err := io.WriteString(a.out, manualPage(describe()))
+	return err
 }

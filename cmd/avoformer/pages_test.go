@@ -122,7 +122,7 @@ func workplace(t *testing.T) string {
 func TestPageFlags(t *testing.T) {
 	flags := map[string][]string{}
 	for _, d := range describe() {
-		flags[d.Name] = strings.Fields(d.Options())
+		flags[d.Name] = strings.Fields(d.options())
 	}
 	flags["help"] = nil
 	for _, page := range morePages {
