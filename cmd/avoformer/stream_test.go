@@ -16,7 +16,7 @@ func TestMostBytes(t *testing.T) {
 	if testing.Short() || testenv.Emulated() {
 		t.Skip("links the command")
 	}
-	const most = 30e6
+	const most = 30_000_000
 	out := t.TempDir() + "/avoformer"
 	if message, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%s", message)
