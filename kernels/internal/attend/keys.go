@@ -16,8 +16,15 @@ type keyRows struct {
 	pages *weights.Pages
 	table []int32
 	head  int
-	apart bool // the rows loaded lie in several pages
+	apart bool // the rows loaded lie in several pages, or are made float32 piece by piece
+	isa   simd.ISA
+	buf   *[]float32 // for that
+	then  uintptr    // what is used after them
 }
+
+// pieceElements is what is made float32 at a time for few queries, which read it again at once: a quarter of the smallest
+// first-level cache.
+const pieceElements = 1 << 11
 
 // keysOf is the keys or values of a head of a sequence.
 func (c *Call) keysOf(x []float32, pages *weights.Pages, s Strides, seq, head int) keyRows {
@@ -31,33 +38,38 @@ func (c *Call) keysOf(x []float32, pages *weights.Pages, s Strides, seq, head in
 }
 
 // load makes the rows [j, j+n) float32, which they are unless they lie in narrow pages, and if together
-// is set one piece, in buf. While a page of these is widened the next one is fetched, and with the last one what is at then.
+// is set one piece, in buf; otherwise piece does so. While rows of these are widened the next ones are fetched, and with the
+// last ones what is at then.
 func (k *keyRows) load(isa simd.ISA, buf *[]float32, j, n int, together bool, then uintptr) {
 	p := k.pages
 	if p == nil {
 		return
 	}
 	k.ld, k.first = p.Dim, j
-	k.apart = j/p.Rows != (j+n-1)/p.Rows && p.Format == weights.F32 && !together
-	switch {
-	case k.apart:
+	onePage := p.Format == weights.F32 && j/p.Rows == (j+n-1)/p.Rows
+	if k.apart = !together && !onePage; k.apart {
+		k.isa, k.buf, k.then = isa, buf, then
 		return
-	case p.Format == weights.F32 && j/p.Rows == (j+n-1)/p.Rows:
+	}
+	if onePage {
 		k.data = p.Wide(int(k.table[j/p.Rows]), k.head, j%p.Rows)
 		return
 	}
 	*buf = mem.Grow(*buf, n*p.Dim)
 	k.data = *buf
 	for at := 0; at < n; {
-		row := (j + at) % p.Rows
-		some := min(n-at, p.Rows-row)
-		next := then
-		if at+some < n {
-			next = k.address(j + at + some)
-		}
-		p.Widen(isa, k.data[at*p.Dim:], int(k.table[(j+at)/p.Rows]), k.head, row, some, next)
+		some := min(n-at, p.Rows-(j+at)%p.Rows)
+		k.widen(isa, k.data[at*p.Dim:], j+at, some, n-at, then)
 		at += some
 	}
+}
+
+// widen makes the first of n rows from row j on float32, some that lie in a page.
+func (k *keyRows) widen(isa simd.ISA, dst []float32, j, some, n int, then uintptr) {
+	if some < n {
+		then = k.address(j + some)
+	}
+	k.pages.Widen(isa, dst, int(k.table[j/k.pages.Rows]), k.head, j%k.pages.Rows, some, then)
 }
 
 // address is where row j begins in narrow pages, else 0.
@@ -71,12 +83,20 @@ func (k *keyRows) address(j int) uintptr {
 // from is the rows from row j on, of those that are one piece.
 func (k *keyRows) from(j int) []float32 { return k.data[(j-k.first)*k.ld:] }
 
-// piece is the rows from row j on that are one piece, at most n, and their number.
+// piece is the rows from row j on that are one piece, at most n, and their number. It is valid until the next one, of the
+// same buf, and n are all that are left.
 func (k *keyRows) piece(j, n int) ([]float32, int) {
 	if !k.apart {
 		return k.from(j), n
 	}
 	p := k.pages
 	row := j % p.Rows
-	return p.Wide(int(k.table[j/p.Rows]), k.head, row), min(n, p.Rows-row)
+	some := min(n, p.Rows-row)
+	if p.Format == weights.F32 {
+		return p.Wide(int(k.table[j/p.Rows]), k.head, row), some
+	}
+	some = min(some, max(1, pieceElements/max(p.Dim, 1)))
+	*k.buf = mem.Grow(*k.buf, some*p.Dim)
+	k.widen(k.isa, *k.buf, j, some, n, k.then)
+	return *k.buf, some
 }

@@ -105,7 +105,11 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 // of NR columns if they crowd the cache.
 func (u *unit) packValues(j, n int) {
 	c, p, w := u.c, &u.c.P, u.w
-	u.v.load(c.isa, &w.wideValues, j, n, u.g.rows > Size.DotRows, u.afterValues(j))
+	wide := &w.wideValues
+	if u.g.rows <= Size.DotRows { // piece by piece, after the keys
+		wide = &w.wideKeys
+	}
+	u.v.load(c.isa, wide, j, n, u.g.rows > Size.DotRows, u.afterValues(j))
 	u.tile = valueTile{first: j, ld: u.v.ld, panel: c.nr, keys: n}
 	if u.v.apart {
 		return
