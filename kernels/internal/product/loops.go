@@ -146,6 +146,8 @@ func (l *nest) next(q, p, w, k int) (f fetched) {
 	switch {
 	case g.way == packedHere && l.i == 0: // it is not there yet
 		return f
+	case g.way == widened:
+		return l.nextNarrow(q, p, w, k)
 	case g.way.inPlace() && l.m <= g.mr && tune.CrowdsFar(g.k, s.ld):
 		f.next = farRows * s.ld
 		return f
@@ -173,6 +175,26 @@ const (
 	// second-level cache: as many lines as are on their way from the third at a time.
 	farRows = 24
 )
+
+// nextNarrow is the panel of a packed B that is made float32 next, from the panel in scratch memory.
+func (l *nest) nextNarrow(q, p, w, k int) (f fetched) {
+	b := &l.b.b
+	j := l.j + q
+	switch {
+	case p+k < l.k:
+		p += k
+	case q+w < l.source.n:
+		p, j = 0, j+w
+	case l.i+l.m < l.b.m:
+		p, j = 0, l.j
+	default:
+		return f
+	}
+	narrow := b.packed.Panel(b.column+j, l.p+p)
+	f.next = (int(uintptr(unsafe.Pointer(unsafe.SliceData(narrow)))) - int(uintptr(unsafe.Pointer(unsafe.SliceData(l.source.first))))) / mem.Element
+	f.pace = (l.evenPace() + 1) / 2
+	return f
+}
 
 // evenPace is the pace at which the tiles of all rows in turn fetch a panel, each a part of it.
 func (l *nest) evenPace() int {

@@ -55,7 +55,7 @@ func (g *call) decide(t int, a left, b right) {
 // fastest as one stream.
 func (g *call) prefetches(m int) bool {
 	size := &tune.Used.Gemm
-	return g.way.inPlace() || g.way != widened && m*size.StreamDen > g.mr*size.StreamNum
+	return g.way.inPlace() || m*size.StreamDen > g.mr*size.StreamNum
 }
 
 // planLoops chooses the steps of the loops.
