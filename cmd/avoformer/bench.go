@@ -68,6 +68,7 @@ func bench(a *app, args []string) error {
 	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,torch,torch-bf16", "what to measure")
 	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime")
 	seconds := f.Float64("seconds", 3, "time for what generates text, the only one that takes -weights and -cache")
+	asJSON := f.json("a line for each engine, with medians in seconds and memory in MB; of what generates text, one")
 	worker := f.Bool("worker", false, "measure as the standard input says (for bench itself)")
 	rest, err := f.parse(args, 0, 1)
 	if err != nil {
@@ -90,7 +91,7 @@ func bench(a *app, args []string) error {
 			return usagef("-engines: no engine %q, want avoformer, onnxruntime or torch, with or without a format as -int8", name)
 		}
 	}
-	noDecoder := a.benchDecoder(rest[0], opts, *seconds)
+	noDecoder := a.benchDecoder(rest[0], opts, *seconds, *asJSON)
 	if !errors.Is(noDecoder, text.ErrFolder) || f.given("weights", "cache") {
 		return noDecoder
 	}
@@ -132,6 +133,9 @@ func bench(a *app, args []string) error {
 	}
 	if err := a.ctx.Err(); err != nil {
 		return err
+	}
+	if *asJSON {
+		return a.enginesAsJSON(all, threads, *rounds, tokens, *texts)
 	}
 	return a.printEngines(all, threads, *rounds, tokens, *texts)
 }
@@ -273,6 +277,39 @@ func spread(x []float64) string {
 	return " "
 }
 
+// leastCosine is how far an engine's vectors are from another's.
+func (e *engine) leastCosine(other *engine) float64 {
+	least := 1.0
+	for i, v := range e.vectors {
+		if len(other.vectors) == len(e.vectors) {
+			least = min(least, cosine(v, other.vectors[i]))
+		}
+	}
+	return least
+}
+
+// enginesAsJSON is printEngines in JSON.
+func (a *app) enginesAsJSON(all []*engine, threads, rounds, tokens, texts int) error {
+	for _, e := range all {
+		said := map[string]any{"engine": e.name}
+		if e.problem != "" {
+			said["problem"] = e.problem
+		} else {
+			bulk := median(e.times["texts"])
+			said["threads"], said["rounds"], said["first"], said["short"], said["long"] = threads, rounds, e.first, median(e.times["short"]), median(e.times["long"])
+			said["texts_per_second"], said["tokens_per_second"] = float64(texts)/bulk, float64(tokens)/bulk
+			said["peak_mb"], said["least_cosine"] = e.memory, e.leastCosine(all[0])
+		}
+		if e.isPeer() {
+			said["environment"] = peerenv.Here().Notes()
+		}
+		if err := a.printJSON(said); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (a *app) printEngines(all []*engine, threads, rounds, tokens, texts int) error {
 	fmt.Fprintf(a.out, "%d threads, medians of %d rounds in turn; %d texts of %d tokens; ? marks a spread over 10%%\n", threads, rounds, texts, tokens)
 	fmt.Fprintf(a.out, "%-18s %9s %10s %11s %9s %10s %8s %10s\n", "", "first ms", "short ms", "long ms", "texts/s", "tokens/s", "peak MB", "least cos")
@@ -281,15 +318,9 @@ func (a *app) printEngines(all []*engine, threads, rounds, tokens, texts int) er
 			fmt.Fprintf(a.out, "%-18s %s\n", e.name, e.problem)
 			continue
 		}
-		least := 1.0
-		for i, v := range e.vectors {
-			if len(all[0].vectors) == len(e.vectors) {
-				least = min(least, cosine(v, all[0].vectors[i]))
-			}
-		}
 		bulk := median(e.times["texts"])
 		fmt.Fprintf(a.out, "%-18s %9.0f %9.2f%s %10.2f%s %8.0f%s %10.0f %8.0f %10.5f\n", e.name, e.first*1e3, median(e.times["short"])*1e3, spread(e.times["short"]),
-			median(e.times["long"])*1e3, spread(e.times["long"]), float64(texts)/bulk, spread(e.times["texts"]), float64(tokens)/bulk, e.memory, least)
+			median(e.times["long"])*1e3, spread(e.times["long"]), float64(texts)/bulk, spread(e.times["texts"]), float64(tokens)/bulk, e.memory, e.leastCosine(all[0]))
 	}
 	if slices.ContainsFunc(all, (*engine).isPeer) {
 		for _, note := range peerenv.Here().Notes() {

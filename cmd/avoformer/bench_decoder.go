@@ -16,11 +16,11 @@ import (
 
 // benchDecoder measures what generates text, by itself or behind an encoder. The error is
 // text.ErrFolder where the folder has neither.
-func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64) error {
+func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64, asJSON bool) error {
 	begin := time.Now()
 	g, err := openModel(a, text.OpenGenerator, dir, opts)
 	if err == nil {
-		return a.benchGenerator(g, begin, seconds)
+		return a.benchGenerator(g, begin, seconds, asJSON)
 	} else if !errors.Is(err, text.ErrFolder) {
 		return err
 	}
@@ -32,11 +32,11 @@ func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64) erro
 	} else if failed != nil {
 		return failed
 	}
-	return a.benchTranslator(t, begin, seconds)
+	return a.benchTranslator(t, begin, seconds, asJSON)
 }
 
 // benchTranslator measures an encoder with a decoder, which was opened from begin on.
-func (a *app) benchTranslator(t *text.Translator, begin time.Time, seconds float64) error {
+func (a *app) benchTranslator(t *text.Translator, begin time.Time, seconds float64, asJSON bool) error {
 	o := text.TranslateOptions{GenerateOptions: text.GenerateOptions{MaxTokens: 64}}
 	translate := func(i int) error {
 		_, err := text.Collect(t.Stream(a.ctx, benchText(16, i), o))
@@ -52,13 +52,16 @@ func (a *app) benchTranslator(t *text.Translator, begin time.Time, seconds float
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "first text after %.1f ms, then %.1f texts a second, of 16 words, into at most %d tokens; peak %.0f MB\n",
-		start.Sub(begin).Seconds()*1e3, float64(texts)/time.Since(start).Seconds(), o.MaxTokens, peakMemory())
-	return nil
+	first, rate := start.Sub(begin).Seconds(), float64(texts)/time.Since(start).Seconds()
+	if asJSON {
+		return a.printJSON(map[string]any{"first": first, "texts_per_second": rate, "peak_mb": peakMemory()})
+	}
+	_, err := fmt.Fprintf(a.out, "first text after %.1f ms, then %.1f texts a second, of 16 words, into at most %d tokens; peak %.0f MB\n", first*1e3, rate, o.MaxTokens, peakMemory())
+	return err
 }
 
 // benchGenerator measures a decoder, which was opened from begin on.
-func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64) error {
+func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64, asJSON bool) error {
 	o := text.GenerateOptions{MaxTokens: 1 << 20}
 	first, tokens := 0.0, 0
 	ctx, cancel := context.WithTimeout(a.ctx, time.Duration((seconds+time.Since(begin).Seconds())*float64(time.Second)))
@@ -74,8 +77,12 @@ func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64
 			first, start = time.Since(begin).Seconds(), time.Now()
 		}
 	}
-	fmt.Fprintf(a.out, "first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", first*1e3, float64(max(tokens-1, 0))/time.Since(start).Seconds(), peakMemory())
-	return nil
+	rate := float64(max(tokens-1, 0)) / time.Since(start).Seconds()
+	if asJSON {
+		return a.printJSON(map[string]any{"first": first, "tokens_per_second": rate, "peak_mb": peakMemory()})
+	}
+	_, err := fmt.Fprintf(a.out, "first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", first*1e3, rate, peakMemory())
+	return err
 }
 
 // resetPeak gives back what is not in use, and lets peakMemory forget it.

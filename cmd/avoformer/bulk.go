@@ -17,6 +17,7 @@ type filesToFiles struct {
 	bulk.Options
 	embedding
 	vectors, query, shard, pass string
+	json                        *bool
 }
 
 func bulkFiles(a *app, args []string) error {
@@ -33,6 +34,7 @@ func bulkFiles(a *app, args []string) error {
 	f.DurationVar(&b.Stale, "stale", 0, "how long a claim stays unchanged until its file goes to another process; default: 1m")
 	f.IntVar(&b.Attempts, "attempts", 0, "how often a file is tried; default: 3")
 	f.StringVar(&b.query, "query", "", "rank by how well texts answer this `query`")
+	b.json = f.json("a line: files, made, found, failed, rows, written, dead, tokens, cut, split")
 	b.modelFlags(f)
 	rest, err := f.parse(args, 3, -1)
 	if err != nil {
@@ -135,9 +137,9 @@ func (a *app) bulkRun(task bulk.Task, b *filesToFiles) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "files   %d: %d made, %d found, %d failed\n", report.Shards, report.Made, report.Found, len(report.Failed))
-	fmt.Fprintf(a.out, "rows    %d: %d written, %d dead letters\n", report.Rows, report.Written, report.Dead)
-	fmt.Fprintf(a.out, "tokens  %d; of %d texts something was cut off, %d were split\n", report.Tokens, report.Cut, report.Split)
+	if err := a.printReport(report, *b.json); err != nil {
+		return err
+	}
 	for _, f := range report.Failed {
 		fmt.Fprintf(a.err, "avoformer: %s: %s\n", f.Input, oneLine(f.Err))
 	}
@@ -145,4 +147,15 @@ func (a *app) bulkRun(task bulk.Task, b *filesToFiles) error {
 		return fmt.Errorf("%d files failed", len(report.Failed))
 	}
 	return nil
+}
+
+func (a *app) printReport(r bulk.Report, asJSON bool) error {
+	if asJSON {
+		return a.printJSON(map[string]any{"files": r.Shards, "made": r.Made, "found": r.Found, "failed": len(r.Failed), "rows": r.Rows,
+			"written": r.Written, "dead": r.Dead, "tokens": r.Tokens, "cut": r.Cut, "split": r.Split})
+	}
+	fmt.Fprintf(a.out, "files   %d: %d made, %d found, %d failed\n", r.Shards, r.Made, r.Found, len(r.Failed))
+	fmt.Fprintf(a.out, "rows    %d: %d written, %d dead letters\n", r.Rows, r.Written, r.Dead)
+	_, err := fmt.Fprintf(a.out, "tokens  %d; of %d texts something was cut off, %d were split\n", r.Tokens, r.Cut, r.Split)
+	return err
 }

@@ -37,6 +37,19 @@ func (d *drift) String() string {
 	return fmt.Sprintf("mean cosine %.6f, least %.6f (line %d)", d.sum/float64(d.n), d.least, d.worst)
 }
 
+// printDrift prints that of a part, or of all for the part "", as a line that begins with label or in JSON.
+func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
+	if !e.json {
+		_, err := fmt.Fprintln(a.out, label, d)
+		return err
+	}
+	said := map[string]any{"weights": e.weights, "texts": d.n, "mean": d.sum / float64(d.n), "least": d.least, "index": d.worst - 1}
+	if part != "" {
+		said["part"] = part
+	}
+	return a.printJSON(said)
+}
+
 // checkWeights compares vectors with those of the weights in float32, and tells which parts of the model cost most.
 func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
 	exact, err := openModel(a, text.OpenEmbedder, dir, e.options())
@@ -65,7 +78,9 @@ func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string
 	} else if in.N == 0 {
 		return errNoTexts
 	}
-	fmt.Fprintf(a.out, "%s beside f32 on %d texts: %v\n", e.weights, in.N, &all)
+	if err := a.printDrift(e, fmt.Sprintf("%s beside f32 on %d texts:", e.weights, in.N), "", &all); err != nil {
+		return err
+	}
 	changed := changedHoldings(exact.Holdings(), m.Holdings())
 	for _, by := range []struct {
 		what string
@@ -102,9 +117,13 @@ func (a *app) checkParts(what string, parts []*modelPart, texts []string, want [
 		part.drift.add(got, want, 1)
 	}
 	slices.SortStableFunc(parts, func(x, y *modelPart) int { return cmp.Compare(x.drift.sum, y.drift.sum) })
-	fmt.Fprintf(a.out, "%s alone, on %d texts, the dearest first:\n", what, len(texts))
+	if !e.json {
+		fmt.Fprintf(a.out, "%s alone, on %d texts, the dearest first:\n", what, len(texts))
+	}
 	for _, part := range parts {
-		fmt.Fprintf(a.out, "  %-50s %v\n", part.name, &part.drift)
+		if err := a.printDrift(e, fmt.Sprintf("  %-50s", part.name), part.name, &part.drift); err != nil {
+			return err
+		}
 	}
 	return nil
 }

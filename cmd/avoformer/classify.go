@@ -33,11 +33,13 @@ type scoringFlags struct {
 	weights *string
 	threads *int
 	check   *bool
+	json    *bool
 	*adapters
 }
 
-func (f *flags) scoring() scoringFlags {
-	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: all"), f.Bool("check", false, "print instead how far -weights leads from f32 on these texts"), f.adapters()}
+func (f *flags) scoring(what string) scoringFlags {
+	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: all"), f.Bool("check", false, "print instead how far -weights leads from f32 on these texts"),
+		f.json(what + ": weights, texts, mean, most, index, same_label"), f.adapters()}
 }
 
 // options are those of the pipeline, and the same without -weights.
@@ -60,7 +62,7 @@ func classify(a *app, args []string) error {
 	input := f.input()
 	top := f.Uint("top", 0, "print the best labels only, so many")
 	pixels := f.Int("pixels", 0, "most pixels of an image; default: 50 million")
-	common := f.scoring()
+	common := f.scoring("of -check too")
 	rest, err := f.parse(args, 1, -1)
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func classify(a *app, args []string) error {
 		if err != nil {
 			return err
 		}
-		return a.checkScores(in, *common.weights, score, exact)
+		return a.checkScores(in, common, score, exact)
 	}
 	label, err := a.labeler(rest[0], *words, int(*top), opts)
 	if err != nil {
@@ -175,8 +177,7 @@ func rerank(a *app, args []string) error {
 	f := a.flags("rerank")
 	input := f.input()
 	top := f.Uint("top", 0, "print the best lines only, so many")
-	asJSON := f.Bool("json", false, "print JSON, a line for each: score, index from 0, text")
-	common := f.scoring()
+	common := f.scoring("a line for each: score, index from 0, text; of -check")
 	rest, err := f.parse(args, 2, 3)
 	if err != nil {
 		return err
@@ -191,7 +192,7 @@ func rerank(a *app, args []string) error {
 	}
 	defer in.Close()
 	if *common.check {
-		return a.checkReranker(rest[0], rest[1], in, *common.weights, opts, without)
+		return a.checkReranker(rest[0], rest[1], in, common, opts, without)
 	}
 	r, err := openModel(a, text.OpenReranker, rest[0], opts)
 	if err != nil {
@@ -209,7 +210,7 @@ func rerank(a *app, args []string) error {
 		if *top > 0 && uint(i) == *top {
 			break
 		}
-		if *asJSON {
+		if *common.json {
 			err = a.printJSON(map[string]any{"score": x.Score, "index": x.Index, "text": texts[x.Index]})
 		} else {
 			_, err = fmt.Fprintf(a.out, "%.6f\t%d\t%s\n", x.Score, x.Index+1, texts[x.Index])
@@ -222,7 +223,7 @@ func rerank(a *app, args []string) error {
 }
 
 // checkReranker compares scores with those of the weights in float32, which the options without give.
-func (a *app) checkReranker(dir, query string, in *lines, weights string, opts, without []text.Option) error {
+func (a *app) checkReranker(dir, query string, in *lines, common scoringFlags, opts, without []text.Option) error {
 	open := func(opts []text.Option) (scoring, error) {
 		r, err := openModel(a, text.OpenReranker, dir, opts)
 		return func(texts []string) ([][]text.Label, error) {
@@ -242,5 +243,5 @@ func (a *app) checkReranker(dir, query string, in *lines, weights string, opts, 
 	if err != nil {
 		return err
 	}
-	return a.checkScores(in, weights, score, exact)
+	return a.checkScores(in, common, score, exact)
 }

@@ -39,7 +39,7 @@ func embed(a *app, args []string) error {
 	input := f.input()
 	f.StringVar(&e.nearest, "nearest", "", "print the lines closest to this `text` instead")
 	f.IntVar(&e.k, "k", 10, "how many lines -nearest prints")
-	f.BoolVar(&e.json, "json", false, "-nearest prints JSON, a line for each: score, index from 0, text")
+	f.BoolVar(&e.json, "json", false, "-nearest and -check print JSON as well, a line for each: score, index from 0, text; weights, part, texts, mean, least, index")
 	e.modelFlags(f)
 	f.BoolVar(&e.check, "check", false, "print instead how far -weights leads from f32 on these texts, and which parts of the model cost most")
 	rest, err := f.parse(args, 1, 2)

@@ -71,8 +71,8 @@ func (f *flags) given(names ...string) bool {
 
 func generate(a *app, args []string) error {
 	f := a.flags("generate")
-	chat := f.Bool("chat", false, "a chat, a line of the standard input each turn; the default without a prompt")
-	system := f.String("system", "", "the system's message in a chat")
+	chat := f.Bool("chat", false, "PROMPT is what a user says in a chat, and one answer follows; without PROMPT, each line of the standard input is said, one after another")
+	system := f.String("system", "", "the system's message in a chat; with it, -chat need not be given")
 	var o text.GenerateOptions
 	common := f.generation(&o)
 	f.Float64Var(&o.Temperature, "temperature", 0, "0 is greedy; default: the folder's")
@@ -83,7 +83,7 @@ func generate(a *app, args []string) error {
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, grammar.JSONSchema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes what comes next: the text is the same, sooner")
-	asJSON := f.Bool("json", false, "print JSON, a line for each answer")
+	asJSON := f.json("a line for each answer: text")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -129,11 +129,15 @@ func generate(a *app, args []string) error {
 		}
 		return nil
 	}
-	if len(rest) == 2 && !*chat {
+	if len(rest) == 2 && !*chat && *system == "" {
 		_, err := a.printAs(as(), g.Generate(a.ctx, prompt, o))
 		return err
 	}
-	return a.chat(g, *system, prompt, as, o)
+	said := a.turns()
+	if len(rest) == 2 {
+		said = func(yield func(string, error) bool) { yield(prompt, nil) }
+	}
+	return a.chat(g, *system, said, as, o)
 }
 
 // grammarOf sets the grammar to that in a file.
@@ -169,41 +173,48 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 	}
 }
 
-// chat answers line after line, first of all the one given.
-func (a *app) chat(g *text.Generator, system, first string, as func() map[string]any, o text.GenerateOptions) error {
+// turns are the lines of the standard input that are not blank, with a mark before each on a terminal.
+func (a *app) turns() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		in := bulk.NewLineReader(a.reading(a.in))
+		for {
+			if isTerminal(a.in) {
+				fmt.Fprint(a.err, "> ")
+			}
+			line, err := in.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil || strings.TrimSpace(string(line)) != "" {
+				if !yield(string(line), err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// chat answers what is said, one after another.
+func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, error], as func() map[string]any, o text.GenerateOptions) error {
 	var messages []text.Message
 	if system != "" {
 		messages = append(messages, text.Message{Role: "system", Content: system})
 	}
-	terminal := isTerminal(a.in)
-	in := lines{LineReader: bulk.NewLineReader(a.reading(a.in))}
-	for {
-		line := first
-		if line == "" {
-			if terminal {
-				fmt.Fprint(a.err, "> ")
-			}
-			raw, err := in.Next()
-			if errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
-				return err
-			}
-			line = string(raw)
-		}
-		first = ""
-		if strings.TrimSpace(line) == "" {
-			continue
+	asked := false
+	for line, err := range said {
+		if err != nil {
+			return err
 		}
 		messages = append(messages, text.Message{Role: "user", Content: line})
 		answer, err := a.printAs(as(), g.Chat(a.ctx, messages, o))
-		if errors.Is(err, text.ErrTemplate) && first == "" && len(messages) == 1 {
+		if errors.Is(err, text.ErrTemplate) && !asked {
 			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
 		} else if err != nil {
 			return err
 		}
-		messages = append(messages, text.Message{Role: "assistant", Content: answer})
+		messages, asked = append(messages, text.Message{Role: "assistant", Content: answer}), true
 	}
+	return nil
 }
 
 func translate(a *app, args []string) error {
@@ -213,7 +224,7 @@ func translate(a *app, args []string) error {
 	common := f.generation(&o.GenerateOptions)
 	f.StringVar(&o.Prefix, "prefix", "", "`text` before each line, such as \"summarize: \"")
 	f.StringVar(&o.Language, "to", "", "`language` to translate to, for models of many")
-	asJSON := f.Bool("json", false, "print JSON, a line for each: index from 0, source, text")
+	asJSON := f.json("a line for each: index from 0, source, text")
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
 		return err
@@ -257,7 +268,7 @@ func transcribe(a *app, args []string) error {
 	f.StringVar(&o.Language, "language", "", "`language` spoken, such as en; default: the model guesses")
 	f.BoolVar(&o.Translate, "translate", false, "into English")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: none")
-	asJSON := f.Bool("json", false, "print JSON, a line for each: file, text")
+	asJSON := f.json("a line for each: file, text")
 	common := f.decoder()
 	rest, err := f.parse(args, 2, -1)
 	if err != nil {

@@ -40,7 +40,7 @@ type folderInfo struct {
 
 func info(a *app, args []string) error {
 	f := a.flags("info")
-	asJSON := f.Bool("json", false, "as JSON")
+	asJSON := f.json("a line")
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
 		return err

@@ -190,6 +190,9 @@ type flags struct {
 	usage string
 }
 
+// json is the flag -json of a command; what names the fields.
+func (f *flags) json(what string) *bool { return f.Bool("json", false, "print JSON, "+what) }
+
 func (a *app) flags(name string) *flags {
 	f := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), app: a}
 	f.SetOutput(io.Discard)

@@ -138,9 +138,11 @@ func TestBenchEnvironment(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
-	exists := filepath.Join(dir, "exists.npy")
-	if err := os.WriteFile(exists, nil, 0o666); err != nil {
-		t.Fatal(err)
+	exists, pointer := filepath.Join(dir, "exists.npy"), filepath.Join(dir, "pointer.gguf")
+	for name, content := range map[string]string{exists: "", pointer: "version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 90868376\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, c := range []struct {
 		args []string
@@ -191,6 +193,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},
 		{[]string{"generate", testdata + "embed", "q"}, "", exitFailed, "bert"},
 		{[]string{"transcribe", testdata + "transcribe", "main.go"}, "", exitFailed, "no WAV file"},
+		{[]string{"info", pointer}, "", exitFailed, "a pointer of Git LFS"},
+		{[]string{"quantize", pointer, "-weights", "q8_0", "-o", dir + "/out.gguf"}, "", exitFailed, "a pointer of Git LFS"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			code, out, stderr := call(t, c.in, c.args...)

@@ -18,6 +18,7 @@ import (
 func pull(a *app, args []string) error {
 	f := a.flags("pull")
 	files := f.String("files", "", "instead of what a model needs, the files that match a `pattern`, such as '*.gguf' or 'onnx/*'")
+	asJSON := f.json("a line: name, folder")
 	args, err := f.parse(args, 1, 1)
 	if err != nil {
 		return err
@@ -42,8 +43,11 @@ func pull(a *app, args []string) error {
 	} else if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.out, dir)
-	return nil
+	if *asJSON {
+		return a.printJSON(map[string]any{"name": strings.TrimPrefix(args[0], hub.Scheme), "folder": dir})
+	}
+	_, err = fmt.Fprintln(a.out, dir)
+	return err
 }
 
 // pulled is the folder that an argument names: itself or, with hf:// before it, a model of the hub.

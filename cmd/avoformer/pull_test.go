@@ -54,6 +54,10 @@ func TestPull(t *testing.T) {
 	if want := filepath.Join(os.Getenv("HF_HOME"), "hub", "models--org--name", "snapshots", commit); code != exitOK || dir != want {
 		t.Fatalf("pull: %d, %q, %q, want %s", code, out, errs, want)
 	}
+	var said map[string]string
+	if out, errs, code := call("", "pull", "-json", "hf://org/name"); code != exitOK || json.Unmarshal([]byte(out), &said) != nil || len(said) != 2 || said["name"] != "org/name" || said["folder"] != dir {
+		t.Errorf("pull -json: %d, %q, %q", code, out, errs)
+	}
 	want, _, _ := call("some words\n", "embed", folder)
 	if got, errs, _ := call("some words\n", "embed", "hf://org/name"); got != want || want == "" {
 		t.Errorf("embed hf://org/name prints %.60q, %q, want %.60q", got, errs, want)

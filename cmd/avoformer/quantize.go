@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -21,6 +22,7 @@ func quantize(a *app, args []string) error {
 	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks as q8_0, q4_k, q4_0")
 	out := f.String("o", "", "output `file`, whose name ends with .gguf")
 	overwrite := f.Bool("f", false, "replace the output file")
+	asJSON := f.json("a line: file, weights, bytes, of which bytes_before were in the file that was read")
 	args, err := f.parse(args, 1, 1)
 	if err != nil {
 		return err
@@ -40,11 +42,23 @@ func quantize(a *app, args []string) error {
 	if _, err := os.Lstat(*out); !errors.Is(err, fs.ErrNotExist) && !*overwrite {
 		return errors.Join(fmt.Errorf("%s is there already; -f replaces it", *out), err)
 	}
-	return regular.Create(*out, func(w *os.File) error {
+	err = regular.Create(*out, func(w *os.File) error {
 		_, err := interruptible(a, func() (struct{}, error) { return struct{}{}, models.QuantizeGGUF(w, args[0], format) })
 		if errors.Is(err, models.ErrOption) {
 			return usagef("-weights %s: %v", *name, err)
 		}
 		return err
 	})
+	if err != nil || !*asJSON {
+		return err
+	}
+	size := func(name string) (n int64) {
+		for _, part := range hub.Parts(name) {
+			if info, err := os.Stat(part); err == nil {
+				n += info.Size()
+			}
+		}
+		return n
+	}
+	return a.printJSON(map[string]any{"file": *out, "weights": *name, "bytes": size(*out), "bytes_before": size(args[0])})
 }

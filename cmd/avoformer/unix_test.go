@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -106,5 +109,72 @@ func TestBashCompletes(t *testing.T) {
 		if err != nil || strings.TrimSpace(string(out)) != want {
 			t.Errorf("%s: %q, %v, want %q", words, out, err, want)
 		}
+	}
+}
+
+// TestJSON: -json makes lines of JSON with these fields of what every command prints, but for those that print
+// something for other programs anyway.
+func TestJSON(t *testing.T) {
+	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
+	const texts = "hello world\nParis.\n"
+	out := t.TempDir()
+	tested := []string{"serve", "completion", "man"} // which have none
+	for _, c := range []struct {
+		in, args string
+		fields   []string // of each line; the last one is that of the rest
+	}{
+		{texts, "embed " + testdata + "embed", []string{"embedding index text"}},
+		{texts, "embed -nearest Paris. " + testdata + "embed", []string{"index score text"}},
+		{texts, "embed -check -weights f32,encoder.layer.1.*=int8 " + testdata + "embed", []string{"index least mean texts weights", "index least mean part texts weights"}},
+		{texts, "rerank " + testdata + "rerank what?", []string{"index score text"}},
+		{texts, "rerank -check -weights bf16 " + testdata + "rerank what?", []string{"index mean most texts weights"}},
+		{texts, "classify " + testdata + "classify", []string{"labels text"}},
+		{texts, "classify -check -weights bf16 " + testdata + "classify", []string{"index mean most same_label texts weights"}},
+		{"", "bulk " + testdata + "embed embed testdata/texts -o " + out + "/vectors -refuse", []string{"cut dead failed files found made rows split tokens written"}},
+		{"Hello\n\nBye\n", "generate -max-tokens 2 " + testdata + "generate", []string{"text"}},
+		{texts, "translate -max-tokens 2 " + testdata + "translate", []string{"index source text"}},
+		{"", "transcribe " + testdata + "transcribe " + testdata + "transcribe/sound0.wav", []string{"file text"}},
+		{"", "info " + testdata + "image", []string{"architectures dim folder labels layers model_type tokenizer uses weight_bytes weight_types weights"}},
+		{"", "quantize ../../models/testdata/gguf/llama/f32.gguf -weights q8_0 -o " + out + "/q8_0.gguf", []string{"bytes bytes_before file weights"}},
+		{"", "bench -rounds 1 -texts 1 -engines avoformer,torch -python /nowhere " + testdata + "embed",
+			[]string{"engine first least_cosine long peak_mb rounds short texts_per_second threads tokens_per_second", "engine problem"}},
+		{"", "bench -seconds 0.01 " + testdata + "generate", []string{"first peak_mb tokens_per_second"}},
+		{"", "bench -seconds 0.01 " + testdata + "translate", []string{"first peak_mb texts_per_second"}},
+		{"", "version", []string{"cpus go kernels platform version"}},
+	} {
+		args := append(strings.Fields(c.args), "-json")
+		tested = append(tested, args[0])
+		code, out, stderr := call(t, c.in, args...)
+		if code != exitOK || stderr != "" || out == "" {
+			t.Errorf("%s: exit code %d, %q, %q", c.args, code, out, stderr)
+		}
+		for i, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+			var object map[string]any
+			err := json.Unmarshal([]byte(line), &object)
+			if fields := strings.Join(slices.Sorted(maps.Keys(object)), " "); err != nil || fields != c.fields[min(i, len(c.fields)-1)] {
+				t.Errorf("%s: line %d is %s, %v: fields %s", c.args, i, line, err, fields)
+			}
+		}
+	}
+	for _, d := range describe() {
+		if d.Name != "pull" && !slices.Contains(tested, d.Name) { // of pull by TestPull
+			t.Errorf("-json of %s is not tested", d.Name)
+		}
+	}
+}
+
+// TestOneAnswer: with a prompt a chat is one answer, and the standard input is left alone.
+func TestOneAnswer(t *testing.T) {
+	for _, flags := range []string{"-chat", "-system=x", "-chat -json"} {
+		in := strings.NewReader("Bye\n")
+		var out, stderr bytes.Buffer
+		args := append(strings.Fields("generate -max-tokens=2 "+testdata+"generate Hello"), strings.Fields(flags)...)
+		if code := run(t.Context(), args, in, &out, &stderr); code != exitOK || in.Len() != 4 || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d, %q, %q, %d bytes were not read", flags, code, &out, &stderr, in.Len())
+		}
+	}
+	_, want, _ := call(t, "Hello\n", "generate", "-max-tokens=2", testdata+"generate")
+	if code, got, stderr := call(t, "Hello\n", "generate", "-max-tokens=2", testdata+"generate", "-", "-chat"); code != exitOK || got != want {
+		t.Errorf("-: exit code %d, %q, %q, a line of a chat gives %q", code, got, stderr, want)
 	}
 }

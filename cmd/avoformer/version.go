@@ -47,7 +47,7 @@ func thisVersion() versionInfo {
 
 func version(a *app, args []string) error {
 	f := a.flags("version")
-	asJSON := f.Bool("json", false, "as JSON")
+	asJSON := f.json("a line")
 	if _, err := f.parse(args, 0, 0); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ var errNoTexts = errors.New("no texts to compare")
 type scoring func(texts []string) ([][]text.Label, error)
 
 // checkScores compares scores with those of the weights in float32.
-func (a *app) checkScores(in *lines, weights string, score, exact scoring) error {
+func (a *app) checkScores(in *lines, flags scoringFlags, score, exact scoring) error {
 	most, sum, n, same, worst := 0.0, 0.0, 0, 0, 0
 	err := in.eachChunk(chunkLines, func(first int, texts []string) error {
 		got, err := score(texts)
@@ -143,10 +143,17 @@ func (a *app) checkScores(in *lines, weights string, score, exact scoring) error
 	} else if in.N == 0 {
 		return errNoTexts
 	}
+	if *flags.json {
+		said := map[string]any{"weights": *flags.weights, "texts": in.N, "mean": sum / float64(n), "most": most, "index": worst - 1}
+		if n > in.N {
+			said["same_label"] = same
+		}
+		return a.printJSON(said)
+	}
 	labels := ""
 	if n > in.N {
 		labels = fmt.Sprintf("; the best label is the same for %d", same)
 	}
-	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", weights, in.N, sum/float64(n), most, worst, labels)
+	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", *flags.weights, in.N, sum/float64(n), most, worst, labels)
 	return err
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
@@ -24,6 +26,9 @@ func Open[F any](path string, parse func(r io.ReaderAt, size int64) (F, error)) 
 	}
 	f, err := parse(file, stat.Size())
 	if err != nil {
+		if hub.IsPointer(file) {
+			err = check.Errorf(check.ErrFormat, "%w", hub.ErrPointer)
+		}
 		file.Close()
 		return none, nil, fmt.Errorf("%s: %w", path, err)
 	}
