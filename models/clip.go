@@ -111,7 +111,7 @@ func newCLIPImage(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Config.Dim, c.Config.Layers = images.dim, len(images.layers.Layers)
+	c.Config.Dim, c.Config.Layers = images.dim, images.depth
 	if l := c.Loader.At("visual_projection."); l.Has("weight") {
 		pooled.out = l.Linear(images.dim, projected.Projection, false)
 	}

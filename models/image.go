@@ -109,11 +109,17 @@ func taps(i, to, n int) (at [4]int, weights [4]float64) {
 // imageTower is the encoder of images of vision transformers.
 type imageTower struct {
 	dim, size, side int // width, of the image, of the grid of patches
+	depth           int // layers
 	patches         *patches
 	class           []float32         // [D], or nil
 	positions       []float32         // [rows, D]
 	before, after   *transformer.Norm // or nil
-	layers          *transformer.Stack
+	layers          imageLayers
+}
+
+// imageLayers are the layers of a tower, as transformer.Stack has them.
+type imageLayers interface {
+	Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *Cache) error
 }
 
 func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *transformer.Loader, class bool) (*imageTower, error) {
@@ -125,7 +131,7 @@ func loadImageTower(config towerConfig, image imageTowerConfig, d Document, l *t
 	if err != nil {
 		return nil, err
 	}
-	t := &imageTower{dim: config.Dim, size: image.Image, side: side, layers: layers}
+	t := &imageTower{dim: config.Dim, size: image.Image, side: side, depth: config.Layers, layers: layers}
 	count := side * side
 	if class {
 		t.class = l.Tensor("embeddings.class_embedding", config.Dim)

@@ -8,10 +8,10 @@ var neutral = reasons(map[string][]string{
 		"dropout", "dropout_rate", "hidden_dropout", "hidden_dropout_prob", "attention_dropout", "attention_probs_dropout_prob", "activation_dropout",
 		"classifier_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout", "embd_pdrop", "attn_pdrop", "resid_pdrop",
 		"embedding_dropout", "mlp_dropout", "encoder_layerdrop", "decoder_layerdrop", "layerdrop", "summary_first_dropout", "summary_last_dropout",
-		"cls_dropout", "pooler_dropout",
+		"cls_dropout", "pooler_dropout", "drop_path_rate",
 	},
 	"the weights are read, not drawn": {
-		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "init_xavier_std", "logit_scale_init_value",
+		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "init_xavier_std", "logit_scale_init_value", "layerscale_value",
 	},
 	"sound is hidden in training alone": {
 		"apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob", "mask_feature_length", "mask_feature_min_masks",
@@ -26,6 +26,9 @@ var neutral = reasons(map[string][]string{
 		"chunk_size_feed_forward", "gradient_checkpointing", "repad_logits_with_grad", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
 		"experts_implementation", "reorder_and_upcast_attn", "pretraining_tp", "deterministic_flash_attn", "fused_bias_fc", "fusion_config", "fused_dropout_add_ln", "use_flash_attn",
 		"unpad_inputs", "use_memory_efficient_attention", "pack_qkv", "logn_attention_clip1",
+	},
+	"of a backbone, which gives the hidden states of several layers and is not supported": {
+		"out_features", "out_indices", "stage_names", "apply_layernorm", "reshape_hidden_states",
 	},
 	"the file of weights says it": {"dtype", "torch_dtype"},
 	"says where the checkpoint is from": {

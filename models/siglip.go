@@ -96,7 +96,7 @@ func newSigLIPImage(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Config.Dim, c.Config.Layers = images.dim, len(images.layers.Layers)
+	c.Config.Dim, c.Config.Layers = images.dim, images.depth
 	return &Model{Image: images, ImagePooler: attend}, nil
 }
 

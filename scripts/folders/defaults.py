@@ -73,6 +73,7 @@ SEQ2SEQ = {
 }
 TOWERS = {
     "vit": (hf.ViTForImageClassification, IMAGE, 1e-6),
+    "dinov2": (hf.Dinov2ForImageClassification, {k: v for k, v in IMAGE.items() if k != "intermediate_size"}, 1e-6),
     "clip": (hf.CLIPModel, dict(text_config=TEXT | dict(eos_token_id=39, bos_token_id=0, pad_token_id=1, projection_dim=12), vision_config=IMAGE | dict(projection_dim=12), projection_dim=12), 3e-3),
     "siglip": (hf.SiglipModel, dict(text_config=TEXT | dict(projection_size=16), vision_config=IMAGE), 1e-3),
     "clip-text": (hf.CLIPTextModelWithProjection, TEXT | dict(eos_token_id=39, bos_token_id=0, pad_token_id=1, projection_dim=12), 3e-3),
@@ -174,7 +175,7 @@ def _(out, name):
     def run(m, dtype):
         with torch.no_grad():
             o = m(**{k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs.items()})
-        keys = ("logits", "pooler_output", "text_embeds", "image_embeds", "logits_per_image") if "text_config" in given or name.startswith("vit") else ("last_hidden_state", "pooler_output", "text_embeds", "image_embeds")
+        keys = ("logits", "pooler_output", "text_embeds", "image_embeds", "logits_per_image") if "text_config" in given or name.startswith(("vit", "dinov2")) else ("last_hidden_state", "pooler_output", "text_embeds", "image_embeds")
         return {k: getattr(o, k) for k in keys if getattr(o, k, None) is not None}
 
-    write(out, name, cls, given, run, inputs, scale, 2400, more=[("position_embedding", scale), ("projection", 1)] if name.startswith("vit") else ())
+    write(out, name, cls, given, run, inputs, scale, 2400, more=[("position_embedding", scale), ("projection", 1)] if name.startswith(("vit", "dinov2")) else ())

@@ -143,3 +143,24 @@ def _(out, name):
         return out | ({"last_hidden_state": hide(o.last_hidden_state, mask)} if name.endswith("-text") else {})
 
     Folder(out, name).write(cls(c), cls, run, inputs=inputs, seed=760)
+
+
+@folder("dinov2", "dinov2-classify", "dinov2-gated")
+def _(out, name):
+    """dinov2 takes images larger than its positions were made for; dinov2-gated has the feed-forward networks of the largest size."""
+    more = {"dinov2": {}, "dinov2-classify": dict(id2label={i: str(i) for i in range(3)}, num_hidden_layers=1), "dinov2-gated": dict(use_swiglu_ffn=True, qkv_bias=False, num_hidden_layers=1)}[name]
+    cls = hf.Dinov2ForImageClassification if name == "dinov2-classify" else hf.Dinov2Model
+    c = hf.Dinov2Config(**(dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, mlp_ratio=2, image_size=SIZE, patch_size=8) | more))
+    inputs = {"pixel_values": pixels(40, 32) if name == "dinov2" else pixels(SIZE, SIZE)}
+
+    def run(m, dtype):
+        x = inputs["pixel_values"].to(dtype)
+        with torch.no_grad():
+            o = getattr(m, "dinov2", m)(x)
+            result = {k: getattr(o, k) for k in ("last_hidden_state", "pooler_output")}
+            return result | ({"logits": m(x).logits} if name == "dinov2-classify" else {})
+
+    f = Folder(out, name)
+    f.write(cls(c), cls, run, inputs=inputs, seed=780)
+    f.json("preprocessor_config.json", {"do_center_crop": True, "do_normalize": True, "do_resize": True, "do_convert_rgb": True, "do_rescale": True, "rescale_factor": 1 / 255, "crop_size": {"height": SIZE, "width": SIZE},
+                                        "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "image_processor_type": "BitImageProcessor", "resample": 3, "size": {"shortest_edge": SIZE + 3}})

@@ -27,6 +27,7 @@ CASES = {
              "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
     "clip-old": {"feature_extractor_type": "CLIPFeatureExtractor", "image_processor_type": "CLIPImageProcessor", "crop_size": 40, "do_center_crop": True, "do_normalize": True, "do_resize": True, "resample": 3, "size": 36,
                  "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
+    "bit": {"image_processor_type": "BitImageProcessor", "crop_size": {"height": 18, "width": 18}, "size": {"shortest_edge": 21}},
     "crop-alone": {"image_processor_type": "CLIPImageProcessor", "crop_size": {"height": 70, "width": 50}, "do_center_crop": True, "do_resize": False, "do_normalize": False, "do_rescale": False},
 }
 

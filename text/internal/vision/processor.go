@@ -68,6 +68,7 @@ var (
 	classes = map[string]defaults{
 		"ViT":    {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half},
 		"Siglip": {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half},
+		"Bit":    {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd}, // DINOv2's
 		"CLIP":   {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd},
 	}
 )

@@ -1,0 +1,171 @@
+package models
+
+import (
+	"cmp"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// DINOv2: Oquab et al., 2023, "DINOv2: Learning Robust Visual Features without Supervision". ViT whose layers scale
+// what each part adds, element by element; its largest size has gated feed-forward networks.
+
+func init() { Register(newDINOv2, "dinov2") }
+
+type dinov2Config struct {
+	Dim        int     `json:"hidden_size"`
+	Layers     int     `json:"num_hidden_layers"`
+	Heads      int     `json:"num_attention_heads"`
+	HiddenBy   int     `json:"mlp_ratio"` // times Dim
+	Activation string  `json:"hidden_act"`
+	Eps        float32 `json:"layer_norm_eps"`
+	QKVBias    bool    `json:"qkv_bias"`
+	Gated      bool    `json:"use_swiglu_ffn"`
+	MaskToken  bool    `json:"use_mask_token"`
+	imageTowerConfig
+}
+
+var dinov2Attention = transformer.AttentionNames{Query: "attention.query.", Key: "attention.key.", Value: "attention.value.", Out: "output.dense."}
+
+func newDINOv2(c *Checkpoint) (*Model, error) {
+	config := dinov2Config{
+		Dim: 768, Layers: 12, Heads: 12, HiddenBy: 4, Activation: "gelu", Eps: 1e-6, QKVBias: true, MaskToken: true,
+		imageTowerConfig: imageTowerConfig{Image: 224, Patch: 14, Channels: 3},
+	}
+	if err := c.JSON.Decode(&config); err != nil {
+		return nil, err
+	}
+	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	if err != nil {
+		return nil, err
+	}
+	if config.Dim%config.Heads != 0 {
+		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+	}
+	side, err := config.side(c.JSON)
+	if err != nil {
+		return nil, err
+	}
+	c.Config.Dim, c.Config.Layers = config.Dim, config.Layers
+	body := c.Loader.Under("embeddings.cls_token", "dinov2.", "")
+	if config.MaskToken {
+		body.Ignore("embeddings.mask_token") // of training
+	}
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.HiddenBy * config.Dim, Activation: activation, Bias: true}
+	names := transformer.FeedForwardNames{Up: "fc1.", Down: "fc2."}
+	if config.Gated {
+		names = transformer.FeedForwardNames{Packed: "weights_in.", Down: "weights_out."}
+		feed.Hidden = (feed.Hidden*2/3 + 7) / 8 * 8
+		feed.Activation, feed.Gated = kernels.ActSiLU, true
+	}
+	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	stack := &dinov2Stack{norm: body.At("layernorm.").Norm(norm)}
+	attention := transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.QKVBias, OutBias: true}
+	for i := 0; i < config.Layers && !body.Failed(); i++ {
+		l := body.At("encoder.layer.%d.", i)
+		stack.layers = append(stack.layers, &dinov2Layer{
+			attentionNorm:  l.At("norm1.").Norm(norm),
+			attention:      l.At("attention.").Attention(attention, dinov2Attention),
+			attentionScale: l.Tensor("layer_scale1.lambda1", config.Dim),
+			feedNorm:       l.At("norm2.").Norm(norm),
+			feed:           l.At("mlp.").FeedForward(feed, names),
+			feedScale:      l.Tensor("layer_scale2.lambda1", config.Dim),
+		})
+	}
+	m := &Model{
+		Image: &imageTower{
+			dim: config.Dim, size: config.Image, side: side,
+			patches:   loadPatches(body.At("embeddings.patch_embeddings.projection."), config.Dim, config.Channels, config.Patch, config.Patch, true),
+			class:     body.Tensor("embeddings.cls_token", 1, 1, config.Dim),
+			positions: body.Tensor("embeddings.position_embeddings", 1, 1+side*side, config.Dim),
+			layers:    stack,
+		},
+		ImagePooler: &head{dim: config.Dim, pool: poolFirst},
+	}
+	switch c.Config.Head() {
+	case "Model":
+	case "ForImageClassification":
+		m.ImageClassifier = &classAndMean{c.classify(c.Loader.At("classifier."), 2*config.Dim, true)}
+	default:
+		return nil, c.unknownHead()
+	}
+	return m, nil
+}
+
+// dinov2Stack is layers and what is behind them.
+type dinov2Stack struct {
+	layers []*dinov2Layer
+	norm   *transformer.Norm
+}
+
+// Forward sets dst, [rows, D], to the output of the last layer, normalized.
+func (s *dinov2Stack) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, _ *Cache) error {
+	for _, l := range s.layers {
+		if err := l.forward(ws, dst, in); err != nil { // [rows, D]
+			return err
+		}
+		in.X = dst
+	}
+	return s.norm.Forward(ws, dst, dst) // [rows, D]
+}
+
+// dinov2Layer scales what each part adds.
+type dinov2Layer struct {
+	attentionNorm, feedNorm   *transformer.Norm
+	attention                 *transformer.MultiHeadAttention
+	feed                      *transformer.FeedForward
+	attentionScale, feedScale []float32 // [D]
+}
+
+// forward sets dst, [rows, D], to the layer's output for in.X, which may be dst.
+func (l *dinov2Layer) forward(ws *Workspace, dst []float32, in transformer.LayerInput) error {
+	defer ws.Release(ws.Mark())
+	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
+	if err := cmp.Or(
+		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
+		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, nil), // y = attention(x)  [rows, D]
+	); err != nil {
+		return err
+	}
+	addScaled(dst, in.X, y, l.attentionScale) // dst = in + y*scale  [rows, D]
+	if err := cmp.Or(
+		l.feedNorm.Forward(ws, x, dst), // x = norm(dst)        [rows, D]
+		l.feed.Forward(ws, y, x, nil),  // y = feed(x)          [rows, D]
+	); err != nil {
+		return err
+	}
+	addScaled(dst, dst, y, l.feedScale) // dst += y*scale       [rows, D]
+	return nil
+}
+
+// addScaled sets dst to x + y*scale, the scale of each column, for [rows, D]. dst may be x.
+func addScaled(dst, x, y, scale []float32) {
+	for ; len(dst) > 0; dst, x, y = dst[len(scale):], x[len(scale):], y[len(scale):] {
+		for i, s := range scale {
+			dst[i] = x[i] + y[i]*s
+		}
+	}
+}
+
+// classAndMean is a classifier of the row of the class beside the mean of the patches.
+type classAndMean struct{ out *transformer.Linear }
+
+func (h *classAndMean) Out() int { return h.out.Out }
+
+func (h *classAndMean) Forward(ws *Workspace, dst, x []float32, in Tokens) error {
+	dim, n := h.out.In/2, in.Batch.Len()
+	defer ws.Release(ws.Mark())
+	class, mean, both := ws.Alloc(n*dim), ws.Alloc(n*dim), ws.Alloc(2*n*dim) // [images, D], [images, D], [images, 2D]
+	if err := cmp.Or(
+		poolFirst(class, x, in, dim, 0),
+		poolMean(mean, x, in, dim, 1),
+	); err != nil {
+		return check.Errorf(transformer.ErrShape, "class and mean of patches: %w", err)
+	}
+	for i := range n {
+		copy(both[2*i*dim:], class[i*dim:(i+1)*dim])
+		copy(both[(2*i+1)*dim:], mean[i*dim:(i+1)*dim])
+	}
+	return h.out.Forward(ws, dst, both) // [images, labels]
+}
