@@ -20,6 +20,7 @@ import (
 var (
 	benchModel   = flag.String("model", "", "the model, a folder or a .gguf `file`, of BenchmarkLanguageModel and BenchmarkLoad; none: one of random weights")
 	benchWeights = flag.String("weights", "f32", "the format of its weights")
+	benchPrompts = flag.String("prompts", "", "the format of a second copy for prompts; none: no copy")
 	benchCache   = flag.String("cache", "f32", "the format of its keys and values")
 )
 
@@ -36,6 +37,11 @@ func BenchmarkLanguageModel(b *testing.B) {
 		b.Fatal(err)
 	}
 	o := models.Options{Weights: format, Cache: held}
+	if *benchPrompts != "" {
+		if o.Prompts, err = kernels.ParseFormat(*benchPrompts); err != nil {
+			b.Fatal(err)
+		}
+	}
 	begin := time.Now()
 	var m *models.Model
 	if *benchModel != "" {

@@ -169,6 +169,12 @@ type Options struct {
 	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
 	// memory, not time: attention widens what it reads.
 	Cache kernels.Format
+	// Prompts, unless it is FormatF32, is the format of a second copy of the weights that are held in float32 or 16 bits, of the
+	// layers that repeat: products of transformer.ManyRows rows and more are with it, which are those of prompts mostly. With
+	// FormatInt8 prompts take a half to a third of the time, one byte more is held for each weight, and what the
+	// model reads of a prompt is what it would with Weights of that format. How many rows a product has depends on what else is
+	// computed, so that it cannot stand beside Exact.
+	Prompts kernels.Format
 	// Exact gives each sequence the same bits whatever else is computed with it: of float32 and 16-bit weights, one
 	// row is then multiplied as several are, which takes more time. Of other formats it is always so.
 	Exact bool
@@ -209,6 +215,17 @@ func (o Options) format(name string, stored kernels.Format, table bool) kernels.
 	return o.Weights
 }
 
+// hasPrompts reports whether there are second copies.
+func (o Options) hasPrompts() bool { return o.Prompts != kernels.FormatF32 }
+
+// prompts is the format of a second copy of a weight that is held in another.
+func (o Options) prompts(name string, held kernels.Format, _ bool) kernels.Format {
+	if held > kernels.FormatF16 || !repeats(name) {
+		return held
+	}
+	return o.Prompts
+}
+
 // warn hands over warnings.
 func (o Options) warn(warnings ...string) []string {
 	if o.Warn != nil {
@@ -221,13 +238,20 @@ func (o Options) warn(warnings ...string) []string {
 
 // check returns an error if there is no such format, or a pattern is malformed.
 func (o Options) check() error {
-	for _, f := range append([]NamedFormat{{Format: o.Weights}}, o.Formats...) {
+	for _, f := range append([]NamedFormat{{Format: o.Weights}, {Format: o.Prompts}}, o.Formats...) {
 		if _, err := path.Match(f.Pattern, ""); err != nil {
 			return check.Option("Pattern", f.Pattern, "%w", err)
 		}
 		if _, err := kernels.ParseFormat(f.Format.String()); err != nil {
 			return check.Option("Format", f.Format, "there is no such format")
 		}
+	}
+	switch {
+	case !o.hasPrompts():
+	case o.Prompts < kernels.FormatInt8:
+		return check.Option("Prompts", o.Prompts, "want f32, which is no copy, int8 or a format of blocks")
+	case o.Exact:
+		return check.Option("Prompts", o.Prompts, "beside Exact")
 	}
 	if o.Cache > kernels.FormatInt8 {
 		return check.Option("Cache", o.Cache, "want f32, bf16, f16 or int8")

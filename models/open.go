@@ -175,6 +175,9 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 		return nil, err
 	}
 	c.Loader.Pack(o.format)
+	if o.hasPrompts() {
+		c.Loader.PackMany(o.prompts)
+	}
 	if o.Exact {
 		c.Loader.Exact()
 	}

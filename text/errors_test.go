@@ -17,6 +17,8 @@ func TestOptionsApply(t *testing.T) {
 		opts                   []Option
 	}{
 		{"Embedder", "Cache", "f16", []Option{Cache(kernels.FormatF16)}},
+		{"Embedder", "Prompts", "int8", []Option{Prompts(kernels.FormatInt8)}},
+		{"Generator", "Prompts", "bf16", []Option{Prompts(kernels.FormatBF16)}},
 		{"Embedder", "CacheMemory", "1", []Option{CacheMemory(1)}},
 		{"Embedder", "MaxPixels", "9", []Option{MaxPixels(9)}},
 		{"Classifier", "Dim", "3", []Option{Dim(3)}},

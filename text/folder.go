@@ -132,7 +132,7 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	if withTokenizer {
 		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
 	}
-	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Formats: o.formats, Cache: o.cache, Adapters: o.adapters, Exact: o.exact, Warn: o.warn})
+	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Formats: o.formats, Cache: o.cache, Adapters: o.adapters, Exact: o.exact, Prompts: o.prompts, Warn: o.warn})
 	group.Wait()
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func (l *Linear) check(ws *Workspace) error {
 
 // multiply is forward without its checks, with the rows of dst ldDst elements apart and those of x ldX.
 func (l *Linear) multiply(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int, activation kernels.Activation, residual []float32) {
-	ws.Threads.GemmPacked(rows, 1, x, ldX, l.weight.PackedB, 0, dst, ldDst,
+	ws.Threads.GemmPacked(rows, 1, x, ldX, l.weight.For(rows), 0, dst, ldDst,
 		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
 }
 

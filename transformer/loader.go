@@ -76,6 +76,14 @@ type Chooser func(name string, stored kernels.Format, table bool) kernels.Format
 // choose returns. Without, linear layers are kernels.FormatF32, and tables are as stored.
 func (l *Loader) Pack(choose Chooser) { l.at.Pack(choose) }
 
+// PackMany makes linear layers of l, and of all loaders made from the same checkpoint, hold a second copy of their weights in
+// the format that choose returns for one held in another, and multiply with it where there are [ManyRows] rows and more. Where
+// it returns the same format there is no copy.
+func (l *Loader) PackMany(choose Chooser) { l.at.PackMany(choose) }
+
+// ManyRows is from how many rows on products are with the copy of [Loader.PackMany].
+const ManyRows = checkpoint.ManyRows
+
 // Exact has the linear layers of l, and of all loaders made from the same checkpoint, give each row the bits that
 // it has alone; see [kernels.PackedB.Exact].
 func (l *Loader) Exact() { l.at.Exact() }

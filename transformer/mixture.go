@@ -238,12 +238,14 @@ func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
 func (m *Mixture) multiply(ws *Workspace, layer func(expert int) *Linear, dst []float32, ld int, x []float32) error {
 	r := &ws.routes
 	r.b, r.bias = r.b[:0], r.bias[:0]
+	from := 0
 	for e := range m.Experts {
 		l := layer(e)
 		if err := l.check(ws); err != nil {
 			return err
 		}
-		r.b, r.bias = append(r.b, l.weight.PackedB), append(r.bias, l.Bias)
+		r.b, r.bias = append(r.b, l.weight.For(r.ends[e]-from)), append(r.bias, l.Bias)
+		from = r.ends[e]
 	}
 	p := kernels.GemmGroupedParams{A: x, LdA: layer(0).In, B: r.b, Ends: r.ends, C: dst, LdC: ld}
 	if m.Bias {

@@ -67,7 +67,7 @@ func bench(a *app, args []string) error {
 	texts := f.Int("texts", 64, "texts of a bulk run")
 	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,torch,torch-bf16", "what to measure")
 	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime")
-	seconds := f.Float64("seconds", 3, "time for what generates text, the only one that takes -weights and -cache")
+	seconds := f.Float64("seconds", 3, "time for what generates text, the only one that takes -weights, -prompts and -cache")
 	asJSON := f.json("a line for each engine, with medians in seconds and memory in MB; of what generates text, one")
 	worker := f.Bool("worker", false, "measure as the standard input says (for bench itself)")
 	rest, err := f.parse(args, 0, 1)
@@ -92,7 +92,7 @@ func bench(a *app, args []string) error {
 		}
 	}
 	noDecoder := a.benchDecoder(rest[0], opts, *seconds, *asJSON)
-	if !errors.Is(noDecoder, text.ErrFolder) || f.given("weights", "cache") {
+	if !errors.Is(noDecoder, text.ErrFolder) || f.given("weights", "prompts", "cache") {
 		return noDecoder
 	}
 	m, err := openModel(a, text.OpenEmbedder, rest[0], []text.Option{text.Threads(threads)})

@@ -28,7 +28,8 @@ type serving struct {
 	models              []serve.Model
 	addr, cert, key     string
 	keyFile, origins    string
-	weights, long       perModel
+	weights, prompts    perModel
+	long                perModel
 	threads, length     perModel
 	stride              int
 	memory              int64
@@ -105,6 +106,7 @@ func (s *serving) register(f *flags) {
 		return nil
 	})
 	f.Var(&s.weights, "weights", weightsUsage+eachUsage)
+	f.Var(&s.prompts, "prompts", promptsUsage+eachUsage)
 	f.Var(&s.threads, "threads", "most `threads` of a model; default: all"+eachUsage)
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
 	f.Var(&s.long, "long", "what becomes of longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
@@ -158,7 +160,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 			return err
 		}
 	}
-	for name, p := range map[string]*perModel{"weights": &s.weights, "threads": &s.threads, "max-length": &s.length, "long": &s.long} {
+	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "max-length": &s.length, "long": &s.long} {
 		if unused := p.unused(); unused != "" {
 			return usagef("-%s %s: no model has that name", name, unused)
 		}
@@ -177,6 +179,11 @@ func (s *serving) planModel(m *serve.Model, opts []text.Option) error {
 		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
 	}
 	m.Weights = format
+	prompts, err := promptsOptions(s.prompts.of(m, ""))
+	if err != nil {
+		return err
+	}
+	opts = append(opts, prompts...)
 	for _, x := range []struct {
 		name   string
 		value  string

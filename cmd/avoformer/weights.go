@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,18 +76,33 @@ func (a *adapters) options() (opts []text.Option, paths []string, err error) {
 
 // decoderFlags are those of what generates text.
 type decoderFlags struct {
-	weights, cache *string
-	threads        *int
-	adapters       *adapters
+	weights, cache, prompts *string
+	threads                 *int
+	adapters                *adapters
 }
 
 func (f *flags) decoder() decoderFlags {
 	return decoderFlags{
 		f.String("weights", "f32", weightsUsage),
 		f.String("cache", "f32", "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"),
+		f.String("prompts", "", promptsUsage),
 		f.Int("threads", 0, "most threads; default: all"),
 		f.adapters(),
 	}
+}
+
+const promptsUsage = "`format`, int8 or blocks, of a second copy of weights of f32, bf16 or f16 with which prompts are computed, a byte more for each in int8; default: none"
+
+// promptsOptions are the options of a -prompts flag.
+func promptsOptions(value string) ([]text.Option, error) {
+	if value == "" {
+		return nil, nil
+	}
+	f, err := kernels.ParseFormat(value)
+	if err != nil {
+		return nil, usagef("-prompts: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+	}
+	return []text.Option{text.Prompts(f)}, nil
 }
 
 // options are those of the pipeline.
@@ -99,8 +115,12 @@ func (d decoderFlags) options() ([]text.Option, error) {
 	if err != nil || cache > kernels.FormatInt8 {
 		return nil, usagef("-cache: unknown format %q, want one of f32, bf16, f16, int8", *d.cache)
 	}
+	prompts, err := promptsOptions(*d.prompts)
+	if err != nil {
+		return nil, err
+	}
 	opts, _, err := d.adapters.options()
-	return append(append(append(opts, threadOption(*d.threads)...), weights...), text.Cache(cache)), err
+	return slices.Concat(opts, threadOption(*d.threads), weights, prompts, []text.Option{text.Cache(cache)}), err
 }
 
 var errNoTexts = errors.New("no texts to compare")

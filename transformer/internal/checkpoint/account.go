@@ -34,10 +34,11 @@ type account struct {
 	ignored []string             // patterns of path.Match
 	added   map[string][]LowRank // by the names of src
 	choose  func(name string, stored kernels.Format, table bool) kernels.Format
-	exact   bool      // linear layers multiply one row as several
-	tables  []*unread // embeddings that Finish fills
-	jobs    []job     // what Finish does on all threads
-	held    []Holding // of linear layers
+	many    func(name string, stored kernels.Format, table bool) kernels.Format // of second copies; nil: none
+	exact   bool                                                                // linear layers multiply one row as several
+	tables  []*unread                                                           // embeddings that Finish fills
+	jobs    []job                                                               // what Finish does on all threads
+	held    []Holding                                                           // of linear layers
 
 	mu  sync.Mutex // of err while jobs run
 	err LoadError
@@ -68,6 +69,12 @@ func (s Scope) At(prefix string) Scope {
 // Pack has all weights of the checkpoint held in the formats that choose returns.
 func (s Scope) Pack(choose func(name string, stored kernels.Format, table bool) kernels.Format) {
 	s.choose = choose
+}
+
+// PackMany has linear layers hold a second copy of weights in the formats that choose returns, for products of ManyRows rows
+// and more; where that is the format of the first, there is none.
+func (s Scope) PackMany(choose func(name string, held kernels.Format, table bool) kernels.Format) {
+	s.many = choose
 }
 
 // Exact has the linear layers of the checkpoint multiply one row as several.

@@ -67,7 +67,22 @@ func (s Scope) Holdings() []Holding {
 }
 
 // Matrix is the weight of a linear layer, which is there once Finish has returned.
-type Matrix struct{ *kernels.PackedB }
+type Matrix struct {
+	*kernels.PackedB
+	many *Matrix // the same in another format, for products of ManyRows rows and more; or nil
+}
+
+// ManyRows is from how many rows on products are with a second copy of the weights, if there is one: more than texts that
+// are generated at a time mostly, and few enough for prompts.
+const ManyRows = 64
+
+// For is the copy for products of some rows.
+func (m *Matrix) For(rows int) *kernels.PackedB {
+	if m.many != nil && rows >= ManyRows {
+		return m.many.PackedB
+	}
+	return m.PackedB
+}
 
 // Is reports whether m is there and has the given sizes.
 func (m *Matrix) Is(in, out int) bool {
@@ -110,11 +125,22 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	}
 	weight = new(Matrix)
 	format := s.packed(parts[0].Name+"weight", false)
+	s.hold(weight, format, in, parts, data)
+	if s.many != nil && !s.RowByRow {
+		if many := s.many(s.Prefix+parts[0].Name+"weight", format, false); many != format {
+			weight.many = new(Matrix)
+			s.hold(weight.many, many, in, parts, data)
+		}
+	}
+	return weight, b
+}
+
+// hold notes what weight holds, and has it made.
+func (s Scope) hold(weight *Matrix, format kernels.Format, in int, parts []Part, data [][]float32) {
 	for _, p := range parts {
 		s.held = append(s.held, Holding{s.Prefix + p.Name + "weight", s.lookup(p.Name + "weight"), p.Rows * in, format})
 	}
 	s.pack(weight, format, in, parts, data)
-	return weight, b
 }
 
 // Alike reports whether the weights with the given prefixes are to be held in the same
@@ -126,7 +152,7 @@ func (s Scope) Alike(names ...string) bool {
 
 // Packed is weight, [out, in], in the format for the tensor of that name.
 func (s Scope) Packed(in, out int, weight []float32) *Matrix {
-	return &Matrix{s.alike(kernels.PackBRows(s.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
+	return &Matrix{PackedB: s.alike(kernels.PackBRows(s.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
 }
 
 // pack has weight made of the rows of the parts, data being what find gave for each, in pieces: from what the
