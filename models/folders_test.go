@@ -97,6 +97,7 @@ func (e *expected) all(m *models.Model) {
 	e.text(ws, m)
 	e.image(ws, m)
 	e.joint(ws, m)
+	e.speech(ws, m)
 	e.generation(ws, m)
 	for _, name := range e.file.Names() {
 		if !e.used[name] {
@@ -357,6 +358,23 @@ func (e *expected) image(ws *models.Workspace, m *models.Model) {
 	}
 	if name := e.pooled("image_embeds"); e.has(name) && m.ImagePooler != nil {
 		e.check(name, e.head(ws, m.ImagePooler, x, models.Tokens{Batch: transformer.Uniform(n, rows)}, n))
+	}
+}
+
+// speech compares what encoders of samples give, and the logits of characters.
+func (e *expected) speech(ws *models.Workspace, m *models.Model) {
+	if m.Audio == nil || !e.has("input_values") {
+		return
+	}
+	samples, shape := e.floats("input_values"), e.shape("input_values")
+	rows := m.Audio.Rows(shape[1])
+	x := make([]float32, shape[0]*rows*m.Audio.Dim())
+	e.ok(m.Audio.EncodeAudio(ws, x, samples, shape[0], shape[1]))
+	if e.has("last_hidden_state") {
+		e.check("last_hidden_state", x)
+	}
+	if e.has("logits") && m.CTC != nil {
+		e.check("logits", e.head(ws, m.CTC, x, models.Tokens{Batch: transformer.Uniform(shape[0], rows)}, shape[0]*rows))
 	}
 }
 

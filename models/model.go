@@ -47,6 +47,7 @@ type Model struct {
 	// output it then attends.
 	LM    LanguageModel
 	Audio AudioEncoder
+	CTC   Head // to the logits of the vocabulary at each hidden state of Audio, of which one token is blank: the padding
 
 	// Image encodes images. ImageClassifier takes what it gives, as ImagePooler does.
 	Image           ImageEncoder
@@ -126,7 +127,7 @@ type Memory struct {
 // An AudioEncoder turns features of sound into hidden states.
 type AudioEncoder interface {
 	Dim() int
-	// Features is the number of features of a frame: mel bands.
+	// Features is the number of features of a frame: mel bands; 1 where frames are samples.
 	Features() int
 	// Rows is the number of hidden states for a number of frames.
 	Rows(frames int) int

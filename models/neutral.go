@@ -8,16 +8,23 @@ var neutral = reasons(map[string][]string{
 		"dropout", "dropout_rate", "hidden_dropout", "hidden_dropout_prob", "attention_dropout", "attention_probs_dropout_prob", "activation_dropout",
 		"classifier_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout", "embd_pdrop", "attn_pdrop", "resid_pdrop",
 		"embedding_dropout", "mlp_dropout", "encoder_layerdrop", "decoder_layerdrop", "layerdrop", "summary_first_dropout", "summary_last_dropout",
-		"cls_dropout", "pooler_dropout", "drop_path_rate",
+		"cls_dropout", "pooler_dropout", "drop_path_rate", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout",
 	},
 	"the weights are read, not drawn": {
 		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "init_xavier_std", "logit_scale_init_value", "layerscale_value",
 	},
 	"sound is hidden in training alone": {
 		"apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob", "mask_feature_length", "mask_feature_min_masks",
-		"median_filter_width",
+		"median_filter_width", "mask_channel_length", "mask_channel_min_space", "mask_channel_other", "mask_channel_prob", "mask_channel_selection",
+		"mask_time_min_space", "mask_time_other", "mask_time_selection", "no_mask_channel_overlap", "no_mask_time_overlap",
 	},
-	"losses are for training": {"sparse_prediction", "sparse_pred_ignore_index", "label_smoothing", "use_xentropy", "reference_compile"},
+	"losses are for training": {"sparse_prediction", "sparse_pred_ignore_index", "label_smoothing", "use_xentropy", "reference_compile", "ctc_loss_reduction", "ctc_zero_infinity"},
+	"of what wav2vec 2.0 was trained with, and of heads and adapters that are not supported": {
+		"num_codevectors_per_group", "num_codevector_groups", "contrastive_logits_temperature", "num_negatives", "codevector_dim", "proj_codevector_dim",
+		"diversity_loss_weight", "use_weighted_layer_sum", "classifier_proj_size", "tdnn_dim", "tdnn_kernel", "tdnn_dilation", "xvector_output_dim",
+		"adapter_kernel_size", "adapter_stride", "num_adapter_layers", "output_hidden_size",
+	},
+	"conv_dim says it": {"num_feat_extract_layers"},
 	"says which outputs transformers returns": {
 		"output_attentions", "output_hidden_states", "output_scores", "output_past", "return_dict", "use_return_dict", "return_dict_in_generate",
 		"use_cache", "keys_to_ignore_at_inference", "tie_last_hidden_states",

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -53,8 +52,8 @@ func newWhisper(c *Checkpoint) (*Model, error) {
 	}
 	m := &Model{LM: lm, Audio: &audioEncoder{
 		mels:      config.Mels,
-		conv1:     loadConvolution(e.At("conv1."), config.Mels, config.Dim, 1),
-		conv2:     loadConvolution(e.At("conv2."), config.Dim, config.Dim, 2),
+		conv1:     loadConvolution(e.At("conv1."), config.Mels, config.Dim, 3, 1, 1, true),
+		conv2:     loadConvolution(e.At("conv2."), config.Dim, config.Dim, 3, 2, 1, true),
 		positions: e.At("embed_positions.").Embedding(config.MaxSource, config.Dim),
 		layers:    e.Stack(transformer.StackConfig{Layers: config.EncoderLayers, Layer: encoderLayer, FinalNorm: true}, bartNames),
 	}}
@@ -102,51 +101,17 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 			}
 		}
 		x := dst[s*rows*dim : (s+1)*rows*dim]
-		if err := cmp.Or(
-			a.conv1.forward(ws, hidden, in), // [frames, D]
-			a.conv2.forward(ws, x, hidden),  // [rows, D]
-			a.positions.Add(ws, x, at),      // [rows, D]
-		); err != nil {
+		if err := a.conv1.forward(ws, hidden, in); err != nil { // [frames, D]
+			return err
+		}
+		ws.Threads.GELU(hidden, hidden)
+		if err := a.conv2.forward(ws, x, hidden); err != nil { // [rows, D]
+			return err
+		}
+		ws.Threads.GELU(x, x)
+		if err := a.positions.Add(ws, x, at); err != nil { // [rows, D]
 			return err
 		}
 	}
 	return a.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(sounds, rows)}, nil) // [sounds, rows, D]
-}
-
-// convolution is a convolution over time of three steps, with a step of zeros at both
-// ends, and GELU.
-type convolution struct {
-	in, stride int
-	linear     *transformer.Linear // [3*in, out]: of the three steps side by side
-}
-
-// loadConvolution takes the tensors weight, [out, in, 3], and bias, [out].
-func loadConvolution(l *transformer.Loader, in, out, stride int) *convolution {
-	w, bias := l.Tensor("weight", out, in, 3), l.Tensor("bias", out)
-	steps := make([]float32, len(w)) // [out, 3, in]
-	for i, v := range w {
-		steps[i/(3*in)*3*in+i%3*in+i/3%in] = v
-	}
-	return &convolution{in, stride, l.LinearOf(3*in, out, steps, bias)}
-}
-
-func (c *convolution) rows(n int) int { return (n-1)/c.stride + 1 }
-
-// forward sets dst, [rows(n), out], for x, [n, in].
-func (c *convolution) forward(ws *Workspace, dst, x []float32) error {
-	defer ws.Release(ws.Mark())
-	n, width := len(x)/c.in, 3*c.in
-	steps := ws.Alloc(c.rows(n) * width) // [rows(n), 3*in]
-	for r := range c.rows(n) {
-		step := steps[r*width : (r+1)*width]
-		first := r*c.stride - 1
-		clear(step)
-		from, to := max(first, 0), min(first+3, n)
-		copy(step[(from-first)*c.in:], x[from*c.in:to*c.in])
-	}
-	if err := c.linear.Forward(ws, dst, steps); err != nil { // [rows(n), out]
-		return err
-	}
-	ws.Threads.GELU(dst, dst)
-	return nil
 }

@@ -36,6 +36,35 @@ def _(out, name):
     f.write(hf.WhisperForConditionalGeneration(c), hf.WhisperForConditionalGeneration, run, decode, eos=[100], inputs=inputs, seed=1500, keep=["encoder.embed_positions"], scale=[("embed_tokens", 0.2)])
 
 
+def wav2vec2(**more):
+    return hf.Wav2Vec2Config(**(dict(vocab_size=29, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, conv_dim=[16, 24, 16], conv_stride=[5, 3, 2], conv_kernel=[10, 3, 2],
+                                     num_conv_pos_embeddings=6, num_conv_pos_embedding_groups=4) | more))
+
+
+@folder("wav2vec2", "wav2vec2-stable")
+def _(out, name):
+    """wav2vec2-stable is as the large models are: normalization of every convolution, and first in layers; its positions are a convolution
+    of an odd number of steps, and the names of its weights those of PyTorch 2."""
+    stable = name == "wav2vec2-stable"
+    c = wav2vec2(feat_extract_norm="layer", do_stable_layer_norm=True, conv_bias=True, num_conv_pos_embeddings=5, num_hidden_layers=1, mask_time_prob=0.0) if stable else wav2vec2()
+    cls = hf.Wav2Vec2Model if stable else hf.Wav2Vec2ForCTC
+    values = torch.randn((2, 700), generator=torch.Generator().manual_seed(16))
+    inputs = {"input_values": values}
+
+    def run(m, dtype):
+        with torch.no_grad():
+            o = m(values.to(dtype))
+            return {"last_hidden_state": o.last_hidden_state} if stable else {"logits": o.logits, "last_hidden_state": m.wav2vec2(values.to(dtype)).last_hidden_state}
+
+    names = ("weight_g", "weight_v") if not stable else ("parametrizations.weight.original0", "parametrizations.weight.original1")
+
+    def rename(w):
+        kinds = {"parametrizations.weight.original0": names[0], "parametrizations.weight.original1": names[1], "weight_g": names[0], "weight_v": names[1]}
+        return {next((k.removesuffix(a) + b for a, b in kinds.items() if k.endswith("pos_conv_embed.conv." + a)), k): v for k, v in w.items()}
+
+    Folder(out, name).write(cls(c), cls, run, inputs=inputs, seed=1520, published={"rename": rename})
+
+
 def speechlike(n, seed):
     """n samples at 16 kHz: a few gliding tones that come and go, and noise."""
     r = numpy.random.default_rng(seed)

@@ -162,6 +162,18 @@ def _(out, name):
     write(out, name, hf.WhisperForConditionalGeneration, given, run, {"input_features": features, "decoder_input_ids": target}, 1, 2300, keep=["encoder.embed_positions"])
 
 
+@folder("wav2vec2-defaults")
+def _(out, name):
+    given = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, conv_dim=[8] * 7)
+    values = torch.randn((1, 1300), generator=torch.Generator().manual_seed(6)) * 1e-2
+
+    def run(m, dtype):
+        with torch.no_grad():
+            return {"logits": m(values.to(dtype)).logits}
+
+    write(out, name, hf.Wav2Vec2ForCTC, given, run, {"input_values": values}, 1, 2500)
+
+
 @folder(*names(TOWERS))
 def _(out, name):
     cls, given, scale = TOWERS[name.removesuffix("-defaults")]

@@ -1,0 +1,54 @@
+package models_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// TestWaveLengths counts the hidden states of sounds, and refuses those that are too short for one.
+func TestWaveLengths(t *testing.T) {
+	m, err := models.Open("testdata/folders/wav2vec2") // strides of 5, 3 and 2 over 10, 3 and 2
+	if err != nil {
+		t.Fatal(err)
+	}
+	for samples, want := range map[int]int{0: 0, 1: 0, 9: 0, 10: 0, 34: 0, 35: 1, 36: 1, 64: 1, 65: 2, 700: 23} {
+		if got := m.Audio.Rows(samples); got != want {
+			t.Errorf("%d samples make %d rows, want %d", samples, got, want)
+		}
+		x := make([]float32, want*m.Audio.Dim())
+		if err := m.Audio.EncodeAudio(new(models.Workspace), x, make([]float32, samples), 1, samples); (err == nil) != (want > 0) || err != nil && !errors.Is(err, transformer.ErrShape) {
+			t.Errorf("%d samples: %v", samples, err)
+		}
+	}
+}
+
+// TestWaveConfigs refuses configurations that make no model.
+func TestWaveConfigs(t *testing.T) {
+	text, err := os.ReadFile("testdata/folders/wav2vec2/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, value := range map[string]any{
+		"conv_stride": []int{5, 0, 2}, "conv_kernel": []int{10, 3}, "conv_dim": []int{}, "num_conv_pos_embedding_groups": 5, "num_attention_heads": 3,
+		"feat_extract_norm": "batch", "add_adapter": true, "adapter_attn_dim": 16, "feat_extract_activation": "sine", "num_conv_pos_embeddings": 1 << 20,
+	} {
+		config := map[string]any{}
+		if err := json.Unmarshal(text, &config); err != nil {
+			t.Fatal(err)
+		}
+		config[field] = value
+		changed, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = models.New(changed, transformer.Random(1))
+		if e := new(transformer.Error); !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%s = %v: %v", field, value, err)
+		}
+	}
+}
