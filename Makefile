@@ -219,7 +219,7 @@ test-second-go: ## the quick part with the other supported Go release
 
 .PHONY: test-installable
 test-installable: ## the published modules can be fetched and installed, and bring nothing else along than they say
-	@GO=$(GO) scripts/installable.sh $(PUBLISHED)
+	@GO=$(GO) scripts/installable.sh
 
 # Tests on other CPUs.
 
