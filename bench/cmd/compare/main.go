@@ -61,12 +61,17 @@ func run() error {
 	defer everybody.Close()
 	for _, c := range list {
 		d := workload.NewData(c)
+		cores := peak.Cores(*threads)
 		results := interleave.Run(d, everybody.Contestants, interleave.Options{Rounds: *rounds, Block: *block})
+		cores = min(cores, peak.Cores(*threads))
 		peaks := map[string]float64{}
 		if c.Int8 {
 			peaks = int8Peaks(*threads, tiers)
 		}
 		show(c, results, peaks, *verbose)
+		if e := (report.Entry{Key: report.Key{Threads: *threads}, Cores: cores}); e.Short() {
+			fmt.Printf("%-28v the threads had %.1f cores before or after: measure again\n", c, cores)
+		}
 	}
 	if len(everybody.Missing) > 0 {
 		fmt.Printf("incomplete: without %s\n", strings.Join(everybody.Missing, ", "))

@@ -227,10 +227,11 @@ func (m *measurement) set(threads int, s set, contestants []workload.Contestant)
 		d := m.data(c)
 		share := m.progress.share()
 		m.run.Add(report.Settle(func() report.Entry {
-			before := transfer(threads)
+			before, cores := transfer(threads), peak.Cores(threads)
 			e := report.NewEntry(s.name, c, threads, interleave.Run(d, contestants, interleave.Options{
 				Rounds: 50, Block: 5 * time.Millisecond, Limit: share, Slow: 300 * time.Millisecond,
 			}))
+			e.Cores = min(cores, peak.Cores(threads))
 			e.Transfer = max(before, transfer(threads))
 			return e
 		}, m.run.Behind))

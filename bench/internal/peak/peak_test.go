@@ -86,6 +86,28 @@ func TestTransferIsPlausible(t *testing.T) {
 	}
 }
 
+// Threads that are alone have at most as many cores as there are of them, by and large, and at least one; those of this
+// process that are more than its processors have fewer.
+func TestCores(t *testing.T) {
+	if n := min(2, runtime.NumCPU(), runtime.GOMAXPROCS(0)); n == 2 {
+		if got := Cores(2); !(got > 0.3 && got < 4) { // others may run meanwhile, in one half of it or the other
+			t.Errorf("two threads have %g cores", got)
+		}
+	}
+	for _, threads := range []int{1, runtime.GOMAXPROCS(0) + 1} {
+		if got := Cores(threads); got != 0 {
+			t.Errorf("%d threads have %g cores, want 0: there is nothing to measure", threads, got)
+		}
+	}
+	if runtime.NumCPU() > 2 {
+		return
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(6))
+	if got := Cores(6); !(got < 5) {
+		t.Errorf("six threads on %d processors have %g cores", runtime.NumCPU(), got)
+	}
+}
+
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		bytes, cache int

@@ -33,6 +33,9 @@ type Entry struct {
 	// Transfer is the nanoseconds that a cache line took between two of the threads, around the
 	// case; see [peak.Transfer]. 0 where there is one thread, or it is not known.
 	Transfer float64 `json:",omitempty"`
+	// Cores is how many cores the threads had before or after the case, whichever is less; see [peak.Cores]. 0
+	// where there is one thread, or it is not known.
+	Cores float64 `json:",omitempty"`
 }
 
 // A Result is what a contestant took.
@@ -150,7 +153,8 @@ func micros(s float64) string {
 	return fmt.Sprintf("%.0f", us)
 }
 
-// mark is the question mark of a disturbed case, and the dagger of one with its threads apart.
+// mark is the question mark of a disturbed case, the dagger of one with its threads apart, and the double dagger of one with
+// fewer cores than threads.
 func (e Entry) mark() string {
 	mark := ""
 	if e.Disturbed() {
@@ -159,11 +163,17 @@ func (e Entry) mark() string {
 	if e.Apart() {
 		mark += "†"
 	}
+	if e.Short() {
+		mark += "‡"
+	}
 	return mark
 }
 
 // Apart reports whether the threads ran beside different last-level caches.
 func (e Entry) Apart() bool { return e.Transfer > apart }
+
+// Short reports whether the threads had clearly fewer cores than there were of them.
+func (e Entry) Short() bool { return e.Cores > 0 && e.Cores < ofCore*float64(e.Threads) }
 
 // emphasis writes a ratio, bold where we are slower.
 func (e Entry) emphasis(ratio float64) string {
@@ -192,16 +202,17 @@ func (e Entry) Spread() float64 {
 // it is behind.
 const attempts = 2
 
-// Settle measures a case. While the machine disturbs it, it is measured again, and the quietest
-// time counts, whoever was faster in it. One that is behind is measured twice more, and the median
+// Settle measures a case. While the machine disturbs it, or has fewer cores for it than threads, it is measured again, and the
+// time with enough cores, then the quietest, counts, whoever was faster in it. One that is behind is measured twice more, and the median
 // of the ratios counts.
 func Settle(measure func() Entry, behind func(Entry) bool) Entry {
 	e := measure()
 	for range attempts {
-		if !e.Disturbed() {
+		if !e.Disturbed() && !e.Short() {
 			break
 		}
-		if again := measure(); again.Spread() < e.Spread() {
+		again := measure()
+		if again.Short() == e.Short() && again.Spread() < e.Spread() || e.Short() && !again.Short() {
 			e = again
 		}
 	}

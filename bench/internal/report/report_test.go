@@ -86,6 +86,42 @@ func TestApart(t *testing.T) {
 	}
 }
 
+// Entries whose threads had fewer cores than there were of them are marked, and not in the mean.
+func TestShort(t *testing.T) {
+	r := &Run{}
+	for i, cores := range []float64{1.97, 1.05, 1.81, 0} {
+		ratio := 1.5
+		if cores == 1.05 {
+			ratio = 0.5
+		}
+		e := entryOf(fmt.Sprintf("softmax 100x%d", 100+i), Listed, 2, 1, ratio)
+		e.Cores = cores
+		r.Entries = append(r.Entries, e)
+	}
+	text := r.Markdown(nil)
+	for _, want := range []string{"In 1 of 3, marked with a double dagger,", ": 1.1 at the least", "geometric mean of best/ours 1.50"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %q:\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "0.50**‡"); n != 1 || strings.Contains(text, "1.50‡") {
+		t.Errorf("%d marked entries, want 1, of that ratio", n)
+	}
+	r.Entries[1].Cores = 1.9
+	if text := r.Markdown(nil); strings.Contains(text, "dagger") {
+		t.Error("speaks of daggers where there are none")
+	}
+	cores := []float64{1.1, 1.2, 1.9, 1.1}
+	e := Settle(func() Entry {
+		e := entryOf("softmax 100x100", Listed, 2, 1, 1.5)
+		e.Cores, cores = cores[0], cores[1:]
+		return e
+	}, func(Entry) bool { return false })
+	if e.Cores != 1.9 {
+		t.Errorf("settled with %g cores, want those of the third measurement", e.Cores)
+	}
+}
+
 // A comparison without a required library must say so wherever its figures stand.
 func TestIncomplete(t *testing.T) {
 	r := sample()

@@ -21,6 +21,9 @@ const disturbed = 0.1
 // two last-level caches.
 const apart = 80
 
+// ofCore is the share of a core that each thread has at least where nothing took cores away.
+const ofCore = 0.9
+
 // The least ratio that every case should reach: on one thread, on several, and with everybody held
 // to an instruction set.
 const least, leastOnSeveral, leastHeld = 0.95, 0.93, 0.93
@@ -76,11 +79,11 @@ func compareRatios(a, b Entry) int {
 	return cmp.Compare(x, y)
 }
 
-// mean is the geometric mean of the ratios, or 0 where there are none.
+// mean is the geometric mean of the ratios, without those with fewer cores than threads, or 0 where there are none.
 func mean(entries []Entry) float64 {
 	sum, n := 0.0, 0
 	for _, e := range entries {
-		if q, ok := e.Ratio(); ok {
+		if q, ok := e.Ratio(); ok && !e.Short() {
 			sum += math.Log(q)
 			n++
 		}
@@ -131,6 +134,7 @@ func (r *Run) summary(s Set) string {
 			fmt.Fprintf(&b, "In %d of them, marked with a question mark, the spread is over %.0f%%: the machine was busy with other work, and the figures say little.\n\n", noisy, disturbed*100)
 		}
 		b.WriteString(between(entries))
+		b.WriteString(short(entries))
 		r.enumerate(&b, "Slower", losses)
 		r.enumerate(&b, "Behind", behind)
 	}
@@ -156,6 +160,25 @@ func between(entries []Entry) string {
 		s += fmt.Sprintf(", and %.0f ns in the rest", middle(near))
 	}
 	return s + ". Where the processors are virtual, the host decides that.\n\n"
+}
+
+// short says which entries had fewer cores than threads.
+func short(entries []Entry) string {
+	n, known := 0, 0
+	least := math.Inf(1)
+	for _, e := range entries {
+		if e.Cores > 0 {
+			known++
+		}
+		if e.Short() {
+			n++
+			least = min(least, e.Cores)
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("In %d of %d, marked with a double dagger, the threads had fewer cores than there were of them, by loops that share nothing right before and after: %.1f at the least. Their figures say nothing about threads, and the mean leaves them out.\n\n", n, known, least)
 }
 
 // middle is the median.
