@@ -39,7 +39,7 @@ func (b *block) int8Panels() {
 			x.Scales, x.Bias = nil, nil
 			for x.P, x.K = 0, kc; x.P < last; x.P += kc {
 				x.B = packed.Panel(b.b.column+j, x.P)
-				s.int8.Multiply(&x)
+				s.int8.MultiplyAndFetch(&x)
 			}
 			x.K, x.B = g.k-last, packed.Panel(b.b.column+j, last)
 			if scales != nil {
@@ -48,7 +48,7 @@ func (b *block) int8Panels() {
 			if inC && b.ep.Bias != nil {
 				x.Bias = b.ep.Bias[j:][:nr]
 			}
-			s.int8.Multiply(&x)
+			s.int8.MultiplyAndFetch(&x)
 			if !inC {
 				b.finishInt8(s.sums, i, j, x.M, n)
 			}

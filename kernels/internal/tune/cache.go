@@ -50,3 +50,6 @@ func CrowdsFar(k, ldb int) bool {
 	size := &Used.Gemm
 	return ldb%16 == 0 && Sharing(ldb/16, min(k, Order.KC), size.LinesSets) > 2*size.LinesWays
 }
+
+// HoldsTwo reports whether the first-level cache has room for two pieces of some bytes.
+func HoldsTwo(bytes int) bool { return 2*bytes <= Used.Ways*Used.Sets*line }

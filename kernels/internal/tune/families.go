@@ -78,6 +78,11 @@ type Gemm struct {
 	// A packed B that one row is multiplied with, and one in blocks always, is fetched ahead bytes
 	// before its use; 0 where the machine does so by itself.
 	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second level" on:"sapphire rapids"`
+	// AheadBytes is Ahead for weights of 8 bits in blocks, of which up to a tile of rows reads as much as memory gives.
+	AheadBytes int `unit:"bytes" at:"products: weights of 8 bits fetched 8 KiB ahead" on:"zen4"`
+	// From NextRows rows on, the first tile with a piece of a panel of integers fetches the next piece, if the
+	// first-level cache has room for both; 0: never.
+	NextRows int `unit:"rows of A" at:"products: the next piece of a panel of integers fetched by the first tile" on:"zen4"`
 	// CopyColumns columns are worth a copy of A's rows.
 	CopyColumns int `unit:"columns of B" at:"products: and where lda is nearly one" on:"zen4"`
 }
@@ -179,7 +184,7 @@ var Zen4 = Record{
 		InPlaceTiles: 3, InPlacePanel: 1 << 12, InPlaceSpan: 1 << 15, LinesSets: 2048, LinesWays: 4, Spread: math.MaxInt,
 		NearElements: 1 << 18, NearTiles: 20,
 		WideNum: 4, WideDen: 7, StreamNum: 2, StreamDen: 5, HalvesTiles: 2,
-		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10,
+		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, NextRows: 12, AheadBytes: 8 << 10,
 		CopyColumns: 64,
 	},
 	Rows: Rows{

@@ -116,6 +116,27 @@ type Product struct {
 	Scales, Bias []float32 // empty, but for the last steps
 	C            []float32
 	LDC          int
+	Ahead        int // how many bytes B is fetched ahead of its use
+}
+
+// MultiplyAndFetch computes a product, and fetches what follows in B. Of as many rows as pay for it, the first tile
+// does so for all that come, which take what they read from the cache.
+func (r *RowsOfA) MultiplyAndFetch(x *Product) {
+	f, size := x.Format, &tune.Used.Gemm
+	tile, piece := f.MR, x.K/f.Steps*f.bytes
+	x.Ahead = size.Ahead
+	if f.blocks.Bits == 8 && x.M <= tile {
+		x.Ahead = max(x.Ahead, size.AheadBytes)
+	}
+	if f.Kind != Blocks || size.NextRows == 0 || x.M < size.NextRows || !tune.HoldsTwo(piece) {
+		r.Multiply(x)
+		return
+	}
+	y := *x // the caller's C would go to the heap if it were stored there
+	y.M, y.Ahead = tile, piece
+	r.Multiply(&y)
+	y.I, y.M, y.C, y.Ahead = x.I+tile, x.M-tile, x.C[tile*x.LDC:], 0
+	r.Multiply(&y)
 }
 
 // Multiply computes a product.
@@ -127,7 +148,7 @@ func (r *RowsOfA) Multiply(x *Product) {
 	case Blocks:
 		r.multiplyBlocks(x, first, at, k, add)
 	case Int8Quads:
-		simd.Int8Quads(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, x.Scales, x.Bias, tune.Used.Gemm.Ahead, add, x.C, x.LDC)
+		simd.Int8Quads(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, x.Scales, x.Bias, x.Ahead, add, x.C, x.LDC)
 	case Int8Pairs:
 		if x.Winograd {
 			w := &r.winograd
@@ -145,7 +166,7 @@ func (r *RowsOfA) Multiply(x *Product) {
 
 // multiplyBlocks is Multiply with weights in blocks: from element first of the rows and element at of their scales.
 func (r *RowsOfA) multiplyBlocks(x *Product, first, at, k, add int) {
-	f, ahead := x.Format, tune.Used.Gemm.Ahead
+	f, ahead := x.Format, x.Ahead
 	a, lda, scale, start, ldscale := r.bytes[first:], r.ld, r.scale[at:], r.start[at:], r.rows
 	switch f.blocks.kernel {
 	case simd.KernelBlocks8:
