@@ -105,6 +105,10 @@ test-text: ## tests of the published nested modules, with the root module of thi
 	@[ "$$(id -u)" != 0 ] || scripts/install.sh namespaces # which root alone may make
 	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
 
+.PHONY: soak
+soak: ## 30 minutes of requests to the server, right and broken ones, with clients that vanish, read slowly or send half a body
+	$(GO) test -C serve -count=1 -v -timeout 3h -run 'TestSoak$$' . -soak 30m
+
 .PHONY: test-beam
 test-beam: ## build, vet and test the transforms for Apache Beam, and a pipeline on prism (some minutes with Beam's packages)
 	cd $(BEAM) && $(GO) vet ./... && $(GO) test -vet=off ./...
