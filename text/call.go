@@ -28,7 +28,7 @@ type call struct {
 	pages    [][]window // what waits to be computed; the windows of a page from the longest to the shortest
 	ready    int        // tokens in pages
 	left     int        // the number of texts without results
-	served   int        // tokens computed, from what the clock was when the call began
+	due      int        // where its next window begins on the clock: when it came, then later by its tokens for each call that waits
 	begun    time.Time  // when the first of its windows was taken for a batch
 	closed   int        // the turn in which it gives no more windows
 	err      error

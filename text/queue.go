@@ -28,7 +28,7 @@ type queue struct {
 	used       int     // threads that are busy
 	ready      int     // tokens that wait to be computed
 	tokenising int     // bytes of the texts that are being tokenised
-	clock      int     // what the call that leads the latest batch had been served before
+	clock      int     // tokens of batches that have ended
 	turn       int     // the number of batches
 }
 
@@ -51,7 +51,7 @@ func (q *queue) serve(ctx context.Context, c *call) error {
 	c.left, c.done = c.size, make(chan struct{})
 	c.stop.Store(int64(c.size))
 	q.mu.Lock()
-	c.served = q.clock
+	c.due = q.clock
 	q.calls = append(q.calls, c)
 	q.dispatch()
 	q.mu.Unlock()
@@ -139,6 +139,7 @@ func (q *queue) work(j *job) {
 		}
 		q.mu.Lock()
 		q.used -= j.threads
+		q.clock += j.tokens
 		settle()
 		if j = q.take(); j == nil && ws != nil {
 			q.spaces.Put(ws) // before another goroutine wants one
@@ -177,31 +178,31 @@ func (q *queue) take() *job {
 		j.threads = max(free/batches, 1)
 	}
 	before := q.ready
-	j.batch = q.batch()
+	j.batch = q.batch(j.threads)
 	j.tokens = before - q.ready
 	q.used += j.threads
 	return j
 }
 
-// wanting is the call to tokenise texts of, or nil: the one that has been served least, as long as the
+// wanting is the call to tokenise texts of, or nil: the one that is due first, as long as the
 // next batch has room for more of it, or if too few tokens wait.
 func (q *queue) wanting() *call {
-	var idle, any *call // of the least served with texts left: of which none are being tokenised, of all
+	var idle, any *call // due first, with texts left: of which none are being tokenised, of all
 	for _, c := range q.calls {
 		if c.next == c.size {
 			continue
 		}
-		if c.encoding == 0 && (idle == nil || c.served < idle.served) {
+		if c.encoding == 0 && (idle == nil || c.due < idle.due) {
 			idle = c
 		}
-		if any == nil || c.served < any.served {
+		if any == nil || c.due < any.due {
 			any = c
 		}
 	}
 	if idle != nil {
 		before := 0
 		for _, c := range q.calls {
-			if c.served <= idle.served {
+			if c.due <= idle.due {
 				before += c.ready
 			}
 		}
@@ -240,38 +241,63 @@ func (q *queue) page(c *call) *job {
 	return j
 }
 
-// batch takes the windows of a batch: of the call that has been served least, and then of whichever
-// of its kind has been, the older of two. A page gives its longest windows first; a call that is
-// alone does not mix pages, which may come in any order.
-func (q *queue) batch() []window {
+// rows is how many tokens a thread needs for kernels to do nearly as much a second as with many more.
+const rows = 64
+
+// room is the most tokens of a batch on so many threads, and how many calls wait. Nobody has an answer before the whole
+// batch is computed: batches of several calls have a quarter of what all wait for next, as long as kernels
+// are fast with that.
+func (q *queue) room(threads int) (tokens, waiting int) {
+	next := 0
+	for _, c := range q.calls {
+		if len(c.pages) > 0 {
+			next += c.pages[0][0].tokens()
+			waiting++
+		}
+	}
+	if len(q.calls) == 1 {
+		return q.batchTokens, waiting
+	}
+	return min(q.batchTokens, max(rows*max(threads, 2), next/4)), waiting
+}
+
+// batch takes the windows of a batch: of the call whose next window is due first, and then of others of its kind, the
+// older of two. A window is due at its end: its length after the tokens that had been computed when its call came, so that
+// short ones go before long ones that came at about the same time, and none waits long. A page gives its longest windows
+// first; a call that is alone does not mix pages, which may come in any order.
+func (q *queue) batch(threads int) []window {
 	q.turn++
 	var batch []window
 	tokens, kind := 0, 0
+	room, waiting := q.room(threads)
 	for {
 		var c *call
+		end := 0
 		for _, x := range q.calls {
-			if len(x.pages) > 0 && x.closed != q.turn && (batch == nil || x.kind == kind) && (c == nil || x.served < c.served) {
-				c = x
+			if len(x.pages) > 0 && x.closed != q.turn && (batch == nil || x.kind == kind) {
+				if e := x.due + x.pages[0][0].tokens(); c == nil || e < end {
+					c, end = x, e
+				}
 			}
 		}
 		if c == nil {
 			return batch
 		}
 		if batch == nil {
-			kind, q.clock = c.kind, max(q.clock, c.served)
+			kind = c.kind
 		}
 		if c.begun.IsZero() {
 			c.begun = time.Now()
 		}
 		w := c.pages[0][0]
 		n := w.tokens()
-		if batch != nil && tokens+n > q.batchTokens {
+		if batch != nil && tokens+n > room {
 			c.closed = q.turn
 			continue
 		}
 		batch = append(batch, w)
 		tokens += n
-		c.served, c.ready, q.ready = c.served+n, c.ready-n, q.ready-n
+		c.due, c.ready, q.ready = c.due+n*waiting, c.ready-n, q.ready-n
 		if c.pages[0] = c.pages[0][1:]; len(c.pages[0]) == 0 {
 			c.pages = c.pages[1:]
 			if len(q.calls) == 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -150,8 +151,8 @@ func TestQueueFair(t *testing.T) {
 	}
 	other := g.start(ctx, 1, 2, 4)
 	g.leave <- nil
-	next := g.step(nil) // the four, the rest of the long call's
-	if sum(next) > 100 || sum(next) < 90 || len(next) != 4+8 {
+	next := g.step(nil) // the four, the rest of the long call's; of no more than kernels need
+	if sum(next) > 2*rows || len(next) != 4+8 {
 		t.Errorf("a batch of %v, want four windows of 5 tokens and eight of 10", next)
 	}
 	if next := g.step(nil); len(next) != 2 || sum(next) != 4+6 {
@@ -363,4 +364,46 @@ func TestQueueErrors(t *testing.T) {
 	}
 	group.Wait()
 	e.idle(t)
+}
+
+// TestQueueOrder: batches of several calls are small, larger the more waits; short texts go before long ones that
+// came at about the same time, and not before those that came long ago.
+func TestQueueOrder(t *testing.T) {
+	ctx := context.Background()
+	g := newGate(t, 1, 2048)
+	var all []<-chan served
+	start := func(words int) { all = append(all, g.start(ctx, 0, words)) }
+	want := func(lengths ...int) {
+		t.Helper()
+		if got := g.step(nil); !slices.Equal(got, lengths) {
+			t.Errorf("a batch of %v, want %v", got, lengths)
+		}
+	}
+	start(298)
+	g.begunBatch(t, 1)
+	start(198)
+	start(3)
+	g.leave <- nil
+	g.begunBatch(t, 1) // the short one
+	start(4)           // is due later than the long one
+	g.leave <- nil
+	want(200)
+	g.begunBatch(t, 1)
+	for range 40 {
+		start(98)
+	}
+	g.leave <- nil
+	for left := 40; left > 0; {
+		got := g.step(nil)
+		// No more than batchTokens are tokenised.
+		if n := max(1, min(left, 21)/4); len(got) != n {
+			t.Errorf("%d of %d texts in a batch, want %d", len(got), left, n)
+		}
+		left -= len(got)
+	}
+	for _, ended := range all {
+		if got := <-ended; got.err != nil {
+			t.Error(got.err)
+		}
+	}
 }
