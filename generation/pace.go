@@ -22,16 +22,20 @@ func (p *pace) undisturbed(decoding int) float64 {
 // leastPiece is the tokens of prompts that a step takes at least, if there are any.
 const leastPiece = 4
 
-// room is how many tokens of prompts a step may take that has a token of some texts too: at most most, which is
-// leastPiece or more.
-func (p *pace) room(decoding, most int) int {
-	if decoding == 0 {
+// room is how many tokens of some prompts a step may take that has a token of some texts too: at most most, which is
+// leastPiece or more. The more prompts wait for a text, the longer it waits for them: what they would wait otherwise is more.
+// It is 0 before the first step of texts alone, which tells what they take.
+func (p *pace) room(decoding, prompts, most int) int {
+	switch {
+	case decoding == 0:
 		return most
-	}
-	if p.decode == 0 || p.perToken == 0 {
+	case p.decode == 0:
+		return 0
+	case p.perToken == 0:
 		return leastPiece
 	}
-	n := int((p.stall - 1) * p.undisturbed(decoding) / p.perToken)
+	allowed := p.stall * max(float64(prompts)/float64(decoding), 1)
+	n := int((allowed - 1) * p.undisturbed(decoding) / p.perToken)
 	return max(min(n, most), leastPiece)
 }
 

@@ -32,7 +32,7 @@ func (l *loop) plan() bool {
 	if decoding <= draftedTexts {
 		l.guess.propose(l, min(l.s.c.Draft, room/max(decoding, 1)-1))
 	}
-	room = l.pace.room(decoding, max(room-decoding, leastPiece))
+	room = l.pace.room(decoding, len(l.running)-decoding, max(room-decoding, leastPiece))
 	prompts := len(l.jobs)
 	for _, j := range l.running {
 		if !j.decodes() {

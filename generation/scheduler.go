@@ -38,7 +38,8 @@ type SchedulerConfig struct {
 	// prompt beside them; 0: 512.
 	StepTokens int
 	// Stall is the most time that a step may take beside prompts, as a multiple of what it takes without them: the
-	// longer, the sooner prompts are through. A piece of a prompt has 4 tokens at least. 0: 2.5.
+	// longer, the sooner prompts are through. Beside more prompts than texts it is as many times longer. A piece of a
+	// prompt has 4 tokens at least. 0: 2.5.
 	Stall float64
 	// NoPrefixes keeps no histories of texts that have ended for requests that begin with the same tokens.
 	NoPrefixes bool
