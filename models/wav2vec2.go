@@ -219,6 +219,15 @@ type waveEncoder struct {
 func (a *waveEncoder) Dim() int      { return a.in.Out }
 func (a *waveEncoder) Features() int { return 1 }
 
+// Stride is the number of samples from one hidden state to the next.
+func (a *waveEncoder) Stride() int {
+	n := 1
+	for _, c := range a.convolutions {
+		n *= c.stride
+	}
+	return n
+}
+
 func (a *waveEncoder) Rows(samples int) int {
 	for _, c := range a.convolutions {
 		samples = c.rows(samples)

@@ -35,8 +35,13 @@ func newDecoder(f *folder) (*decoder, error) {
 	return &decoder{f, s, sync.OnceValues(f.newVocabulary)}, err
 }
 
-// Stats tells what the pipeline has done and does.
-func (d *decoder) Stats() generation.Stats { return d.scheduler.Stats() }
+// Stats tells what the pipeline has done and does, if it generates.
+func (d *decoder) Stats() generation.Stats {
+	if d.scheduler == nil {
+		return generation.Stats{}
+	}
+	return d.scheduler.Stats()
+}
 
 // decode yields the tokens after a prompt, with what an encoder made for it: those that are chosen one by one, in steps
 // with other calls, or at once those of a search.

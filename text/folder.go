@@ -139,8 +139,10 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	}
 	if failed != nil && f.model.Image != nil {
 		return nil, errorf("a %s takes images, no texts", f.model.Config.ModelType)
-	} else if failed != nil {
+	} else if characters := pipeline == "Transcriber" && f.model.CTC != nil; failed != nil && !characters { // whose vocabulary is another file
 		return nil, failed
+	} else if characters {
+		withTokenizer = false
 	}
 	if err := f.checkFormats(); err != nil {
 		return nil, err

@@ -55,6 +55,7 @@ type settings struct {
 	Language string    `json:"language"`
 	Task     string    `json:"task"`
 	Forced   [][2]*int `json:"forced_decoder_ids"`
+	MaxTime  *int      `json:"max_initial_timestamp_index"`
 	sampling error     // why sampling as the folder says is not possible
 }
 

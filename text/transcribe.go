@@ -15,14 +15,15 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer"
 )
 
-// Transcriber turns speech into text with a Whisper model. Calls from several goroutines share the decoder's passes.
+// Transcriber turns speech into text with a Whisper model, or with one that writes down characters as it hears them (CTC), such as
+// wav2vec 2.0. Calls from several goroutines share the passes of Whisper's decoder.
 type Transcriber struct {
 	*decoder
-	samples int // of one pass
-	bins    int
+	samples    int // of one pass
+	bins       int
+	characters *characters // nil: there is a decoder
 }
 
 // OpenTranscriber opens the model in a folder.
@@ -35,6 +36,10 @@ func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
 	f, err := openFolder(fsys, "Transcriber", opts, true)
 	if err != nil {
 		return nil, err
+	}
+	if f.model.CTC != nil {
+		c, err := f.openCharacters()
+		return &Transcriber{decoder: &decoder{folder: f}, characters: c}, err
 	}
 	if f.model.LM == nil || f.model.Audio == nil {
 		return nil, errorf("model_type %q with %s does not take speech", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
@@ -56,7 +61,7 @@ func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Transcriber{d, config.Seconds * models.SampleRate, config.Bins}, nil
+	return &Transcriber{decoder: d, samples: config.Seconds * models.SampleRate, bins: config.Bins}, nil
 }
 
 // TranscribeOptions says what is made of speech.
@@ -69,11 +74,17 @@ type TranscribeOptions struct {
 
 // Transcribe yields the text of mono samples at 16 kHz, between -1 and 1,
 // stretch by stretch as long as the model listens at once (30 seconds for
-// published ones). Words across the border of two stretches may be lost.
+// published ones). Words across the border of two stretches may be lost; Segments does not lose them. A model of
+// CTC hears all at once, and takes no options.
 func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if len(samples) == 0 {
 			yield("", check.Errorf(ErrInput, "no samples"))
+			return
+		}
+		if t.characters != nil {
+			heard, err := t.hear(ctx, samples, opts)
+			yield(t.characters.write(heard), err)
 			return
 		}
 		more := true
@@ -97,31 +108,17 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 	if err := o.check(); err != nil {
 		return err
 	}
-	memory, prompt, err := t.listen(samples, opts)
+	features, err := models.LogMel(samples, t.bins) // [bins, frames]
+	if err != nil {
+		return err
+	}
+	memory, prompt, err := t.encode(features, opts)
 	if err != nil {
 		return err
 	}
 	tokens := t.decode(ctx, memory, prompt, t.settings.rules(&o, t.model.Config.EOSTokens, nil), o)
 	yieldText(tokensOnly(tokens), newStream(t.tokenizer, nil, nil), yield)
 	return nil
-}
-
-// listen is what the encoder makes of samples, and what the decoder begins with.
-func (t *Transcriber) listen(samples []float32, opts TranscribeOptions) (*models.Memory, []int, error) {
-	features, err := models.LogMel(samples, t.bins) // [bins, frames]
-	if err != nil {
-		return nil, nil, err
-	}
-	ws := t.workspace(t.threads)
-	defer t.pool.Put(ws)
-	frames := len(features) / t.bins
-	rows := t.model.Audio.Rows(frames)
-	memory := &models.Memory{X: make([]float32, rows*t.model.Audio.Dim()), Batch: transformer.Uniform(1, rows)} // [rows, D]
-	if err := t.model.Audio.EncodeAudio(ws, memory.X, features, 1, frames); err != nil {
-		return nil, nil, err
-	}
-	prompt, err := t.prompt(ws, memory, opts)
-	return memory, prompt, err
 }
 
 // prompt tells the decoder the language and the task: what the options say, else the

@@ -268,7 +268,8 @@ func transcribe(a *app, args []string) error {
 	f.StringVar(&o.Language, "language", "", "`language` spoken, such as en; default: the model guesses")
 	f.BoolVar(&o.Translate, "translate", false, "into English")
 	f.IntVar(&o.Beams, "beams", 0, "width of the search for the most likely text; default: none")
-	asJSON := f.json("a line for each: file, text")
+	times := f.Bool("times", false, "a line for each part: from which second to which, and its text; what a part is, the model says: a segment or a word")
+	asJSON := f.json("a line for each: file, text; with -times: file, segments")
 	common := f.decoder()
 	rest, err := f.parse(args, 2, -1)
 	if err != nil {
@@ -296,9 +297,33 @@ func transcribe(a *app, args []string) error {
 		if *asJSON {
 			as = map[string]any{"file": name}
 		}
-		if _, err := a.printAs(as, t.Transcribe(a.ctx, samples, o)); err != nil {
+		if *times {
+			err = a.printTimes(as, t, samples, o)
+		} else {
+			_, err = a.printAs(as, t.Transcribe(a.ctx, samples, o))
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// printTimes prints what was said when: lines, or if as is not nil, as as a line of JSON with segments in it.
+func (a *app) printTimes(as map[string]any, t *text.Transcriber, samples []float32, o text.TranscribeOptions) error {
+	segments, err := t.Segments(a.ctx, samples, o)
+	if err != nil {
+		return err
+	}
+	if as != nil {
+		as["segments"] = segments
+		if err := a.printJSON(as); err != nil {
+			return err
+		}
+		return a.out.Flush()
+	}
+	for _, s := range segments {
+		fmt.Fprintf(a.out, "%.2f\t%.2f\t%s\n", s.Start, s.End, strings.TrimSpace(s.Text))
+	}
+	return a.out.Flush()
 }

@@ -148,9 +148,9 @@ func (i *folderInfo) model() error {
 	has(m.Classifier != nil || m.TokenClassifier != nil || m.ImageClassifier != nil, "classify")
 	has(m.LM != nil && m.Encoder == nil && m.Audio == nil, "generate")
 	has(m.LM != nil && m.Encoder != nil, "translate")
-	has(m.LM != nil && m.Audio != nil, "transcribe")
-	if m.Image != nil {
-		delete(i.Unsupported, "tokenizer") // which images do without
+	has(m.LM != nil && m.Audio != nil || m.CTC != nil, "transcribe")
+	if m.Image != nil || m.CTC != nil {
+		delete(i.Unsupported, "tokenizer") // which images do without, and characters have a file of their own for
 	}
 	i.Uses = slices.DeleteFunc(i.Uses, func(use string) bool {
 		err := i.generates(use)

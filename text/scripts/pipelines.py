@@ -430,6 +430,92 @@ def _(out):
     f.json("expected.json", {"sounds": [f"sound{i}.wav" for i in range(len(pcm))], "texts": texts, "language": "en", "max_tokens": 20})
 
 
+@folder("transcribe-times")
+def _(out):
+    """Segments with timestamps, of sound within what the model listens to at once, and beyond it. Tokens of timestamps are more than the
+    tokenizer has. Sound is that of the folder transcribe."""
+    f = Folder(out, "transcribe-times", "whisper", eos_token="<|endoftext|>", pad_token="<|endoftext|>", bos_token="<|endoftext|>")
+    extractor = hf.WhisperFeatureExtractor(feature_size=80, chunk_length=2)
+    extractor.save_pretrained(f.path)
+    ids = f.tokenizer.convert_tokens_to_ids
+    end, first = ids("<|endoftext|>"), ids("<|notimestamps|>") + 1
+    c = hf.WhisperConfig(vocab_size=first + 101, num_mel_bins=80, d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48,
+                         max_source_positions=100, max_target_positions=64, begin_suppress_tokens=None, pad_token_id=end, bos_token_id=end, eos_token_id=end, decoder_start_token_id=ids("<|startoftranscript|>"))
+
+    def read(name):
+        with wave.open(os.path.join(HERE, "../testdata/transcribe", name)) as w:
+            return np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768
+
+    sounds = [["sound0.wav"], ["sound1.wav", "sound0.wav", "sound1.wav"]]
+    samples = [np.concatenate([read(n) for n in names]) for names in sounds]
+
+    def segments(m, x, noise=0.0):
+        if len(x) <= 32000:
+            features = extractor(x, sampling_rate=16000, return_tensors="pt").input_features
+        else:
+            features = extractor(x, sampling_rate=16000, return_tensors="pt", truncation=False, padding="longest").input_features
+        features = features + noise * torch.randn(features.shape, generator=torch.Generator().manual_seed(1))
+        o = m.generate(features, return_timestamps=True, return_segments=True, language="en", task="transcribe", max_new_tokens=24, num_beams=1, do_sample=False)
+        return [(round(float(s["start"]), 4), round(float(s["end"]), 4), f.tokenizer.decode([t for t in s["tokens"].tolist() if t < first], skip_special_tokens=True)) for s in o["segments"][0]]
+
+    settings = dict(no_timestamps_token_id=first - 1, lang_to_id={"<|en|>": ids("<|en|>"), "<|fr|>": ids("<|fr|>")}, task_to_id={"transcribe": ids("<|transcribe|>"), "translate": ids("<|transcribe|>")}, is_multilingual=True,
+                    pad_token_id=end, bos_token_id=end, eos_token_id=end, decoder_start_token_id=c.decoder_start_token_id, max_initial_timestamp_index=20, suppress_tokens=[5, 300], begin_suppress_tokens=[7, end])
+    model = hf.WhisperForConditionalGeneration(c).eval()
+    draw = dict(keep=["encoder.embed_positions"], scale=[("embed_tokens", 0.2)])
+    for seed in range(4000, 4400):
+        redraw(model, seed, **draw)
+        with torch.no_grad():
+            model.model.decoder.embed_tokens.weight[first:] *= 0.7
+            for p in model.parameters():
+                p.data = p.data.to(torch.bfloat16).float()
+        model.generation_config = hf.GenerationConfig(**settings)
+        with torch.no_grad():
+            got = [segments(model, x) for x in samples]
+            varied = all(len(g) > 2 and any(len(t) > 3 for _, _, t in g) for g in got) and max(g[-1][1] for g in got) > 2.4
+            if varied and all(segments(model, x, noise=1e-3) == g for x, g in zip(samples, got)):
+                break
+    else:
+        raise SystemExit("no weights write timestamps unambiguously")
+    model.to(torch.bfloat16).save_pretrained(f.path)
+    model = type(model).from_pretrained(f.path, dtype=torch.float32, attn_implementation="eager").eval()
+    with torch.no_grad():
+        got = [segments(model, x) for x in samples]
+    f.json("expected.json", {"language": "en", "max_tokens": 24, "cases": [{"sounds": n, "segments": [dict(start=a, end=b, text=t) for a, b, t in g]} for n, g in zip(sounds, got)]})
+
+
+@folder("characters")
+def _(out):
+    """Characters of speech, with their times and those of words."""
+    f = Folder(out, "characters")
+    letters = ["<pad>", "<s>", "</s>", "<unk>", "|"] + list("ETAONIHSRDLUMWCFGYPBVK'XJQZ")
+    f.json("vocab.json", {w: i for i, w in enumerate(letters)})
+    tokenizer = hf.Wav2Vec2CTCTokenizer(os.path.join(f.path, "vocab.json"))
+    tokenizer.save_pretrained(f.path)
+    extractor = hf.Wav2Vec2FeatureExtractor()
+    extractor.save_pretrained(f.path)
+    c = hf.Wav2Vec2Config(vocab_size=len(letters), hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=48, conv_dim=[16, 24, 16], conv_stride=[10, 8, 4], conv_kernel=[12, 8, 4], num_conv_pos_embeddings=6, num_conv_pos_embedding_groups=4)
+    with wave.open(os.path.join(HERE, "../testdata/transcribe/sound0.wav")) as w:
+        x = np.frombuffer(w.readframes(w.getnframes()), "<i2").astype(np.float32) / 32768
+    model = hf.Wav2Vec2ForCTC(c).eval()
+    for seed in range(5000, 5400):
+        redraw(model, seed)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.data = p.data.to(torch.bfloat16).float()
+            best = model(extractor(x, sampling_rate=16000, return_tensors="pt").input_values).logits[0].topk(2)
+        chosen = best.indices[:, 0]
+        if (best.values[:, 0] - best.values[:, 1]).min() > 1e-3 and {0, 4} <= set(chosen.tolist()) and len(set(chosen.tolist())) > 8:
+            break
+    else:
+        raise SystemExit("no weights write characters unambiguously")
+    model.to(torch.bfloat16).save_pretrained(f.path)
+    model = type(model).from_pretrained(f.path, dtype=torch.float32, attn_implementation="eager").eval()
+    recognize = hf.pipeline("automatic-speech-recognition", model=model, tokenizer=tokenizer, feature_extractor=extractor)
+    by = {unit: recognize(x, return_timestamps=unit) for unit in ("char", "word")}
+    chunks = {unit: [dict(start=c["timestamp"][0], end=c["timestamp"][1], text=c["text"]) for c in r["chunks"]] for unit, r in by.items()}
+    f.json("expected.json", {"sound": "sound0.wav", "text": by["char"]["text"], "characters": chunks["char"], "words": chunks["word"]})
+
+
 IMAGES = ["landscape.png", "portrait-rgba.png", "landscape-grey.png"]
 
 

@@ -139,7 +139,7 @@ func (d wordPieceDecoder) decode(tokens []string) []string {
 			}
 		}
 		if d.cleanup {
-			t = cleanUp(t)
+			t = CleanUp(t)
 		}
 		tokens[i] = t
 	}
@@ -151,8 +151,8 @@ var cleanUps = [][2]string{
 	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
 }
 
-// cleanUp takes out the spaces that tokenizing English put in.
-func cleanUp(s string) string {
+// CleanUp takes out the spaces that tokenizing English put in, as transformers' clean_up_tokenization.
+func CleanUp(s string) string {
 	if !strings.Contains(s, " ") {
 		return s
 	}
@@ -297,7 +297,7 @@ func (d ctcDecoder) decode(tokens []string) []string {
 		}
 		t = strings.ReplaceAll(t, d.pad, "")
 		if d.cleanup {
-			t = strings.ReplaceAll(cleanUp(t), d.delimiter, " ")
+			t = strings.ReplaceAll(CleanUp(t), d.delimiter, " ")
 		}
 		if t != "" {
 			out = append(out, t)

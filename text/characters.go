@@ -1,0 +1,192 @@
+// Characters of speech: connectionist temporal classification.
+
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"math"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// characters reads what a model of CTC has heard, as transformers' Wav2Vec2CTCTokenizer.
+type characters struct {
+	names     []string // by token
+	blank     string   // of which nothing is written
+	delimiter string   // which stands for space
+	space     string
+	unknown   string
+	lower     bool
+	cleanUp   bool
+	normalize bool    // samples
+	step      float64 // seconds from one hidden state to the next
+}
+
+// content is a token of tokenizer_config.json: its text, or an object that has it.
+type content string
+
+func (c *content) UnmarshalJSON(data []byte) error {
+	var object struct {
+		Content string `json:"content"`
+	}
+	if len(data) > 0 && data[0] == '{' {
+		err := pyjson.Unmarshal(data, &object)
+		*c = content(object.Content)
+		return err
+	}
+	return pyjson.Unmarshal(data, (*string)(c))
+}
+
+// openCharacters reads the vocabulary of a folder whose model has characters.
+func (f *folder) openCharacters() (*characters, error) {
+	const vocabulary, settings, sound = "vocab.json", "tokenizer_config.json", "preprocessor_config.json"
+	var raw map[string]json.RawMessage
+	if err := f.readJSON(vocabulary, &raw); err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		return nil, check.InFile(vocabulary, ErrFolder, fs.ErrNotExist)
+	}
+	config := struct {
+		Pad       content         `json:"pad_token"`
+		Unknown   content         `json:"unk_token"`
+		Delimiter content         `json:"word_delimiter_token"`
+		Space     *string         `json:"replace_word_delimiter_char"`
+		Lower     bool            `json:"do_lower_case"`
+		CleanUp   bool            `json:"clean_up_tokenization_spaces"`
+		Language  json.RawMessage `json:"target_lang"`
+	}{Pad: "<pad>", Unknown: "<unk>", Delimiter: "|"}
+	if err := f.readJSON(settings, &config); err != nil {
+		return nil, err
+	}
+	if config.Language != nil && string(config.Language) != "null" {
+		return nil, fileError(settings, "target_lang", string(config.Language), "vocabularies of several languages are not supported")
+	}
+	c := &characters{blank: string(config.Pad), delimiter: string(config.Delimiter), space: " ", unknown: string(config.Unknown), lower: config.Lower, cleanUp: config.CleanUp}
+	if config.Space != nil {
+		c.space = *config.Space
+	}
+	input := struct {
+		Rate      int  `json:"sampling_rate"`
+		Features  int  `json:"feature_size"`
+		Normalize bool `json:"do_normalize"`
+	}{models.SampleRate, 1, true}
+	if err := f.readJSON(sound, &input); err != nil {
+		return nil, err
+	}
+	if input.Rate != models.SampleRate || input.Features != 1 {
+		return nil, fileError(sound, "", "", "%+v is not what the model takes", input)
+	}
+	c.normalize = input.Normalize
+	steps, ok := f.model.Audio.(interface{ Stride() int })
+	if !ok {
+		return nil, errorf("the model does not tell when it heard something")
+	}
+	c.step = float64(steps.Stride()) / models.SampleRate
+	c.names = make([]string, f.model.CTC.Out())
+	for i := range c.names {
+		c.names[i] = c.unknown
+	}
+	for name, value := range raw {
+		var id int
+		if err := pyjson.Unmarshal(value, &id); err != nil || id < 0 {
+			return nil, fileError(vocabulary, name, check.JSON(value), "want the number of a token")
+		}
+		if id < len(c.names) {
+			c.names[id] = name
+		}
+	}
+	return c, nil
+}
+
+// Characters is the characters of mono samples at 16 kHz with their times, as a model of CTC such as wav2vec 2.0 hears them, and
+// transformers gives them with output_char_offsets: spaces between words are characters too. Another model is an
+// error that matches ErrOption.
+func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segment, error) {
+	if t.characters == nil {
+		return nil, check.Option("Characters", "", "the model writes no characters")
+	}
+	return t.hear(ctx, samples, TranscribeOptions{})
+}
+
+// hear is the characters of samples: those that are most likely, of which equal ones in a row are one, without blanks.
+func (t *Transcriber) hear(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
+	for name, given := range map[string]bool{"Language": opts.Language != "", "Translate": opts.Translate, "Beams": opts.Beams > 1, "MaxTokens": opts.MaxTokens > 0} {
+		if given {
+			return nil, check.Option(name, "", "the model writes down characters as it hears them")
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, m := t.characters, t.model
+	x := samples
+	if c.normalize {
+		x = standardized(samples)
+	}
+	rows := m.Audio.Rows(len(x))
+	ws := t.workspace(t.threads)
+	defer t.pool.Put(ws)
+	defer ws.Release(ws.Mark())
+	hidden, logits := ws.Alloc(rows*m.Audio.Dim()), ws.Alloc(rows*m.CTC.Out()) // [rows, D], [rows, vocabulary]
+	if err := m.Audio.EncodeAudio(ws, hidden, x, 1, len(x)); err != nil {
+		return nil, err
+	}
+	if err := m.CTC.Forward(ws, logits, hidden, models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
+		return nil, err
+	}
+	var all []Segment
+	last := ""
+	for r := range rows {
+		name := c.names[argmax(logits[r*m.CTC.Out():(r+1)*m.CTC.Out()])]
+		begin, end := float64(r)*c.step, float64(r+1)*c.step
+		switch {
+		case name == c.blank:
+		case r > 0 && name == last:
+			all[len(all)-1].End = end
+		case name == c.delimiter:
+			all = append(all, Segment{begin, end, c.space})
+		default:
+			all = append(all, Segment{begin, end, name})
+		}
+		last = name
+	}
+	return all, nil
+}
+
+// write is the text of characters.
+func (c *characters) write(all []Segment) string {
+	text := joined(all)
+	if c.lower {
+		text = strings.ToLower(text)
+	}
+	if c.cleanUp {
+		text = tokenizer.CleanUp(text)
+	}
+	return text
+}
+
+// standardized is x with mean 0 and variance 1.
+func standardized(x []float32) []float32 {
+	mean, squares := 0.0, 0.0
+	for _, v := range x {
+		mean += float64(v)
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		squares += (float64(v) - mean) * (float64(v) - mean)
+	}
+	scale := 1 / math.Sqrt(squares/float64(len(x))+1e-7)
+	y := make([]float32, len(x))
+	for i, v := range x {
+		y[i] = float32((float64(v) - mean) * scale)
+	}
+	return y
+}

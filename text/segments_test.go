@@ -1,0 +1,156 @@
+package text
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// samplesOf is the samples of files of testdata/transcribe, one behind the other.
+func samplesOf(t *testing.T, names ...string) (all []float32) {
+	t.Helper()
+	for _, name := range names {
+		f, err := os.Open(filepath.Join("testdata/transcribe", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples, err := ReadWAV(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, samples...)
+	}
+	return all
+}
+
+// sameSegments compares segments with those that transformers gives.
+func sameSegments(t *testing.T, name string, got, want []Segment) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d segments, want %d: %v", name, len(got), len(want), got)
+	}
+	for i, w := range want {
+		if g := got[i]; g.Text != w.Text || math.Abs(g.Start-w.Start) > 1e-3 || math.Abs(g.End-w.End) > 1e-3 {
+			t.Errorf("%s: segment %d is %+v, want %+v", name, i, g, w)
+		}
+	}
+}
+
+// TestSegments compares the segments of sound, also of longer sound than the model listens to at once.
+func TestSegments(t *testing.T) {
+	var want struct {
+		Language  string
+		MaxTokens int `json:"max_tokens"`
+		Cases     []struct {
+			Sounds   []string
+			Segments []Segment
+		}
+	}
+	readExpected(t, "transcribe-times", &want)
+	tr, err := OpenTranscriber("testdata/transcribe-times")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := TranscribeOptions{Language: want.Language, MaxTokens: want.MaxTokens}
+	for _, c := range want.Cases {
+		got, err := tr.Segments(t.Context(), samplesOf(t, c.Sounds...), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameSegments(t, c.Sounds[0], got, c.Segments)
+	}
+	if _, err := tr.Segments(t.Context(), nil, o); !errors.Is(err, ErrInput) {
+		t.Errorf("no samples: %v", err)
+	}
+	o.Beams = 2
+	if _, err := tr.Segments(t.Context(), make([]float32, 100), o); !errors.Is(err, ErrOption) {
+		t.Errorf("beams: %v", err)
+	}
+	if _, err := tr.Characters(t.Context(), make([]float32, 100)); !errors.Is(err, ErrOption) {
+		t.Errorf("characters of Whisper: %v", err)
+	}
+}
+
+// TestCharacters compares text, characters and words of a model of CTC.
+func TestCharacters(t *testing.T) {
+	var want struct {
+		Sound, Text       string
+		Characters, Words []Segment
+	}
+	readExpected(t, "characters", &want)
+	tr, err := OpenTranscriber("testdata/characters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := samplesOf(t, want.Sound)
+	if got, err := Collect(tr.Transcribe(t.Context(), samples, TranscribeOptions{})); err != nil || got != want.Text {
+		t.Errorf("%q, %v, want %q", got, err, want.Text)
+	}
+	got, err := tr.Characters(t.Context(), samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameSegments(t, "characters", got, want.Characters)
+	if got, err = tr.Segments(t.Context(), samples, TranscribeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sameSegments(t, "words", got, want.Words)
+	for name, o := range map[string]TranscribeOptions{"Language": {Language: "en"}, "Translate": {Translate: true}, "Beams": {Beams: 3}} {
+		if _, err := tr.Segments(t.Context(), samples, o); !errors.Is(err, ErrOption) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, n := range []int{1, 100} {
+		if _, err := tr.Characters(t.Context(), make([]float32, n)); err == nil {
+			t.Errorf("%d samples are enough", n)
+		}
+	}
+	for name, files := range map[string]map[string]string{
+		"no object": {"vocab.json": "[]"}, "no number": {"vocab.json": `{"a": "b"}`}, "of several languages": {"tokenizer_config.json": `{"target_lang": "eng"}`},
+		"rate": {"preprocessor_config.json": `{"sampling_rate": 8000}`}, "cut off": {"vocab.json": `{"a"`},
+	} {
+		if _, err := OpenTranscriberFS(overlay("characters", files)); err == nil {
+			t.Errorf("%s: opens", name)
+		}
+	}
+	lower, err := OpenTranscriberFS(overlay("characters", map[string]string{"tokenizer_config.json": `{"do_lower_case": true, "pad_token": {"content": "<pad>"}, "clean_up_tokenization_spaces": true}`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Collect(lower.Transcribe(t.Context(), samples, TranscribeOptions{})); err != nil || got == want.Text || len(got) > len(want.Text) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestTimestampRules are cases of Whisper's rules that random weights do not reach.
+func TestTimestampRules(t *testing.T) {
+	most := 2
+	r := timestamps{first: 4, prompt: 1, most: &most, end: []int{3}}
+	allowed := func(written ...int) (open []int) {
+		logits := make([]float32, 10)
+		logits[1] = 9 // likelier than all timestamps together
+		r.hide(logits, append([]int{0}, written...))
+		for i, v := range logits {
+			if !math.IsInf(float64(v), -1) {
+				open = append(open, i)
+			}
+		}
+		return open
+	}
+	for _, c := range []struct{ written, want []int }{
+		{nil, []int{4, 5, 6}},                        // a time at first, not too late
+		{[]int{5}, []int{0, 1, 2}},                   // then text
+		{[]int{5, 1}, []int{0, 1, 2, 6, 7, 8, 9}},    // and a later time
+		{[]int{5, 1, 7}, []int{7, 8, 9}},             // with another behind it, or the end, which is notimestamps here
+		{[]int{5, 1, 7, 7}, []int{0, 1, 2}},          // and so on
+		{[]int{5, 1, 7, 7, 1}, []int{0, 1, 2, 8, 9}}, // never back
+	} {
+		if got := allowed(c.written...); !slices.Equal(got, c.want) {
+			t.Errorf("after %v: %v, want %v", c.written, got, c.want)
+		}
+	}
+}
