@@ -3,7 +3,11 @@ package asm
 import (
 	"fmt"
 	"go/format"
+	"runtime"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/avoformer/avoformer/asm/arch"
 )
@@ -31,19 +35,30 @@ func Generate(catalog []Kernel, tiers []arch.Tier) (map[string][]byte, error) {
 		}
 	}
 	files := map[string][]byte{}
+	var makers errgroup.Group // a file each: finding registers takes seconds
+	makers.SetLimit(runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
 	for _, t := range tiers {
 		if err := t.Check(); err != nil {
 			return nil, err
 		}
 		for _, group := range byFile(catalog, t) {
-			k := group[0].kernel
-			name := fmt.Sprintf("%s_%s_%s.s", k.File, t.File, t.GOARCH)
-			b, err := backends[t.GOARCH]("kernel/"+k.Source, group)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			files[name] = b
+			makers.Go(func() error {
+				k := group[0].kernel
+				name := fmt.Sprintf("%s_%s_%s.s", k.File, t.File, t.GOARCH)
+				b, err := backends[t.GOARCH]("kernel/"+k.Source, group)
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				files[name] = b
+				return nil
+			})
 		}
+	}
+	if err := makers.Wait(); err != nil {
+		return nil, err
 	}
 	return files, goFiles(files, catalog, tiers)
 }

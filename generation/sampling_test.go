@@ -53,6 +53,9 @@ func (f fixed) Reorder([]int) error { return nil }
 // TestSamplingDistribution draws many tokens and compares their frequencies
 // with the probabilities that the settings define.
 func TestSamplingDistribution(t *testing.T) {
+	if testenv.Slow() {
+		t.Skip("takes long here, and no kernel runs")
+	}
 	d := fixed{2, 0, 1, -1, 0.5}
 	p := func(temperature float64, kept ...int) []float64 {
 		want, sum := make([]float64, len(d)), 0.0
@@ -117,8 +120,8 @@ func (d *drawn) Feed(tokens [][]int) ([]float32, error) {
 
 // TestSamplingSorts compares what Generate draws with drawing from all tokens sorted.
 func TestSamplingSorts(t *testing.T) {
-	if testenv.Emulated() {
-		t.Skip("too slow in an emulator, and no kernel runs")
+	if testenv.Slow() {
+		t.Skip("takes long here, and no kernel runs")
 	}
 	for _, s := range []generation.SamplerConfig{
 		{Temperature: 0.7, TopK: 5}, {Temperature: 3, TopK: 40}, {Temperature: 1, TopP: 0.3}, {Temperature: 2, TopP: 0.99},

@@ -85,7 +85,7 @@ func TestStepAlone(t *testing.T) {
 		pieces = append(pieces, p)
 	}
 	tftest.EachTier(t, func(t *testing.T) {
-		if kernels.Active() == kernels.Generic { // which takes fifty times as long
+		if testenv.Slow() || kernels.Active() == kernels.Generic { // which takes fifty times as long
 			stepsAlone(t, pieces[:9], 7)
 		} else {
 			stepsAlone(t, pieces, 31)

@@ -238,8 +238,8 @@ func TestAttention(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		for _, small := range []bool{false, true} {
 			t.Run(fmt.Sprintf("small=%v", small), func(t *testing.T) {
-				if testenv.Emulated() && !small {
-					t.Skip("too slow in an emulator")
+				if testenv.Slow() && !small {
+					t.Skip("takes long here")
 				}
 				if small {
 					smallBlocks(t)
@@ -247,7 +247,7 @@ func TestAttention(t *testing.T) {
 				for _, c := range attentionCases() {
 					for _, weights := range []bool{false, true} {
 						for _, empty := range []EmptyRow{EmptyZero, EmptyNaN, EmptyUniform} {
-							if empty != EmptyZero && (c.p.Mask == nil && c.p.LenK > 0 || testenv.Emulated() && (weights || strings.HasPrefix(c.name, "short/"))) {
+							if empty != EmptyZero && (c.p.Mask == nil && c.p.LenK > 0 || testenv.Slow() && (weights || strings.HasPrefix(c.name, "short/"))) {
 								continue
 							}
 							t.Run(fmt.Sprintf("%s/weights=%v/empty=%d", c.name, weights, empty), func(t *testing.T) {
@@ -269,8 +269,8 @@ func TestAttention(t *testing.T) {
 // TestAttentionWide has heads so wide that tiles shrink, and that short sequences
 // are not one call of the assembly each.
 func TestAttentionWide(t *testing.T) {
-	if testenv.Emulated() {
-		t.Skip("too many elements for an emulator")
+	if testenv.Slow() {
+		t.Skip("too many elements for emulators")
 	}
 	eachISA(t, func(t *testing.T) {
 		for _, s := range [][4]int{{5, 9, attend.WholeHeadDim, 8}, {5, 9, attend.WholeHeadDim + 1, 8}, {5, 9, 8, attend.WholeHeadDim + 1}, {14, 120, 5000, 3}, {40, 45, 7, 20000}, {2, 3, 4, 1<<18 + 1}, {1, 300, 3000, 2000}} {
@@ -287,7 +287,7 @@ func TestAttentionThreads(t *testing.T) {
 	t.Cleanup(par.Stop)
 	r := rand.New(rand.NewPCG(5, 6))
 	sizes := [][5]int{{1, 3, 300, 300, 64}, {5, 4, 10, 10, 32}, {1, 2, 1, 5000, 64}, {2, 1, 3, 3000, 20}, {1, 1, 8, 9000, 16}}
-	if testenv.Emulated() {
+	if testenv.Slow() {
 		smallBlocks(t)
 		sizes = [][5]int{{1, 3, 40, 40, 20}, {5, 4, 10, 10, 32}, {1, 2, 1, 300, 64}, {1, 1, 8, 200, 16}}
 	}

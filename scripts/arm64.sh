@@ -23,7 +23,7 @@ on() {
 }
 # neon CPU ARGUMENT...: go test on the tier, with what it covers in a file named by the CPU
 neon() {
-	AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon on "$1" \
+	AVOFORMER_SLOW=1 AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon on "$1" \
 		-coverpkg=./kernels/internal/simd -coverprofile="$covers/$1" "${@:2}"
 }
 

@@ -115,7 +115,7 @@ func table(t *testing.T) [][]string {
 	if testing.Short() {
 		rows = slices.DeleteFunc(rows, func(r []string) bool { return len(r[1])%5 != 0 })
 	}
-	if testenv.Emulated() {
+	if testenv.Slow() {
 		rows = slices.DeleteFunc(rows, func(r []string) bool { return len(r[1])%20 != 0 })
 	}
 	return rows
@@ -166,7 +166,7 @@ func TestNaive(t *testing.T) {
 	if testing.Short() {
 		count = 8
 	}
-	if testenv.Emulated() {
+	if testenv.Slow() {
 		count = 2
 	}
 	type reference struct {
@@ -382,7 +382,7 @@ func TestBeam(t *testing.T) {
 	translator, ws := load(t), new(transformer.Workspace)
 	m := translator.Model
 	texts := []string{"one hundred and one", "nine hundred and ninety-nine thousand, nine hundred and ninety-nine", english(97281)}
-	if testenv.Emulated() {
+	if testenv.Slow() {
 		texts = texts[:1]
 	}
 	for _, text := range texts {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/internal/race"
 )
 
 // Main is the body of a package's TestMain. It runs the tests, but fails at
@@ -48,12 +50,12 @@ func require[T fmt.Stringer](list string, supported []T) error {
 	return nil
 }
 
-// EachTier runs test as a subtest on every supported tier, made active by use;
-// in an emulator, where time is short, on the active one alone.
+// EachTier runs test as a subtest on every supported tier, made active by use; where AVOFORMER_ISA forces one, on that
+// alone.
 func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T) (restore func()), test func(t *testing.T)) {
 	t.Helper()
 	tiers := supported
-	if Emulated() {
+	if os.Getenv("AVOFORMER_ISA") != "" {
 		tiers = []T{active}
 	}
 	for _, isa := range tiers {
@@ -69,3 +71,8 @@ func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T)
 // small sizes: about 50 million floating-point operations a package in the
 // kernels, and a tenth of that in Go. It is for tests that -short leaves too slow.
 func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
+
+// Slow reports whether the tests run under qemu (make test-arm64) or the race detector, some thirty times slower
+// than on the machine itself, or as Emulated says. It is for tests that look here at some of the cases which they
+// see elsewhere.
+func Slow() bool { return race.Enabled || Emulated() || os.Getenv("AVOFORMER_SLOW") != "" }
