@@ -24,7 +24,7 @@ func expertsAPI(threads Threads, size apiSize, data func(n int) []float32) (call
 		{"Index", index[1:], "len(Weight)"},
 		{"X", zeros(0), "Index[0] = 0, want 0 to -1"},
 	}), gather)
-	glu := GLUParams{Rows: rows, Cols: cols, Dst: data(all), X: data(2 * all), Activation: ActSiLU, Sharpness: 1.702, Limit: 0.5, Offset: true}
+	glu := GLUParams{Rows: rows, Cols: cols, Dst: data(all), X: data(2 * all), Activation: ActSiLU, Sharpness: 1.702, Limit: 0.5, Offset: 1}
 	add(GLU, "GLU", cat(sized("Rows", "Cols"), []badArg{
 		{"Cols", huge, "overflows int"},
 		{"Dst", zeros(all - 1), fmt.Sprintf("len(Dst) = %d, want %d (Rows*Cols)", all-1, all)},

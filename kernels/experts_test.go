@@ -134,7 +134,7 @@ func TestGLU(t *testing.T) {
 				}
 			}
 			for act, f := range activations {
-				for _, p := range []GLUParams{{}, {Limit: 0.5}, {Sharpness: 1.702, Limit: 7, Offset: true}, {Offset: true}} {
+				for _, p := range []GLUParams{{}, {Limit: 0.5}, {Sharpness: 1.702, Limit: 7, Offset: 1}, {Offset: 1}, {Offset: -0.5}} {
 					p.Rows, p.Cols, p.X, p.Activation = rows, cols, slices.Clone(x), act
 					p.Dst = make([]float32, rows*cols)
 					serial := slices.Clone(p.Dst)
@@ -144,9 +144,7 @@ func TestGLU(t *testing.T) {
 						if p.Limit > 0 {
 							gate, up = min(gate, float64(p.Limit)), max(min(up, float64(p.Limit)), -float64(p.Limit))
 						}
-						if p.Offset {
-							up++
-						}
+						up += float64(p.Offset)
 						sharp := 1.0
 						if p.Sharpness > 0 {
 							sharp = float64(p.Sharpness)

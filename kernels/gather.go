@@ -61,8 +61,8 @@ type GLUParams struct {
 	Sharpness float32
 	// Limit, if not 0, is the most that the gate may be, and up's absolute value.
 	Limit float32
-	// Offset adds 1 to up.
-	Offset bool
+	// Offset is added to up.
+	Offset float32
 }
 
 // GLU sets Dst to activation(gate)*up, a gated linear unit (Shazeer 2020, "GLU Variants Improve Transformer"). With

@@ -63,7 +63,7 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 	}
 	mixture := transformer.MixtureConfig{
 		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, RouterBias: true, Bias: true,
-		Activation: kernels.ActSiLU, Sharpness: config.Sharpness, Limit: config.Limit, Offset: true,
+		Activation: kernels.ActSiLU, Sharpness: config.Sharpness, Limit: config.Limit, Offset: 1,
 	}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed { return l.Mixture(mixture, experts) }
 	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {

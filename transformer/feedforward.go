@@ -40,7 +40,7 @@ type FeedForward struct {
 	Gate     *Linear // nil unless Gated
 }
 
-// NewFeedForward takes the weights with the given names under prefix.
+// NewFeedForward takes the weights with the given names under prefix, which ends with a dot unless it is empty.
 func NewFeedForward(c FeedForwardConfig, names FeedForwardNames, w Weights, prefix string) (*FeedForward, error) {
 	return load(w, prefix, func(l *Loader) *FeedForward { return l.FeedForward(c, names) })
 }

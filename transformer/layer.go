@@ -75,7 +75,7 @@ type Layer struct {
 	name      string
 }
 
-// NewLayer takes the weights with the given names under prefix.
+// NewLayer takes the weights with the given names under prefix, which ends with a dot unless it is empty.
 func NewLayer(c LayerConfig, names LayerNames, w Weights, prefix string) (*Layer, error) {
 	return load(w, prefix, func(l *Loader) *Layer { return l.Layer(c, names) })
 }
@@ -224,7 +224,7 @@ type StackConfig struct {
 	FinalNorm bool
 }
 
-// StackNames says what an ecosystem calls the parts of a stack.
+// StackNames says what an ecosystem calls the parts of a stack, as prefixes that end with a dot.
 type StackNames struct {
 	Layers string // prefix of each, with %d for its index
 	Layer  LayerNames
@@ -240,7 +240,7 @@ type Stack struct {
 	name   string
 }
 
-// NewStack takes the weights with the given names under prefix.
+// NewStack takes the weights with the given names under prefix, which ends with a dot unless it is empty.
 func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack, error) {
 	return load(w, prefix, func(l *Loader) *Stack { return l.Stack(c, names) })
 }

@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -23,7 +24,7 @@ type Loader struct{ at checkpoint.Scope }
 func NewLoader(w Weights) *Loader { return &Loader{checkpoint.New(w)} }
 
 // At is the loader of a part of the model: of the names that begin with prefix,
-// which usually ends with a dot. Verbs in it are formatted with args.
+// which ends with a dot unless names are cut elsewhere. Verbs in it are formatted with args.
 func (l *Loader) At(prefix string, args ...any) *Loader {
 	if len(args) > 0 {
 		prefix = fmt.Sprintf(prefix, args...)
@@ -232,7 +233,13 @@ func (l *Loader) Holdings() []Holding {
 // as many threads as there are; layers can be used from then on. Its error is nil if
 // every tensor was there in the right shape and none under the prefix is left over, else a
 // [*LoadError].
-func (l *Loader) Finish() error { return l.at.Finish() }
+func (l *Loader) Finish() error {
+	err := l.at.Finish()
+	if e := (*checkpoint.LoadError)(nil); errors.As(err, &e) {
+		return &LoadError{e.Missing, e.Misshapen, e.LeftOver, e}
+	}
+	return err
+}
 
 // load is what a constructor returns: the part that f makes of the weights under prefix.
 func load[T any](w Weights, prefix string, f func(l *Loader) *T) (*T, error) {

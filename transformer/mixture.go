@@ -25,8 +25,7 @@ type MixtureConfig struct {
 	Bias       bool // in the experts
 	Activation kernels.Activation
 	// Sharpness, Limit and Offset are those of [kernels.GLUParams].
-	Sharpness, Limit float32
-	Offset           bool
+	Sharpness, Limit, Offset float32
 }
 
 func (c MixtureConfig) check() error {
@@ -45,7 +44,7 @@ func (c MixtureConfig) check() error {
 	return nil
 }
 
-// MixtureNames says what an ecosystem calls the weights of a mixture of experts, as prefixes.
+// MixtureNames says what an ecosystem calls the weights of a mixture of experts, as prefixes that end with a dot.
 type MixtureNames struct {
 	Router string
 	// Each is the prefix of an expert, with %d for its index, and All that of tensors that stack the experts'

@@ -59,9 +59,7 @@ func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
 			if c.Limit > 0 {
 				g, u = min(g, float64(c.Limit)), max(min(u, float64(c.Limit)), -float64(c.Limit))
 			}
-			if c.Offset {
-				u++
-			}
+			u += float64(c.Offset)
 			if c.Sharpness > 0 {
 				sharp = float64(c.Sharpness)
 			}
@@ -78,7 +76,7 @@ func mixtureOf(c tf.MixtureConfig, w tf.Weights, x []float32) []float64 {
 // threads, in every format.
 func TestMixture(t *testing.T) {
 	base := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 7, TopK: 3, Activation: kernels.ActSiLU}
-	gptOSS := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 5, TopK: 5, Activation: kernels.ActSiLU, Normalize: true, RouterBias: true, Bias: true, Sharpness: 1.7, Limit: 0.1, Offset: true}
+	gptOSS := tf.MixtureConfig{Dim: 32, Hidden: 64, Experts: 5, TopK: 5, Activation: kernels.ActSiLU, Normalize: true, RouterBias: true, Bias: true, Sharpness: 1.7, Limit: 0.1, Offset: 1}
 	one, normalized := base, base
 	one.TopK, normalized.Normalize = 1, true
 	tftest.EachTier(t, func(t *testing.T) {

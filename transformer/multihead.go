@@ -109,7 +109,7 @@ type MultiHeadAttention struct {
 	name               string
 }
 
-// NewMultiHeadAttention takes the weights with the given names under prefix.
+// NewMultiHeadAttention takes the weights with the given names under prefix, which ends with a dot unless it is empty.
 func NewMultiHeadAttention(c AttentionConfig, names AttentionNames, w Weights, prefix string) (*MultiHeadAttention, error) {
 	return load(w, prefix, func(l *Loader) *MultiHeadAttention { return l.Attention(c, names) })
 }

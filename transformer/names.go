@@ -1,7 +1,7 @@
 package transformer
 
 // AttentionNames says what an ecosystem calls the weights of an attention
-// module. To each prefix, "weight" and "bias" are added.
+// module, as prefixes that end with a dot, such as "self.query.": "weight" and "bias" are added.
 type AttentionNames struct {
 	Query, Key, Value string
 	// Packed, if set, is the prefix of the three projections stacked in this
@@ -21,7 +21,7 @@ type AttentionNames struct {
 }
 
 // FeedForwardNames says what an ecosystem calls the weights of a feed-forward
-// network, as prefixes.
+// network, as prefixes that end with a dot.
 type FeedForwardNames struct {
 	Up, Down string
 	Gate     string // where it has one
@@ -29,7 +29,7 @@ type FeedForwardNames struct {
 	Packed string
 }
 
-// LayerNames says what an ecosystem calls the parts of a layer, as prefixes.
+// LayerNames says what an ecosystem calls the parts of a layer, as prefixes that end with a dot.
 type LayerNames struct {
 	Self      string // self-attention, with the names Attention
 	Cross     string // cross-attention, with the same names

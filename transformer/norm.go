@@ -24,7 +24,7 @@ type Norm struct {
 	size         int
 }
 
-// NewNorm takes the weights under prefix.
+// NewNorm takes the weights under prefix, which ends with a dot unless it is empty: "norm." for norm.weight.
 func NewNorm(c NormConfig, w Weights, prefix string) (*Norm, error) {
 	return load(w, prefix, func(l *Loader) *Norm { return l.Norm(c) })
 }

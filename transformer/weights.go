@@ -55,9 +55,16 @@ func FromPyTorch(f *pytorch.File) Reader { return checkpoint.FromPyTorch(f) }
 // float32. [Loader.Holdings] tells before.
 func FromGGUF(f *gguf.File) Reader { return checkpoint.FromGGUF(f) }
 
-// TensorMap is weights in memory by their names, which are listed in alphabetical order. Its
-// method Tensor returns the elements, not a copy.
-type TensorMap = checkpoint.Map
+// TensorMap is weights in memory by their names.
+type TensorMap map[string]safetensors.Tensor
+
+// Names lists the tensors in alphabetical order.
+func (m TensorMap) Names() []string { return checkpoint.Map(m).Names() }
+
+// Tensor returns the elements of the named tensor, not a copy.
+func (m TensorMap) Tensor(name string, shape ...int) ([]float32, error) {
+	return checkpoint.Map(m).Tensor(name, shape...)
+}
 
 // Random is a source of made-up weights of any name and shape, for trying out
 // and timing models: uniform within 1/sqrt(n) of 0 for rows of length n, as
@@ -69,7 +76,17 @@ func Random(seed uint64) Weights { return checkpoint.Random(seed) }
 // path.Match, for checkpoints that hold more than a model needs.
 func Hide(w Weights, patterns ...string) Weights { return checkpoint.Hide(w, patterns...) }
 
-// A LoadError lists everything that is wrong with the weights of a model: its fields Missing
-// and LeftOver are names, and Misshapen says what shape each tensor has and should have. It
-// matches ErrMissing, ErrMisshapen and ErrLeftOver where it has such entries.
-type LoadError = checkpoint.LoadError
+// A LoadError lists everything that is wrong with the weights of a model. It matches ErrMissing,
+// ErrMisshapen and ErrLeftOver where it has such entries.
+type LoadError struct {
+	Missing   []string // names that the model needs and the weights lack
+	Misshapen []string // what shape each has and should have
+	LeftOver  []string // names that the model did not ask for
+	err       error    // which says all of it, and what could not be read
+}
+
+// Error names at most five of each kind, and counts the rest.
+func (e *LoadError) Error() string { return e.err.Error() }
+
+// Unwrap is an error that matches what e does.
+func (e *LoadError) Unwrap() error { return e.err }

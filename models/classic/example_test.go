@@ -3,7 +3,6 @@ package classic_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log"
 
@@ -20,61 +19,6 @@ func check(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-// Attention on matrices small enough to check by hand, without projections and
-// without scaling.
-func ExampleAttention() {
-	query := []float32{1, 0, 2, 2, 2, 2, 2, 1, 3}
-	key := []float32{0, 1, 1, 4, 4, 0, 2, 3, 1}
-	value := []float32{1, 2, 3, 2, 8, 0, 2, 6, 3}
-
-	a := transformer.Attention{Heads: 1, HeadDim: 3, Scale: 1}
-	y := make([]float32, 9)
-	scores, weights := make([]float32, 9), make([]float32, 9)
-	check(a.Forward(new(transformer.Workspace), y, transformer.AttentionInput{
-		Query: query, Batch: transformer.Uniform(1, 3),
-		Key: key, Value: value, KeyBatch: transformer.Uniform(1, 3),
-		Scores: scores, Weights: weights,
-	}))
-	fmt.Println("scores ", scores[:3])
-	fmt.Printf("weights %.4f\n", weights[:3])
-	fmt.Printf("output  %.4f\n", y[:3])
-	// Output:
-	// scores  [2 4 4]
-	// weights [0.0634 0.4683 0.4683]
-	// output  [1.9366 6.6831 1.5951]
-}
-
-// Multi-head attention with a mask of visible keys, on the sizes of the paper:
-// width 512, 8 heads, 64 sequences of 10 rows. Trace tells the shape of each
-// step.
-func ExampleMultiHeadAttention() {
-	const batch, length, dim, heads = 64, 10, 512, 8
-	a, err := transformer.NewMultiHeadAttention(
-		transformer.AttentionConfig{Dim: dim, Heads: heads, Bias: true, OutBias: true},
-		transformer.AttentionNames{Query: "linear_query.", Key: "linear_key.", Value: "linear_value.", Out: "linear_out."},
-		transformer.Random(1), "") // or the weights of a trained model
-	check(err)
-
-	ws := new(transformer.Workspace)
-	ws.Trace = func(name string, _ []float32, shape ...int) { fmt.Println(name, shape) }
-	x := make([]float32, batch*length*dim)
-	y := make([]float32, len(x))
-	weights := make([]float32, batch*heads*length*length)
-	check(a.Forward(ws, y, transformer.AttentionInput{
-		Query: x, Batch: transformer.Uniform(batch, length),
-		Mask: transformer.Causal(), Weights: weights,
-	}, nil))
-	// All rows of x are equal here, so each attends alike to those it sees.
-	fmt.Printf("row 3 of head 0 attends with %.2f\n", weights[3*length:4*length])
-	// Output:
-	// query [64 10 512]
-	// key [64 10 512]
-	// value [64 10 512]
-	// weights [64 8 10 10]
-	// context [64 10 512]
-	// row 3 of head 0 attends with [0.25 0.25 0.25 0.25 0.00 0.00 0.00 0.00 0.00 0.00]
 }
 
 // A vision transformer: patches, class token, positions, blocks, head.
@@ -199,34 +143,6 @@ func ExampleD2LConfig() {
 	// 9 tokens; without padding the same: true
 }
 
-// Normalization over the last two axes, as d2l's AddNorm may have it.
-func ExampleNorm() {
-	n := transformer.NormConfig{Shape: []int{2, 3}, Eps: 1e-5}
-	norm, err := transformer.NewNorm(n, transformer.TensorMap{
-		"ln.weight": {Shape: []int{2, 3}, Data: []float32{1, 1, 1, 1, 1, 1}},
-		"ln.bias":   {Shape: []int{2, 3}, Data: make([]float32, 6)},
-	}, "ln.")
-	check(err)
-	x := []float32{1, 2, 3, 4, 5, 6}
-	check(norm.Forward(new(transformer.Workspace), x, x))
-	fmt.Printf("%.3f\n", x)
-	// Output:
-	// [-1.464 -0.878 -0.293 0.293 0.878 1.464]
-}
-
-// The positions of the original transformer. A width may be odd.
-func ExampleSinusoidal() {
-	const length, dim = 3, 5
-	table := transformer.Sinusoidal(length, dim)
-	for p := range length {
-		fmt.Printf("%.4f\n", table[p*dim:(p+1)*dim])
-	}
-	// Output:
-	// [0.0000 1.0000 0.0000 1.0000 0.0000]
-	// [0.8415 0.5403 0.0251 0.9997 0.0006]
-	// [0.9093 -0.4161 0.0502 0.9987 0.0013]
-}
-
 // Keras' convention: 1 hides. A padding mask and a look-ahead mask are combined.
 func ExampleKerasMask() {
 	const length = 4
@@ -250,35 +166,6 @@ func ExampleKerasMask() {
 	// [0.50 0.50 0.00 0.00]
 	// [0.33 0.33 0.33 0.00]
 	// [0.33 0.33 0.33 0.00]
-}
-
-// A self-attention module whose window keeps cost and memory independent of
-// the length of the sequence.
-func ExampleSlidingWindow() {
-	a, err := transformer.NewMultiHeadAttention(
-		transformer.AttentionConfig{Dim: 64, Heads: 4, Bias: true, OutBias: true},
-		transformer.AttentionNames{Query: "W_Q.", Key: "W_K.", Value: "W_V.", Out: "output_layer."},
-		transformer.Random(1), "")
-	check(err)
-	const length = 1000
-	x := make([]float32, length*64)
-	for i := range x {
-		x[i] = float32(i%97) / 97
-	}
-	y := make([]float32, len(x))
-	ws := new(transformer.Workspace)
-	check(a.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: transformer.Uniform(1, length), Mask: transformer.SlidingWindow(16)}, nil))
-
-	// The last row sees 16 rows only: the same without the others.
-	last := make([]float32, 16*64)
-	check(a.Forward(ws, last, transformer.AttentionInput{Query: x[(length-16)*64:], Batch: transformer.Uniform(1, 16), Mask: transformer.Causal()}, nil))
-	worst := float32(0)
-	for i, v := range last[15*64:] {
-		worst = max(worst, v-y[(length-1)*64+i], y[(length-1)*64+i]-v)
-	}
-	fmt.Println("largest difference below 1e-5:", worst < 1e-5)
-	// Output:
-	// largest difference below 1e-5: true
 }
 
 // torch.nn.Transformer, with its state_dict from a safetensors file.
@@ -315,27 +202,4 @@ func (r recording) Tensor(name string, shape ...int) ([]float32, error) {
 	x, err := transformer.Random(1).Tensor(name, shape...)
 	r.TensorMap[name] = safetensors.Tensor{Shape: append([]int{}, shape...), Data: x}
 	return x, err
-}
-
-// An error of loading lists all that is wrong, and matches what it lists.
-func ExampleLoadError() {
-	_, err := transformer.NewNorm(transformer.NormConfig{Shape: []int{3}, Eps: 1e-5}, transformer.TensorMap{
-		"norm.weight": {Shape: []int{2}, Data: []float32{1, 1}},
-		"norm.gamma":  {Shape: []int{3}, Data: []float32{1, 1, 1}},
-	}, "norm.")
-	fmt.Println(err)
-	fmt.Println(errors.Is(err, transformer.ErrMissing), errors.Is(err, transformer.ErrMisshapen), errors.Is(err, transformer.ErrLeftOver))
-	// Output:
-	// weights do not fit the model: 1 missing: norm.bias; 1 misshapen: norm.weight has shape [2], want [3]; 1 left over: norm.gamma
-	// true true true
-}
-
-// A batch of different lengths has no padding to pay for, or to mask.
-func ExampleRagged() {
-	b := transformer.Ragged(10, 40, 100)
-	fmt.Println(b.Rows(), "rows instead of", b.Len()*b.MaxLength())
-	fmt.Println("sequence 1 has rows", b.Start(1), "to", b.Start(2)-1)
-	// Output:
-	// 150 rows instead of 300
-	// sequence 1 has rows 10 to 49
 }

@@ -84,12 +84,15 @@ func (g *Gate) piece(isa simd.ISA, buf *rowBuffer, dst, gate, up []float32) {
 	if g.Sharpness != 0 {
 		simd.ScaleVec(isa, dst, dst, 1/g.Sharpness)
 	}
-	if !g.Offset {
+	if g.Offset == 0 {
 		simd.MulVec(isa, dst, dst, up)
 		return
 	}
 	sum := buf[:len(dst)]
 	simd.MulVec(isa, sum, dst, up)
+	if g.Offset != 1 {
+		simd.ScaleVec(isa, dst, dst, g.Offset)
+	}
 	simd.AddVec(isa, dst, dst, sum)
 }
 

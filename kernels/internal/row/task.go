@@ -96,7 +96,7 @@ type Gate struct {
 	Kernel    simd.Kernel                          // its kernel
 	Sharpness float32                              // s: activation(s*gate)/s; 0: 1
 	Limit     float32                              // of gate above, and of up on both sides; 0: none
-	Offset    bool                                 // up+1 instead of up
+	Offset    float32                              // added to up
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}

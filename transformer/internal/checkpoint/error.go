@@ -8,8 +8,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// A LoadError lists everything that is wrong with the weights of a model. It
-// matches ErrMissing, ErrMisshapen and ErrLeftOver where it has such entries.
+// A LoadError is transformer.LoadError.
 type LoadError struct {
 	Missing   []string // names that the model needs and the weights lack
 	Misshapen []string // what shape each has and should have

@@ -145,7 +145,7 @@ func (f blockFile) ReadBlocks(dst []byte, name string, from int) error {
 	return f.read(dst, name, from)
 }
 
-// Map is weights in memory.
+// Map is transformer.TensorMap.
 type Map map[string]safetensors.Tensor
 
 // Names lists the tensors in alphabetical order.
