@@ -84,6 +84,8 @@ type run struct {
 	began    time.Time
 	left     []*shard // that are not there
 	err      error    // of the folder
+
+	slots chan struct{} // one for each shard that is read and computed
 }
 
 // Run makes all shards of the inputs that are not there yet, and waits for those that others make. The error is the
@@ -110,8 +112,9 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 			r.left = append(r.left, s)
 		}
 	}
+	r.slots = make(chan struct{}, o.Concurrent)
 	var workers sync.WaitGroup
-	for range min(o.Concurrent, len(r.left)) {
+	for range min(o.Concurrent+1, len(r.left)) { // one more: results go to the disk while the next texts are computed
 		workers.Go(func() { r.work(ctx) })
 	}
 	workers.Wait()
@@ -123,14 +126,21 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 
 // work makes shards until none is left.
 func (r *run) work(ctx context.Context) {
-	for ctx.Err() == nil {
-		s, held, wait := r.next()
-		switch {
-		case s != nil:
-			r.make(ctx, s, held)
-		case !wait:
+	for {
+		select {
+		case r.slots <- struct{}{}:
+		case <-ctx.Done():
 			return
-		default: // others are at work on all that are left
+		}
+		free := sync.OnceFunc(func() { <-r.slots })
+		s, held, wait := r.next()
+		if s != nil {
+			r.make(ctx, s, held, free)
+		}
+		free()
+		if s == nil && !wait || ctx.Err() != nil {
+			return
+		} else if s == nil { // others are at work on all that are left
 			select {
 			case <-ctx.Done():
 			case <-time.After(min(r.options.Stale/4, time.Second)):
@@ -139,15 +149,14 @@ func (r *run) work(ctx context.Context) {
 	}
 }
 
-// next claims a shard. Without one, wait says whether some are left.
+// next claims a shard. Without one, wait says whether others are at work on some.
 func (r *run) next() (s *shard, held *claim, wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := 0; i < len(r.left) && r.err == nil; i++ {
 		s := r.left[i]
 		if s.busy {
-			wait = true
-			continue
+			continue // whoever makes it here goes on if it comes to nothing
 		}
 		there, err := r.there(s)
 		var held *claim
@@ -228,14 +237,15 @@ func (r *run) count(s *shard, c Counts) {
 	r.progress.Read += s.size
 }
 
-// make makes a shard that this run holds the claim of, and tries again where that may help.
-func (r *run) make(ctx context.Context, s *shard, held *claim) {
+// make makes a shard that this run holds the claim of, and tries again where that may help. It calls computed once the
+// shard's texts are.
+func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) {
 	defer held.release()
 	var m *Manifest
 	var err error
 	pause := r.options.Pause
 	for attempt := 1; ; attempt++ {
-		fresh := &shard{run: r, name: s.name, input: s.input}
+		fresh := &shard{run: r, name: s.name, input: s.input, computed: computed}
 		if m, err = fresh.work(ctx, held); err == nil || ctx.Err() != nil || attempt == r.options.Attempts || lasting(err) {
 			break
 		}

@@ -32,15 +32,16 @@ type chunk struct {
 // shard is an input on its way to the folder.
 type shard struct {
 	*run
-	name  string // in the folder
-	input string
-	size  int64 // of the input
-	busy  bool  // this run works on it
-	began time.Time
-	count Counts
-	files []*output
-	dead  *output // nil without dead letters
-	into  writer
+	name     string // in the folder
+	input    string
+	size     int64  // of the input
+	busy     bool   // this run works on it
+	computed func() // told when the texts are
+	began    time.Time
+	count    Counts
+	files    []*output
+	dead     *output // nil without dead letters
+	into     writer
 }
 
 // path is where the folder has a file of the shard.
@@ -73,6 +74,7 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 	if err := s.pass(ctx, in); err != nil {
 		return nil, err
 	}
+	s.computed()
 	sum, err := in.digest()
 	if err != nil {
 		return nil, err

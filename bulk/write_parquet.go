@@ -15,9 +15,15 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// groupBytes is what a row group holds of vectors: enough for readers to read it in one go, and little
-// enough for a worker to hold several.
-const groupBytes = 32 << 20
+// What a row group holds at most: enough for readers to read it in one go, and little enough for a worker to hold several,
+// since a group is in memory until it is written.
+const (
+	groupBytes = 16 << 20
+	groupRows  = 1 << 15
+)
+
+// fast compresses all columns but vectors. It is one, because each has an encoder's 8 MiB.
+var fast = &zstd.Codec{Level: zstd.SpeedFastest}
 
 // parquetWriter writes row groups; columns stand in the order of their names.
 type parquetWriter struct {
@@ -52,7 +58,7 @@ func newParquetWriter(files []io.Writer, columns []Column) (writer, error) {
 		bytes += 8 + 4*c.Length
 		group[c.Name] = parquetNode(c)
 	}
-	w.most = min(max(groupBytes/bytes, 1024), 1<<17)
+	w.most = min(max(groupBytes/bytes, 1024), groupRows)
 	slices.SortFunc(w.order, func(a, b int) int { return cmp.Compare(columns[a].Name, columns[b].Name) })
 	for _, i := range w.order {
 		w.columns = append(w.columns, columns[i])
@@ -83,7 +89,7 @@ func parquetNode(c Column) parquet.Node {
 		String: parquet.String(), JSON: parquet.JSON(), Bytes: parquet.Leaf(parquet.ByteArrayType), Bool: parquet.Leaf(parquet.BooleanType),
 		Int32: parquet.Leaf(parquet.Int32Type), Int64: parquet.Leaf(parquet.Int64Type), Float32: parquet.Leaf(parquet.FloatType), Float64: parquet.Leaf(parquet.DoubleType),
 	}[c.Kind]
-	return parquet.Optional(parquet.Compressed(t, &zstd.Codec{Level: zstd.SpeedFastest}))
+	return parquet.Optional(parquet.Compressed(t, fast))
 }
 
 // arrowMetadata tells readers that use Arrow that vectors have a fixed length, for which Parquet has no type.
