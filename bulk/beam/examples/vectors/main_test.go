@@ -19,9 +19,13 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-const model = "../../../../text/testdata/embed"
+const testModel = "../../../../text/testdata/embed"
 
-var rows = flag.Int("rows", 2000, "texts of TestSameBytes")
+// What TestSameBytes computes; it also goes to another runner than prism by Beam's flags.
+var (
+	rows  = flag.Int("rows", 2000, "texts")
+	model = flag.String("embedder", testModel, "folder of the model")
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -103,12 +107,12 @@ func read(t *testing.T, name string) []vector {
 }
 
 // TestSameBytes: vectors of files through Beam on prism, of bulk and of text.Embedder are the same to the bit,
-// whatever the order of shards and the number of threads; -rows 100000 takes some minutes.
+// whatever the order of shards and the number of threads; with -rows 100000 that takes half a minute of processors.
 func TestSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	all := texts(*rows)
 	names, sizes := shards(t, filepath.Join(dir, "in"), all)
-	e, err := text.OpenEmbedder(model, text.Exact())
+	e, err := text.OpenEmbedder(*model, text.Exact())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +148,7 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 	for _, threads := range []int{1, 2, 3} {
-		one, err := text.OpenEmbedder(model, text.Exact(), text.Threads(threads))
+		one, err := text.OpenEmbedder(*model, text.Exact(), text.Threads(threads))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +165,7 @@ func TestSameBytes(t *testing.T) {
 	}
 	for _, threads := range []int{1, 2} {
 		out := filepath.Join(dir, fmt.Sprint("beam", threads))
-		if err := run(t.Context(), flags{model: embed.Model{Dir: model, Threads: threads}, input: filepath.Join(dir, "in/*/*.parquet"), output: out, column: "text"}); err != nil {
+		if err := run(t.Context(), flags{model: embed.Model{Dir: *model, Threads: threads}, input: filepath.Join(dir, "in/*/*.parquet"), output: out, column: "text"}); err != nil {
 			t.Fatal(err)
 		}
 		check(fmt.Sprintf("Beam, %d threads", threads), out)
@@ -195,7 +199,7 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "out")
-	if err := run(t.Context(), flags{model: embed.Model{Dir: model}, input: filepath.Join(dir, "*.parquet"), output: out, column: "text"}); err != nil {
+	if err := run(t.Context(), flags{model: embed.Model{Dir: testModel}, input: filepath.Join(dir, "*.parquet"), output: out, column: "text"}); err != nil {
 		t.Fatal(err)
 	}
 	if found := read(t, filepath.Join(out, "good.parquet.parquet")); len(found) != 1 {
