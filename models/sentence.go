@@ -31,6 +31,7 @@ type SentenceEmbedder struct {
 
 	encoder Encoder
 	pools   []pooling // joined
+	means   bool      // pools is the mean alone
 	rest    []sentenceModule
 	others  []string // names of what modules give that is not the vector
 	out     int      // width of what the modules give
@@ -48,13 +49,16 @@ func (m *Model) BareEmbedder() *SentenceEmbedder {
 		pool = poolLast
 	}
 	dim := m.Encoder.Dim()
-	return &SentenceEmbedder{IncludePrompt: true, encoder: m.Encoder, pools: []pooling{pool}, out: dim, dim: dim}
+	return &SentenceEmbedder{IncludePrompt: true, encoder: m.Encoder, pools: []pooling{pool}, means: m.Config.Head() != "ForCausalLM", out: dim, dim: dim}
 }
 
 // Normalized is whether vectors have length 1.
 func (s *SentenceEmbedder) Normalized() bool {
 	return s.dim == s.out && len(s.rest) > 0 && s.rest[len(s.rest)-1].dense == nil
 }
+
+// PoolsMean is whether a text's vector is made of the mean of its hidden states, as that of a part of it can be too.
+func (s *SentenceEmbedder) PoolsMean() bool { return s.means }
 
 // Raw is the same without a normalization at the end, if there is one.
 func (s *SentenceEmbedder) Raw() *SentenceEmbedder {

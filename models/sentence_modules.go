@@ -73,6 +73,7 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 		}
 		s.pools = append(s.pools, pool)
 	}
+	s.means = len(modes) == 1 && modes[0] == "mean"
 	s.IncludePrompt = doc.truth("include_prompt", true)
 	s.out = len(s.pools) * s.encoder.Dim()
 	return nil

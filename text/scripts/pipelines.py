@@ -102,6 +102,32 @@ def _(out):
     embedder(out, "embed", "bert", BERT_SPECIAL, hf.BertModel(bert_config(), add_pooling_layer=False), ["Pooling", "Normalize"], 11, {"query": "query: ", "document": "passage: "})
 
 
+@folder("late-chunks")
+def _(out):
+    """Vectors of the chunks of a text by the models of the folders embed and embed-roberta, by the bytes of tokens."""
+    from sentence_transformers import SentenceTransformer
+    f = Folder(out, "late-chunks")
+    text = "Où est la bibliothèque ? The fox. 東京は lies."
+    cuts = [0, 27, 27, 35, len(text.encode())]
+    chunks = list(zip(cuts, cuts[1:])) + [(10, 40)]
+    cases = []
+    for name, prompt in (("embed", None), ("embed", "document"), ("embed-roberta", None)):
+        m = SentenceTransformer(os.path.join(HERE, "../testdata", name), device="cpu", model_kwargs={"dtype": torch.float32})
+        given = m.prompts[prompt] + text if prompt else text
+        skipped = len(given.encode()) - len(text.encode())
+        tokens = m.tokenizer(given, return_offsets_mapping=True, return_special_tokens_mask=True)
+        with torch.no_grad():
+            states = m.encode(given, output_value="token_embeddings", convert_to_tensor=True)
+        starts = [len(given[:a].encode()) - skipped for a, _ in tokens["offset_mapping"]]
+        vectors = []
+        for a, b in chunks:
+            rows = [states[i] for i, s in enumerate(starts) if not tokens["special_tokens_mask"][i] and a <= s < b]
+            v = torch.stack(rows).mean(0) if rows else torch.zeros(states.shape[1])
+            vectors.append(floats(torch.nn.functional.normalize(v, dim=0) if name == "embed" else v))
+        cases.append({"folder": name, "prompt": prompt or "", "vectors": vectors})
+    f.json("expected.json", {"text": text, "chunks": chunks, "cases": cases})
+
+
 @folder("embed-roberta")
 def _(out):
     """Not normalized; a tokenizer to which leading spaces matter."""

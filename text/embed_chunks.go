@@ -1,0 +1,94 @@
+// Vectors of the parts of a text.
+
+package text
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// EmbedChunks is late chunking (Günther et al., 2024, "Late Chunking: Contextual Chunk Embeddings Using Long-Context Embedding
+// Models"): a vector of each chunk of a text, [len(chunks)][Dim], of hidden states that have seen the whole text, in one pass. Chunks are bytes of the text, in any
+// order, and may overlap. A token belongs to the chunk in which its first byte lies; special tokens and those of the prompt belong to
+// none. A chunk without tokens gets zeros.
+//
+// The model must make means of hidden states, else the error matches ErrInput. A text that is longer than the model's limit is
+// an error that matches ErrTooLong, whatever the options say about long texts.
+func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokenizer.Offset, o EmbedOptions) ([][]float32, error) {
+	if !e.pool.PoolsMean() {
+		return nil, fmt.Errorf("%w: chunks of a model whose vectors are not means of hidden states", ErrInput)
+	}
+	for i, c := range chunks {
+		if c.Start < 0 || c.End < c.Start || c.End > len(text) {
+			return nil, fmt.Errorf("%w: chunk %d is bytes %d to %d of %d", ErrInput, i, c.Start, c.End, len(text))
+		}
+	}
+	prompt, limit, err := e.prompt(o.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	shape, err := e.shape(o)
+	if err != nil {
+		return nil, err
+	}
+	var states []float32 // [tokens, D]
+	var tokens *tokenizer.Encoding
+	c := &call{
+		check: func(in *input) error {
+			if len(in.windows) > 1 || in.windows[0].Cut > 0 {
+				return fmt.Errorf("%w: chunks want the whole text, of which at most %d tokens are possible", ErrTooLong, e.limitOf(limit))
+			}
+			return nil
+		},
+		kind:    -1,
+		compute: e.fromStates(e.states),
+		finish: func(in *input, results [][]float32) {
+			states, tokens = append([]float32(nil), results[0]...), in.windows[0]
+		},
+	}
+	encoding := e.encoding()
+	encoding.Offsets = tokenizer.Bytes
+	if _, err := e.serveInputs(ctx, c, []Input{{Text: text}}, prompt, e.limitOf(limit), encoding, o.InputOptions); err != nil {
+		return nil, err
+	}
+	return e.poolChunks(states, tokens, len(prompt), chunks, shape)
+}
+
+// poolChunks is the vectors of chunks of what follows a prompt of some bytes.
+func (e *Embedder) poolChunks(states []float32, tokens *tokenizer.Encoding, prompt int, chunks []tokenizer.Offset, s shape) ([][]float32, error) {
+	dim := e.model.Encoder.Dim()
+	out := make([][]float32, len(chunks))
+	var rows []float32 // [rows of all chunks, D]
+	var lengths, of []int
+	for i, c := range chunks {
+		out[i] = make([]float32, s.dim)
+		n := 0
+		for t, at := range tokens.Offsets {
+			if first := at.Start - prompt; !tokens.Special[t] && first >= c.Start && first < c.End {
+				rows = append(rows, states[t*dim:(t+1)*dim]...)
+				n++
+			}
+		}
+		if n > 0 {
+			lengths, of = append(lengths, n), append(of, i)
+		}
+	}
+	if len(of) == 0 {
+		return out, nil
+	}
+	ws := e.workspace(e.threads)
+	defer e.folder.pool.Put(ws)
+	batch := transformer.Ragged(lengths...)
+	vectors := make([]float32, len(of)*s.pool.Dim()) // [chunks, width]
+	if err := s.pool.Pool(ws, vectors, rows, batch); err != nil {
+		return nil, err
+	}
+	one := []*tokenizer.Encoding{tokens}
+	for i, to := range of {
+		out[to] = s.joined(one, [][]float32{vectors[i*s.pool.Dim() : (i+1)*s.pool.Dim()]})
+	}
+	return out, nil
+}
