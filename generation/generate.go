@@ -43,6 +43,9 @@ type Request struct {
 	Limits
 	// Context, unless nil, ends this text alone when it is cancelled.
 	Context context.Context
+	// Adapter, unless empty, is the name of an adapter that stays beside the model's weights, see [models.Adapter]: for a
+	// Scheduler.
+	Adapter string
 	// Memory is what a decoder after an encoder attends to, of one sequence and without a mask: for a Scheduler.
 	// Others are started with theirs.
 	Memory *models.Memory

@@ -25,10 +25,11 @@ type job struct {
 	lookup  lookup
 	spell   trust // in proposals of the constraint
 	guesses guesses
+	adapter int // beside the weights; 0: none
 }
 
-func newJob(ctx context.Context, r Request) *job {
-	return &job{Request: r, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
+func newJob(ctx context.Context, r Request, adapter int) *job {
+	return &job{Request: r, adapter: adapter, ctx: ctx, tokens: slices.Clone(r.Prompt), stream: stream{notify: make(chan struct{}, 1)},
 		lookup: lookup{trust: trust{size: firstDraft}}, spell: trust{size: mostTrust}, guesses: guesses{trust: trust{size: firstDraft}}}
 }
 

@@ -104,7 +104,7 @@ func (l *loop) start(j *job) bool {
 	var found *prefix
 	rows := 0
 	if j.shares() {
-		found, rows = l.prefixes.find(j.tokens)
+		found, rows = l.prefixes.find(j.adapter, j.tokens)
 	}
 	// One token at least is passed, for its logits.
 	if rows = min(rows, len(j.tokens)-1); found != nil && rows > 0 {
@@ -115,6 +115,7 @@ func (l *loop) start(j *job) bool {
 	}
 	if j.history == nil {
 		j.history = l.s.pages.New()
+		_ = j.history.Adapt(j.adapter) // which no row has passed
 	}
 	// A page more for each of the others, so that it is not taken out at once.
 	for !l.s.pages.Fits(j.left()+len(l.running)*l.s.pages.Rows, j.recall()) {
@@ -138,9 +139,9 @@ func (l *loop) waitsForPrefix(j *job) bool {
 	if l.s.c.NoPrefixes || !j.shares() {
 		return false
 	}
-	_, rows := l.prefixes.find(j.tokens)
+	_, rows := l.prefixes.find(j.adapter, j.tokens)
 	for _, r := range l.running {
-		if r.n == 0 && r.shares() && common(r.Prompt, j.tokens) >= rows+l.prefixes.step {
+		if r.n == 0 && r.adapter == j.adapter && r.shares() && common(r.Prompt, j.tokens) >= rows+l.prefixes.step {
 			return true
 		}
 	}

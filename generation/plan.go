@@ -41,6 +41,7 @@ func (l *loop) plan() bool {
 	}
 	l.share(l.jobs[prompts:], room)
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return len(j.piece) == 0 })
+	slices.SortStableFunc(l.jobs, func(a, b *job) int { return cmp.Compare(a.adapter, b.adapter) }) // whose rows are multiplied together
 	return len(l.jobs) > 0
 }
 

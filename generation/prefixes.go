@@ -31,12 +31,12 @@ func newPrefixes(step int) *prefixes {
 	return p
 }
 
-// find is the prefix that most of the tokens begin with, and how many of them; nil without one that has as many as
+// find is the prefix that most of the tokens begin with, of those with an adapter, and how many of them; nil without one that has as many as
 // a step.
-func (p *prefixes) find(tokens []int) (best *prefix, rows int) {
-	p.hashes(tokens, func(hash uint64, n int) {
+func (p *prefixes) find(adapter int, tokens []int) (best *prefix, rows int) {
+	p.hashes(adapter, tokens, func(hash uint64, n int) {
 		x := p.byHash[hash]
-		if x == nil || x == best {
+		if x == nil || x == best || x.history.Adapter() != adapter {
 			return
 		}
 		if same := common(x.tokens, tokens); same >= n && same > rows {
@@ -53,7 +53,7 @@ func (p *prefixes) find(tokens []int) (best *prefix, rows int) {
 func (p *prefixes) add(tokens []int, h, guess *transformer.History) *prefix {
 	x := &prefix{tokens: slices.Clone(tokens[:h.Len()]), history: h, guess: guess}
 	x.next, x.previous = x, x
-	p.hashes(x.tokens, func(hash uint64, _ int) { p.byHash[hash] = x })
+	p.hashes(h.Adapter(), x.tokens, func(hash uint64, _ int) { p.byHash[hash] = x })
 	p.use(x)
 	p.count++
 	return x
@@ -61,7 +61,7 @@ func (p *prefixes) add(tokens []int, h, guess *transformer.History) *prefix {
 
 // drop releases a prefix.
 func (p *prefixes) drop(x *prefix) {
-	p.hashes(x.tokens, func(hash uint64, _ int) {
+	p.hashes(x.history.Adapter(), x.tokens, func(hash uint64, _ int) {
 		if p.byHash[hash] == x {
 			delete(p.byHash, hash)
 		}
@@ -108,10 +108,10 @@ func (p *prefixes) use(x *prefix) {
 	x.next, p.oldest.previous = &p.oldest, x
 }
 
-// hashes calls f with the hash of the first n tokens for each multiple n of step.
-func (p *prefixes) hashes(tokens []int, f func(hash uint64, n int)) {
+// hashes calls f with the hash of an adapter and the first n tokens for each multiple n of step.
+func (p *prefixes) hashes(adapter int, tokens []int, f func(hash uint64, n int)) {
 	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a, of tokens instead of bytes
-	hash := uint64(offset)
+	hash := uint64(offset) + uint64(adapter)
 	for i, t := range tokens {
 		hash = (hash ^ uint64(t)) * prime
 		hash ^= hash >> 29

@@ -168,7 +168,11 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 	if err := s.checkMemory(r.Memory); err != nil {
 		return nil, err
 	}
-	j := newJob(ctx, r)
+	adapter, err := s.adapter(r.Adapter)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(ctx, r, adapter)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -183,6 +187,21 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 		go s.loop.run()
 	}
 	return j, nil
+}
+
+// adapter is the number of the model's adapter with a name, 0 without a name.
+func (s *Scheduler) adapter(name string) (int, error) {
+	if name == "" {
+		return 0, nil
+	}
+	if m, ok := s.c.Model.(interface {
+		Adapter(name string) (number int, ok bool)
+	}); ok {
+		if n, ok := m.Adapter(name); ok {
+			return n, nil
+		}
+	}
+	return 0, check.Option("Adapter", name, "the model has none of this name beside its weights")
 }
 
 // checkMemory returns an error if a request for the model cannot have this memory, or has to have one.

@@ -16,7 +16,7 @@ import (
 )
 
 // Adapters: low-rank changes of a model (Hu et al., 2021, "LoRA: Low-Rank Adaptation of Large
-// Language Models"), which become part of its weights as these are read. No architecture knows of
+// Language Models"), which become part of its weights as these are read, or stay beside them. No architecture knows of
 // them.
 
 // An Adapter is changes of a model that were trained and published without it.
@@ -27,6 +27,9 @@ type Adapter struct {
 	Path string
 	// Scale multiplies what the adapter adds to weights; 0: 1.
 	Scale float32
+	// Name, unless empty, has the adapter stay beside the weights of a language model, for those texts that ask for it by
+	// this name: several, each for itself, on one model in memory. It may then change layers that repeat alone.
+	Name string
 }
 
 // factors is what an adapter adds to one weight.
@@ -51,6 +54,8 @@ type adapter struct {
 	factors  []factors
 	replaced map[string]string // by the checkpoint's names, those of tensors that take their place
 	warnings []string
+	name     string // of one that stays beside the weights,
+	number   int    // from 1 on; 0: it becomes part of them
 }
 
 // base is the weights that adapters are for.
@@ -75,6 +80,7 @@ type adapted struct {
 	base     transformer.Reader
 	adapters []*adapter
 	from     map[string]*adapter // by the names of tensors that are replaced
+	names    []string            // of adapters that stay beside the weights, by their numbers from 1 on
 }
 
 // openAdapters opens the adapters of a model.
@@ -85,6 +91,9 @@ func (o Options) openAdapters(b base) (*adapted, error) {
 		opened, err := of.open(b)
 		if opened != nil {
 			a.adapters = append(a.adapters, opened)
+		}
+		if err == nil {
+			err = a.name(opened, of.Name)
 		}
 		if err == nil {
 			err = a.replace(opened)
@@ -155,6 +164,40 @@ func least[V any](m map[string]V) string {
 	return first
 }
 
+// name has an adapter with a name stay beside the weights.
+func (a *adapted) name(of *adapter, name string) error {
+	if name == "" {
+		return nil
+	}
+	if slices.Contains(a.names, name) {
+		return check.Option("Name", name, "want another one for each adapter")
+	}
+	if len(of.replaced) > 0 {
+		return check.Option("Name", name, "not supported for an adapter that replaces tensors too, such as %s", least(of.replaced))
+	}
+	for _, f := range of.factors {
+		if !repeats(f.weight) {
+			return check.Option("Name", name, "not supported for an adapter that adds to %s, which is no layer that repeats", f.weight)
+		}
+	}
+	a.names = append(a.names, name)
+	of.name, of.number = name, len(a.names)
+	return nil
+}
+
+// beside tells the model of the adapters beside its weights, or returns an error if it cannot have any.
+func (a *adapted) beside(m *Model) error {
+	if len(a.names) == 0 {
+		return nil
+	}
+	d, ok := m.LM.(*decoder)
+	if !ok || m.Encoder != nil || m.Audio != nil || d.AttendsToMemory() {
+		return check.Option("Name", a.names[0], "adapters with a name are supported for language models that are decoders alone, not for %s", m.Config.ModelType)
+	}
+	d.adapters, m.Adapters = a.names, a.names
+	return nil
+}
+
 // replace notes the tensors that an adapter replaces.
 func (a *adapted) replace(by *adapter) error {
 	for name := range by.replaced {
@@ -215,7 +258,10 @@ func (a *adapted) addTo(l *transformer.Loader) error {
 
 // read reads the matrices of a weight.
 func (a *adapter) read(f factors) (transformer.LowRank, error) {
-	d := transformer.LowRank{Name: f.left.name, Rank: f.rank, Scale: float32(f.scale)}
+	d := transformer.LowRank{Name: f.left.name, Rank: f.rank, Scale: float32(f.scale), Beside: a.number}
+	if stored := a.tensors.Format(f.left.name); stored == a.tensors.Format(f.right.name) && (stored == kernels.FormatBF16 || stored == kernels.FormatF16) {
+		d.Format = stored
+	}
 	for _, m := range []struct {
 		factor
 		into *[]float32

@@ -210,28 +210,28 @@ func TestAdapterScale(t *testing.T) {
 		list []models.Adapter
 		want []float32
 	}{
-		"one":      {[]models.Adapter{{dir, 1}}, once},
-		"halves":   {[]models.Adapter{{dir, 0.5}, {dir, 0.5}}, once},
-		"opposite": {[]models.Adapter{{dir, 2}, {dir, -2}}, zero},
+		"one":      {[]models.Adapter{{Path: dir, Scale: 1}}, once},
+		"halves":   {[]models.Adapter{{Path: dir, Scale: 0.5}, {Path: dir, Scale: 0.5}}, once},
+		"opposite": {[]models.Adapter{{Path: dir, Scale: 2}, {Path: dir, Scale: -2}}, zero},
 	} {
 		if text := tftest.Mismatch(logits(c.list...), c.want, near); text != "" {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-	if tftest.Mismatch(logits(models.Adapter{dir, 0.5}), once, near) == "" {
+	if tftest.Mismatch(logits(models.Adapter{Path: dir, Scale: 0.5}), once, near) == "" {
 		t.Error("half of the adapter gives what the whole does")
 	}
 	for name, list := range map[string][]models.Adapter{
-		"infinite":       {{dir, float32(math.Inf(1))}},
-		"NaN":            {{dir, float32(math.NaN())}},
-		"replaced twice": {{filepath.Join(adapters, "llama-vectors"), 1}, {filepath.Join(adapters, "llama-vectors"), 1}},
-		"replaced half":  {{filepath.Join(adapters, "llama-vectors"), 0.5}},
-		"replaces other": {{filepath.Join(adapters, "llama-vectors"), 0}, {edited(t, func(_ map[string]any, x map[string]safetensors.Tensor) {
+		"infinite":       {{Path: dir, Scale: float32(math.Inf(1))}},
+		"NaN":            {{Path: dir, Scale: float32(math.NaN())}},
+		"replaced twice": {{Path: filepath.Join(adapters, "llama-vectors"), Scale: 1}, {Path: filepath.Join(adapters, "llama-vectors"), Scale: 1}},
+		"replaced half":  {{Path: filepath.Join(adapters, "llama-vectors"), Scale: 0.5}},
+		"replaces other": {{Path: filepath.Join(adapters, "llama-vectors"), Scale: 0}, {Path: edited(t, func(_ map[string]any, x map[string]safetensors.Tensor) {
 			maps.DeleteFunc(x, func(n string, _ safetensors.Tensor) bool { return true })
-		}), 1}, {edited(t, func(f map[string]any, x map[string]safetensors.Tensor) {
+		}), Scale: 1}, {Path: edited(t, func(f map[string]any, x map[string]safetensors.Tensor) {
 			x["base_model.model.lm_head.lora_A.weight"], x["base_model.model.lm_head.lora_B.weight"] = safetensors.Tensor{Shape: []int{3, 32}, Data: make([]float32, 96)}, safetensors.Tensor{Shape: []int{101, 3}, Data: make([]float32, 303)}
 			f["target_modules"] = ".*"
-		}), 1}},
+		}), Scale: 1}},
 	} {
 		if _, err := (models.Options{Adapters: list}).Open(filepath.Join(own, "llama")); !errors.Is(err, models.ErrOption) {
 			t.Errorf("%s: error %v, want ErrOption", name, err)

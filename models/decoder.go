@@ -26,8 +26,10 @@ type decoder struct {
 	norm    *transformer.Norm   // behind the last layer; nil: none
 	head    *transformer.Linear
 	held    kernels.Format // of keys and values in caches
-	cap     float32        // logits x become cap*tanh(x/cap); 0: they stay
-	scale   float32        // of the logits; 0: 1
+	// adapters are the names of those beside the weights.
+	adapters []string
+	cap      float32 // logits x become cap*tanh(x/cap); 0: they stay
+	scale    float32 // of the logits; 0: 1
 	// frequencies are those of the rotary positions where they depend on the length of
 	// the sequence; else nil.
 	frequencies func(length int) []float64
@@ -55,6 +57,12 @@ func (d *decoder) NewPages(limit int64) *Pages {
 // RewritesHistory reports whether keys and values of earlier tokens change with the length of the sequence, so that
 // the first rows of a history are not that of a shorter text.
 func (d *decoder) RewritesHistory() bool { return d.frequencies != nil }
+
+// Adapter is the number, for [transformer.History.Adapt], of the adapter with a name, and false if there is none.
+func (d *decoder) Adapter(name string) (number int, ok bool) {
+	at := slices.Index(d.adapters, name)
+	return at + 1, at >= 0
+}
 
 // AttendsToMemory reports whether the decoder attends to what an encoder gives.
 func (d *decoder) AttendsToMemory() bool {
@@ -114,6 +122,8 @@ func (d *decoder) pass(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 	if err := d.embed(ws, dst, Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]
 		return err
 	}
+	ws.Adapt(batch, cache, len(d.adapters))
+	defer ws.Unadapt()
 	if err := cache.Begin(batch, len(d.layers)); err != nil {
 		return err
 	}

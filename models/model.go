@@ -32,6 +32,8 @@ type Model struct {
 	// also what a newer release may act on. One says how many bytes of a GGUF file become how
 	// many of float32, if types of weights have no products of their own: Q2_K, Q3_K, IQ4_NL and IQ4_XS.
 	Warnings []string
+	// Adapters are the names of those that stay beside the weights of LM: number 1 of a [History] is the first.
+	Adapters []string
 	// Holdings are the weights of linear layers and tables that the model was opened with, and the format of each.
 	Holdings []transformer.Holding
 
@@ -184,7 +186,7 @@ type Options struct {
 	Warn func(warning string)
 	// Adapters become part of the weights as these are read: W becomes W + Scale*alpha/rank*B*A for
 	// each, in float32, and is rounded to its format afterwards, also where a file has blocks. Tables
-	// of vectors that are stored in 16 bits become float32.
+	// of vectors that are stored in 16 bits become float32. Those with a Name stay beside the weights instead.
 	Adapters []Adapter
 
 	asStored bool   // linear layers too, instead of float32

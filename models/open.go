@@ -163,10 +163,11 @@ func (c *Checkpoint) build(build Builder, b base, o Options, ignored ...string) 
 	if misfit := new(transformer.LoadError); b.file != "" && errors.As(err, &misfit) {
 		return nil, check.InFile(b.file, ErrFormat, err)
 	}
-	if err == nil {
-		m.Warnings = append(warnings, m.Warnings...)
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	m.Warnings = append(warnings, m.Warnings...)
+	return m, adapters.beside(m)
 }
 
 // load makes the model with the weights of c.Loader.

@@ -18,6 +18,7 @@ type Cache struct {
 	histories []*History
 	layers    []LayerCache
 	apart     []bool // sequences of which each row attends as if it came alone; nil: none
+	adapters  int    // that the model has beside its weights
 }
 
 // NewCache is an empty cache for a number of sequences, with pages of its own; the windows are those of
@@ -94,6 +95,9 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 	for _, h := range c.histories {
 		if h.pages != c.pages {
 			return check.Errorf(ErrConfig, "cache of histories of different pages")
+		}
+		if h.adapter > c.adapters {
+			return check.Errorf(ErrConfig, "history with adapter %d in a model with %d beside its weights", h.adapter, c.adapters)
 		}
 	}
 	c.pages.mu.Lock()

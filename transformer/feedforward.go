@@ -133,8 +133,10 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	if f.Gate != nil {
 		gate = ws.Alloc(len(hidden))
 	}
+	defer func() { ws.row = 0 }()
 	for r := 0; r < rows; r += chunk {
 		n := min(chunk, rows-r)
+		ws.row = r
 		x, h := x[r*f.Dim:(r+n)*f.Dim], hidden[:n*ld] // [n, D], [n, hidden]
 		if f.Gate != nil {
 			g := gate[:n*ld] // [n, hidden]

@@ -20,6 +20,7 @@ type History struct {
 	// recalls is set once there is a memory, settled once the pass that brought it went well.
 	recalls, settled bool
 	tokens           []int // that a model asked to remember
+	adapter          int
 }
 
 // pageTable is the pages of a sequence, in order.
@@ -40,6 +41,19 @@ func (h *History) Len() int {
 // any more.
 func (h *History) Remembers() bool { return h != nil && h.settled }
 
+// Adapt has the rows of h, of which there are none yet, pass with an adapter that stays beside the weights, by its number; 0:
+// none. A fork has it too; after Release there is none.
+func (h *History) Adapt(adapter int) error {
+	if h.length > 0 || adapter < 0 {
+		return check.Errorf(ErrShape, "adapter %d for a history of %d rows", adapter, h.length)
+	}
+	h.adapter = adapter
+	return nil
+}
+
+// Adapter is the number of the adapter of h.
+func (h *History) Adapter() int { return h.adapter }
+
 // Fork is a history that goes on from the first rows of h, whose pages it shares.
 func (h *History) Fork(rows int) (*History, error) {
 	h.pages.mu.Lock()
@@ -47,7 +61,7 @@ func (h *History) Fork(rows int) (*History, error) {
 	if err := h.reaches(rows); err != nil {
 		return nil, err
 	}
-	f := &History{pages: h.pages, length: rows, tokens: h.tokens[:min(rows, len(h.tokens))]}
+	f := &History{pages: h.pages, length: rows, adapter: h.adapter, tokens: h.tokens[:min(rows, len(h.tokens))]}
 	if h.settled {
 		f.memory, f.recall, f.recalls, f.settled = slices.Clone(h.memory), h.recall, true, true
 		h.pages.memory.share(f.memory)
@@ -101,7 +115,7 @@ func (h *History) Release() {
 		h.tables[i] = pageTable{pages: h.tables[i].pages[:0]}
 	}
 	h.forgetMemory()
-	h.length, h.tokens = 0, nil
+	h.length, h.tokens, h.adapter = 0, nil, 0
 }
 
 func (h *History) forgetMemory() {

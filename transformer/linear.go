@@ -100,6 +100,10 @@ func (l *Linear) check(ws *Workspace) error {
 
 // multiply is forward without its checks, with the rows of dst ldDst elements apart and those of x ldX.
 func (l *Linear) multiply(ws *Workspace, rows int, dst []float32, ldDst int, x []float32, ldX int, activation kernels.Activation, residual []float32) {
+	if len(ws.adapted) > 0 && len(l.weight.Beside) > 0 {
+		l.multiplyAdapted(ws, rows, dst, ldDst, x, ldX, activation, residual)
+		return
+	}
 	ws.Threads.GemmPacked(rows, 1, x, ldX, l.weight.For(rows), 0, dst, ldDst,
 		kernels.Epilogue{Bias: l.Bias, Activation: activation, Residual: residual, LdResidual: l.Out})
 }

@@ -127,17 +127,21 @@ func (l *Loader) Optional(wanted bool, name string, shape ...int) []float32 {
 
 // A LowRank is what an adapter adds to a matrix: Scale*Left*Right.
 type LowRank struct {
-	Name  string    // for errors
-	Left  []float32 // [rows, Rank]
-	Right []float32 // [Rank, columns]
-	Rank  int
-	Scale float32
+	Name        string    // for errors
+	Left, Right []float32 // [rows, Rank] and [Rank, columns]
+	Rank        int
+	Scale       float32
+	// Beside, unless 0, is the number of an adapter that stays beside the weights of linear layers, for sequences
+	// whose [History] has it, in passes that begin with [Workspace.Adapt].
+	Beside int
+	Format kernels.Format // in which it is held there: float32 or 16 bits
 }
 
 // Add makes the tensor that the checkpoint calls name, of a linear layer or a table of vectors, the
 // sum of what is stored and d, for every part that asks for it from now on. d has the shape in
 // which the model multiplies, [out, in] or [vectors, dim], also where weights are stored transposed.
-// The sum is made in float32 as the tensor is read, and then held in the weights' format. d's
+// The sum is made in float32 as the tensor is read, and then held in the weights' format; what stays beside the weights is
+// none. d's
 // slices are kept. Its error matches ErrShape if they make no matrix; [Loader.Finish] reports where
 // the shape is another than the tensor's, and what no part asks for.
 func (l *Loader) Add(name string, d LowRank) error { return l.at.Add(name, checkpoint.LowRank(d)) }

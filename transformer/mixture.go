@@ -148,6 +148,11 @@ func (e *experts) load(i int) (in []*Linear, down *Linear) {
 		in = []*Linear{l.Stacked(e.Dim, own, gate), l.Stacked(e.Dim, own, up)}
 	}
 	down = l.Stacked(e.Hidden, own, out)
+	for _, layer := range append(in, down) {
+		if layer != nil && len(layer.weight.Beside) > 0 {
+			l.Fail(check.Errorf(ErrConfig, "%s: an adapter beside the weights of an expert, of which a pass multiplies some rows alone: not supported", l.Name()))
+		}
+	}
 	if e.Bias && e.stacked && !l.Failed() {
 		e.bias(i, in, down)
 	}

@@ -28,6 +28,9 @@ type Workspace struct {
 	terms     []kernels.MaskTerm
 	sequences []kernels.AttentionSequence
 	routes    routes // of the mixture of experts that is running
+	// Of the pass that is running:
+	adapted []adaptedRows
+	row     int // of the pass, that a layer which is computed in pieces is at
 }
 
 // check returns an error without a workspace.

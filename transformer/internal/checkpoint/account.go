@@ -234,6 +234,7 @@ func (s Scope) format(name string) kernels.Format {
 // Tensor is the elements of the named tensor, in row-major order. They belong to
 // the caller unless the weights are a Map.
 func (s Scope) Tensor(name string, shape ...int) []float32 {
+	s.noneBeside(name)
 	data, ok := s.find(name, shape...)
 	if ok = ok && s.takes(name, shape...); !ok {
 		return nil

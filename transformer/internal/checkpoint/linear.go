@@ -66,10 +66,11 @@ func (s Scope) Holdings() []Holding {
 	return all
 }
 
-// Matrix is the weight of a linear layer, which is there once Finish has returned.
+// Matrix is the weight of a linear layer, which is there once Finish has returned, and what adapters add beside it.
 type Matrix struct {
 	*kernels.PackedB
-	many *Matrix // the same in another format, for products of ManyRows rows and more; or nil
+	Beside []Beside
+	many   *Matrix // the same in another format, for products of ManyRows rows and more; or nil
 }
 
 // ManyRows is from how many rows on products are with a second copy of the weights, if there is one: more than texts that
@@ -126,6 +127,7 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	weight = new(Matrix)
 	format := s.packed(parts[0].Name+"weight", false)
 	s.hold(weight, format, in, parts, data)
+	weight.Beside = s.beside(in, parts)
 	if s.many != nil && !s.RowByRow {
 		if many := s.many(s.Prefix+parts[0].Name+"weight", format, false); many != format {
 			weight.many = new(Matrix)
@@ -152,6 +154,7 @@ func (s Scope) Alike(names ...string) bool {
 
 // Packed is weight, [out, in], in the format for the tensor of that name.
 func (s Scope) Packed(in, out int, weight []float32) *Matrix {
+	s.noneBeside("weight")
 	return &Matrix{PackedB: s.alike(kernels.PackBRows(s.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
 }
 

@@ -1,11 +1,13 @@
 package checkpoint
 
 import (
+	"slices"
+
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file adds products of small matrices to weights as they are read: adapters.
+// This file adds products of small matrices to weights as they are read, or keeps them beside the weights: adapters.
 
 // A LowRank is that of package transformer.
 type LowRank struct {
@@ -13,6 +15,17 @@ type LowRank struct {
 	Left, Right []float32
 	Rank        int
 	Scale       float32
+	Beside      int
+	Format      kernels.Format
+}
+
+// A Beside is what an adapter adds to some columns of a product with a matrix: Scale*x*Right*Left.
+type Beside struct {
+	Adapter     int // its number
+	From        int // the first of the columns
+	Rank        int
+	Scale       float32
+	Right, Left *kernels.PackedB // [in, Rank] and [Rank, columns]
 }
 
 // Add adds to the tensor that the checkpoint calls name.
@@ -27,19 +40,80 @@ func (s Scope) Add(name string, d LowRank) error {
 	return nil
 }
 
-// additions is what was added to a tensor of the model.
-func (s Scope) additions(name string) []LowRank {
+// additions is what is to become part of a tensor of the model.
+func (s Scope) additions(name string) []LowRank { return s.addedTo(name, false) }
+
+// addedTo is what was added to a tensor of the model, to become part of it or to stay beside it.
+func (s Scope) addedTo(name string, beside bool) (all []LowRank) {
 	if s.added == nil {
 		return nil
 	}
-	return s.added[s.lookup(name)]
+	for _, d := range s.added[s.lookup(name)] {
+		if d.Beside > 0 == beside {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// noneBeside notes an error if an adapter is to stay beside a tensor of which no linear layer is made.
+func (s Scope) noneBeside(name string) {
+	for _, d := range s.addedTo(name, true) {
+		s.Fail(check.Errorf(check.ErrConfig, "%s adds to %s beside it, which is supported for linear layers alone", d.Name, s.lookup(name)))
+	}
+}
+
+// beside is what adapters add to the product with the rows of parts.
+func (s Scope) beside(in int, parts []Part) (all []Beside) {
+	var tensors []string
+	for _, p := range parts {
+		if name := p.Name + "weight"; !slices.Contains(tensors, name) {
+			tensors = append(tensors, name)
+			for _, d := range s.addedTo(name, true) {
+				all = append(all, d.besideRows(in, p.Name, parts))
+			}
+		}
+	}
+	return all
+}
+
+// besideRows is d beside the rows of those of the parts that are of a tensor, and zeros for rows between them.
+func (d *LowRank) besideRows(in int, tensor string, parts []Part) Beside {
+	format := d.Format
+	from, to, at := -1, 0, 0
+	for _, p := range parts {
+		if p.Name == tensor {
+			if from < 0 {
+				from = at
+			}
+			if to = at + p.Rows; p.Scale != 0 && p.Scale != 1 {
+				format = kernels.FormatF32 // which holds what is scaled
+			}
+		}
+		at += p.Rows
+	}
+	left := make([]float32, (to-from)*d.Rank)
+	at = -from
+	for _, p := range parts {
+		for i := 0; p.Name == tensor && i < p.Rows; i++ {
+			copy(left[(at+i)*d.Rank:][:d.Rank], d.Left[p.row(i)*d.Rank:])
+		}
+		if p.Name == tensor {
+			scale(left[at*d.Rank:][:p.Rows*d.Rank], p.Scale)
+		}
+		at += p.Rows
+	}
+	pack := func(rows, cols int, x []float32) *kernels.PackedB { // of which no row depends on the others
+		return kernels.PackBRows(format, rows, cols, func(j int, dst []float32) { copy(dst, x[j*cols:]) }).Exact()
+	}
+	return Beside{d.Beside, from, d.Rank, d.Scale, pack(d.Rank, in, d.Right), pack(to-from, d.Rank, left)}
 }
 
 // takes notes an error unless what was added to a tensor of the model makes a matrix of this shape,
 // in which the model multiplies with it.
 func (s Scope) takes(name string, shape ...int) bool {
 	ok := true
-	for _, d := range s.additions(name) {
+	for _, d := range append(s.additions(name), s.addedTo(name, true)...) {
 		rows, cols := len(d.Left)/d.Rank, len(d.Right)/d.Rank
 		if len(shape) != 2 || shape[0] != rows || shape[1] != cols {
 			s.note(name, check.Errorf(check.ErrMisshapen, "%s adds [%d %d] to %s, want %v", d.Name, rows, cols, s.lookup(name), shape))

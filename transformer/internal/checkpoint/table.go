@@ -30,6 +30,7 @@ func NewTable(rows, dim int, vectors []float32) *Table {
 // Table is the tensor weight, [rows, dim]. Its vectors are there once Finish has returned.
 func (s Scope) Table(rows, dim int) *Table {
 	t := &Table{rows: rows, dim: dim}
+	s.noneBeside("weight")
 	if data, ok := s.find("weight", rows, dim); ok && s.takes("weight", rows, dim) {
 		s.tables = append(s.tables, &unread{Table: t, from: s, data: data})
 	}
@@ -74,6 +75,7 @@ func (s Scope) Tied(t *Table) *Matrix {
 	}
 	u := s.tables[at]
 	u.tied = true
+	s.noneBeside("weight")
 	for _, d := range slices.Concat(s.additions("weight"), u.from.additions("weight")) {
 		s.Fail(check.Errorf(check.ErrConfig, "%s adds to one of two weights that the model holds as one, the embedding's and the projection's to the vocabulary: not supported", d.Name))
 	}
