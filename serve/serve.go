@@ -24,6 +24,9 @@ type Model struct {
 	Kind    text.Kind      // what it is opened as; "": as text.KindOf finds
 	Weights kernels.Format // of its weights in memory
 	Options []text.Option  // further ones of the pipeline
+	// Adapters are the names of each text.NamedAdapter among the options: a request that has one as its model's name gets its
+	// text with it.
+	Adapters []string
 }
 
 // NameOf is the name by which a model is served that is given none: that of its folder, or of its GGUF file.

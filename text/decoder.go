@@ -62,7 +62,7 @@ func (d *decoder) decode(ctx context.Context, memory *models.Memory, prompt []in
 			yield(generation.Next{}, err)
 			return
 		}
-		r := generation.Request{Prompt: prompt, Memory: memory, Limits: generation.Limits{MaxTokens: n, Stop: d.model.Config.EOSTokens}}
+		r := generation.Request{Prompt: prompt, Memory: memory, Adapter: o.Adapter, Limits: generation.Limits{MaxTokens: n, Stop: d.model.Config.EOSTokens}}
 		if r.Sampler, err = generation.NewSampler(c); err != nil {
 			yield(generation.Next{}, err)
 			return

@@ -44,6 +44,8 @@ type GenerateOptions struct {
 	// Markers are special tokens that the text has although it has no others, such as what
 	// [answer.Format.Markers] gives, for an [answer.Parser].
 	Markers []string
+	// Adapter, unless empty, is the name of a [NamedAdapter] that the text is generated with.
+	Adapter string `json:",omitempty"`
 	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
 	// TopLogProbs says; see [Generator.Pieces].
 	LogProbs    bool
@@ -104,11 +106,11 @@ func (o *GenerateOptions) checkSearch() error {
 		name  string
 		given bool
 	}{
-		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Grammar", o.Grammar != nil}, {"Temperature", o.Temperature > 0},
+		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Temperature", o.Temperature > 0},
 		{"TopK", o.TopK > 0}, {"TopP", o.TopP > 0 && o.TopP < 1}, {"MinP", o.MinP > 0}, {"TypicalP", o.TypicalP > 0 && o.TypicalP < 1},
 	} {
 		if x.given {
-			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook or a grammar", x.name)
+			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook, an adapter or a grammar", x.name)
 		}
 	}
 	return nil
@@ -144,6 +146,9 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 
 // ContextLength is the most tokens of a prompt and what follows it; 0: no limit.
 func (g *Generator) ContextLength() int { return g.limit }
+
+// Adapters are the names of those that texts may ask for.
+func (g *Generator) Adapters() []string { return slices.Clone(g.model.Adapters) }
 
 // Generate yields the text that follows the prompt, piece by piece as soon as
 // it is known. It ends at a token that ends texts, a stop string, MaxTokens, or

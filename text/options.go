@@ -64,7 +64,7 @@ var takes = map[string][]string{
 	"MaskFiller":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
 	"NextSentence":     {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
 	"QuestionAnswerer": {"BatchTokens", "Batches", "MaxLength", "RefuseLong", "SplitLong"},
-	"Generator":        {"MaxLength", "Cache", "CacheMemory", "Draft", "Prompts"},
+	"Generator":        {"MaxLength", "Cache", "CacheMemory", "Draft", "NamedAdapter", "Prompts"},
 	"Translator":       {"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"},
 	"Transcriber":      {"MaxLength", "Cache", "CacheMemory"},
 	"ImageClassifier":  {"MaxPixels"},
@@ -75,7 +75,7 @@ var takes = map[string][]string{
 var toAll = []string{"Threads", "Weights", "WeightsOf", "Adapter", "Warnings", "Exact"}
 
 // several are the options that may be given several times, with different values.
-var several = []string{"Adapter", "WeightsOf"}
+var several = []string{"Adapter", "NamedAdapter", "WeightsOf"}
 
 // option is an option that sets o to a value, in words.
 func option(name string, value any, set func(o *options)) Option {
@@ -227,11 +227,26 @@ func Prompts(f kernels.Format) Option {
 // writes it, or for a GGUF file a GGUF file, as [models.Adapter] says. What it adds is multiplied with scale; 1 is
 // as it was trained. The option may be given several times: adapters add up.
 func Adapter(path string, scale float32) Option {
-	value := fmt.Sprintf("%s, %v", path, scale)
-	if s := float64(scale); scale == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-		return wrong("Adapter", value, "a scale other than 0")
+	return adapter("Adapter", models.Adapter{Path: path, Scale: scale})
+}
+
+// NamedAdapter is Adapter for one that stays beside the weights of a [Generator], for those texts alone that ask for it by
+// its name in [GenerateOptions]: several may, in steps with others, on one model in memory. It may change layers that
+// repeat alone, not tables and heads.
+func NamedAdapter(name, path string, scale float32) Option {
+	if name == "" {
+		return wrong("NamedAdapter", path, "a name")
 	}
-	return option("Adapter", value, func(o *options) { o.adapters = append(o.adapters, models.Adapter{Path: path, Scale: scale}) })
+	return adapter("NamedAdapter", models.Adapter{Name: name, Path: path, Scale: scale})
+}
+
+// adapter is the option that adds an adapter.
+func adapter(name string, a models.Adapter) Option {
+	value := fmt.Sprintf("%s, %v", a.Path, a.Scale)
+	if s := float64(a.Scale); a.Scale == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
+		return wrong(name, value, "a scale other than 0")
+	}
+	return option(name, value, func(o *options) { o.adapters = append(o.adapters, a) })
 }
 
 // CacheMemory is the most bytes of keys and values, of all texts that a Generator, Translator or Transcriber generates at

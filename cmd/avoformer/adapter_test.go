@@ -7,35 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avoformer/avoformer/transformer/safetensors"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/serve"
 )
 
 // writeAdapter makes an adapter of the query projections of the model testdata/embed, all of whose factors are x.
 func writeAdapter(t *testing.T, x float32) (dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	tensors := map[string]safetensors.Tensor{}
-	for _, layer := range []string{"0", "1"} {
-		for matrix, shape := range map[string][]int{"A": {2, 32}, "B": {32, 2}} {
-			data := make([]float32, 64)
-			for i := range data {
-				data[i] = x * float32(i%5)
-			}
-			tensors["base_model.model.encoder.layer."+layer+".attention.self.query.lora_"+matrix+".weight"] = safetensors.Tensor{Shape: shape, Data: data}
-		}
-	}
-	var file bytes.Buffer
-	if err := safetensors.Write(&file, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"adapter_model.safetensors": file.String(), "adapter_config.json": `{"peft_type": "LORA", "r": 2, "lora_alpha": 2, "target_modules": ["query"]}`,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	module := func(layer string) string { return "encoder.layer." + layer + ".attention.self.query" }
+	return tftest.WriteAdapter(t, x, map[string][2]int{module("0"): {32, 32}, module("1"): {32, 32}})
 }
 
 // TestAdapter gives adapters whose sums are the same to the command, and others.
@@ -105,6 +85,34 @@ func TestAdapterResumed(t *testing.T) {
 		code, errs := resume("-adapter", adapter)
 		if same := bytes.Equal(content, before); same && code != exitOK || !same && !strings.Contains(errs, "adapter_model.safetensors") {
 			t.Errorf("same file %t: exit code %d, %q", same, code, errs)
+		}
+	}
+}
+
+// TestNamedAdapterFlag: which model has an adapter that serve is to name, and which cannot be told.
+func TestNamedAdapterFlag(t *testing.T) {
+	a := &app{ctx: t.Context(), err: new(bytes.Buffer)}
+	dir := writeAdapter(t, 1)
+	for _, c := range []struct {
+		named  string
+		models []string
+		of     int // the model; -1: an error
+	}{
+		{"formal=" + dir, []string{"a"}, 0}, {"b/formal=" + dir + "=0.5", []string{"a", "b"}, 1}, {"org/b/formal=" + dir, []string{"a", "org/b"}, 1},
+		{"formal=" + dir, []string{"a", "b"}, -1}, {"c/formal=" + dir, []string{"a", "b"}, -1},
+	} {
+		s := serving{named: []string{c.named}}
+		for _, name := range c.models {
+			s.models = append(s.models, serve.Model{Name: name})
+		}
+		err := s.nameAdapters(a)
+		for i, m := range s.models {
+			if has := len(m.Adapters) == 1 && m.Adapters[0] == "formal" && len(m.Options) == 1; has != (i == c.of) {
+				t.Errorf("%s: model %s has it: %t", c.named, m.Name, has)
+			}
+		}
+		if (err != nil) != (c.of < 0) {
+			t.Errorf("%s: error %v", c.named, err)
 		}
 	}
 }

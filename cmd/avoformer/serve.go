@@ -36,7 +36,8 @@ type serving struct {
 	grace               time.Duration
 	logRequests, asJSON bool
 	adapters            *adapters
-	processors          int // that models compute on
+	named               []string // adapters
+	processors          int      // that models compute on
 }
 
 func serveModels(a *app, args []string) error {
@@ -112,6 +113,15 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.long, "long", "what becomes of longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
 	f.IntVar(&s.stride, "stride", 0, "tokens that a window of -long split has in common with the one before")
 	s.adapters = f.adapters()
+	f.Func("named-adapter", "`[MODEL/]NAME=DIR[=SCALE]` of a LoRA adapter that stays beside the weights of a generator, for requests that give NAME as "+
+		"their model; may be given several times, and needs MODEL where several models are served", func(v string) error {
+		name, _, ok := strings.Cut(v, "=")
+		if !ok || name == "" || strings.HasSuffix(name, "/") {
+			return fmt.Errorf("%q, want NAME=DIR", v)
+		}
+		s.named = append(s.named, v)
+		return nil
+	})
 	f.BoolVar(&s.options.Lazy, "lazy", false, "open models when they are first asked for")
 	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models close for others; default: no limit")
 	f.DurationVar(&s.options.KeepAlive, "keep-alive", 0, "a model that was used so recently is not closed for another")
@@ -160,6 +170,9 @@ func (s *serving) plan(a *app, dirs []string) error {
 			return err
 		}
 	}
+	if err := s.nameAdapters(a); err != nil {
+		return err
+	}
 	for name, p := range map[string]*perModel{"weights": &s.weights, "prompts": &s.prompts, "threads": &s.threads, "max-length": &s.length, "long": &s.long} {
 		if unused := p.unused(); unused != "" {
 			return usagef("-%s %s: no model has that name", name, unused)
@@ -170,6 +183,25 @@ func (s *serving) plan(a *app, dirs []string) error {
 		s.options.Origins = strings.Split(s.origins, ",")
 	}
 	return s.readKeys()
+}
+
+// nameAdapters gives models the adapters that stay beside their weights.
+func (s *serving) nameAdapters(a *app) error {
+	for _, v := range s.named {
+		full, value, _ := strings.Cut(v, "=")
+		at := strings.LastIndexByte(full, '/')
+		i := slices.IndexFunc(s.models, func(m serve.Model) bool { return at < 0 && len(s.models) == 1 || at >= 0 && m.Name == full[:at] })
+		if i < 0 {
+			return usagef("-named-adapter %s: want MODEL/NAME=DIR with the name of a model", v)
+		}
+		path, scale, err := a.adapter(value)
+		if err != nil {
+			return err
+		}
+		m, name := &s.models[i], full[at+1:]
+		m.Options, m.Adapters = append(m.Options, text.NamedAdapter(name, path, scale)), append(m.Adapters, name)
+	}
+	return nil
 }
 
 // planModel fills a model's options, beside those that all models have.

@@ -59,19 +59,25 @@ func (f *flags) adapters() *adapters {
 // options are those of the pipeline, and paths the adapters' folders and files. Models of the hub are pulled.
 func (a *adapters) options() (opts []text.Option, paths []string, err error) {
 	for _, name := range a.names {
-		scale := 1.0
-		if at := strings.LastIndexByte(name, '='); at >= 0 {
-			if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
-				name, scale = name[:at], n
-			}
-		}
-		path, err := a.app.pulled(name)
+		path, scale, err := a.app.adapter(name)
 		if err != nil {
 			return nil, nil, err
 		}
-		opts, paths = append(opts, text.Adapter(path, float32(scale))), append(paths, path)
+		opts, paths = append(opts, text.Adapter(path, scale)), append(paths, path)
 	}
 	return opts, paths, nil
+}
+
+// adapter is the path and the scale that DIR[=SCALE] says. Models of the hub are pulled.
+func (a *app) adapter(name string) (path string, scale float32, err error) {
+	scale = 1
+	if at := strings.LastIndexByte(name, '='); at >= 0 {
+		if n, err := strconv.ParseFloat(name[at+1:], 32); err == nil {
+			name, scale = name[:at], float32(n)
+		}
+	}
+	path, err = a.pulled(name)
+	return path, scale, err
 }
 
 // decoderFlags are those of what generates text.

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/avoformer/avoformer/text"
@@ -16,6 +17,7 @@ type Generator struct {
 	Name    string
 	Release func()
 	engine  *Engine
+	adapter string // that the request asked for
 }
 
 // Generator holds the generator of a name, "" for the first, for one request: prompts are made with its Prompt, and
@@ -25,7 +27,11 @@ func (e *Engine) Generator(ctx context.Context, model string) (*Generator, error
 	if err != nil {
 		return nil, err
 	}
-	return &Generator{p, RecordOf(ctx).Model, release, e}, nil
+	g := &Generator{Generator: p, Name: RecordOf(ctx).Model, Release: release, engine: e}
+	if slices.Contains(p.Adapters(), model) {
+		g.Name, g.adapter = model, model
+	}
+	return g, nil
 }
 
 // MostTokens is the most tokens that a request may have generated for a text; 0: no limit.
@@ -49,6 +55,7 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 		began := r.start()
 		r.Texts++
 		defer func() { r.Compute = time.Since(began) }()
+		o.Adapter = g.adapter
 		for piece, err := range pieces(ctx, prompt, o) {
 			if err != nil {
 				yield(piece, AsError(err))

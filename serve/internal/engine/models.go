@@ -25,6 +25,8 @@ type Model struct {
 	Kind    text.Kind
 	Weights kernels.Format
 	Options []text.Option
+	// Adapters are names too.
+	Adapters []string
 }
 
 // ModelInfo is what can be told of a model without asking it.
@@ -41,6 +43,7 @@ type ModelInfo struct {
 	Added   time.Time
 	// Of a model that has been open: the most tokens of a text, 0 for no limit.
 	MaxTokens int
+	Adapters  []string // names of the model with an adapter
 }
 
 // model is a Model with its state, which the engine's lock guards.
@@ -69,7 +72,7 @@ func (e *Engine) add(spec Model) error {
 	if m.Name == "" {
 		m.Name = NameOf(m.Dir)
 	}
-	for _, name := range append([]string{m.Name}, m.Aliases...) {
+	for _, name := range slices.Concat([]string{m.Name}, m.Aliases, m.Adapters) {
 		if other := e.names[name]; other != nil || name == "" {
 			return fmt.Errorf("model name %q is given twice, or empty", name)
 		}
@@ -88,6 +91,9 @@ func (e *Engine) add(spec Model) error {
 	}
 	if e.config.Memory > 0 && m.bytes > e.config.Memory {
 		return fmt.Errorf("%s: its weights take about %d bytes, which is more than the %d for all models", m.Name, m.bytes, e.config.Memory)
+	}
+	if len(m.Adapters) > 0 && m.Kind != text.KindGenerator {
+		return fmt.Errorf("%s: adapters with names for a %s, want a %s", m.Name, m.Kind, text.KindGenerator)
 	}
 	e.models = append(e.models, m)
 	return nil
@@ -126,7 +132,7 @@ func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 }
 
 func (m *model) info() ModelInfo {
-	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Weights, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit}
+	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Weights, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit, m.Adapters}
 }
 
 // use is the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.

@@ -1,0 +1,52 @@
+package text
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+)
+
+// TestNamedAdapter: texts get what the model with their adapter in its weights makes of the prompt, those without one what the
+// model alone does, at the same time.
+func TestNamedAdapter(t *testing.T) {
+	const dir = "testdata/generate"
+	modules := map[string][2]int{"model.layers.0.self_attn.v_proj": {16, 32}, "model.layers.1.mlp.gate_proj": {48, 32}, "model.layers.1.mlp.down_proj": {32, 48}}
+	paths := map[string]string{"one": tftest.WriteAdapter(t, 0.4, modules), "two": tftest.WriteAdapter(t, -0.3, modules)}
+	g := tftest.Must(OpenGenerator(dir, NamedAdapter("one", paths["one"], 1), NamedAdapter("two", paths["two"], 2)))(t)
+	if !slices.Equal(g.Adapters(), []string{"one", "two"}) {
+		t.Errorf("adapters %q", g.Adapters())
+	}
+	want := map[string]string{}
+	for name, opts := range map[string][]Option{"": nil, "one": {Adapter(paths["one"], 1)}, "two": {Adapter(paths["two"], 2)}} {
+		alone := tftest.Must(OpenGenerator(dir, opts...))(t)
+		want[name] = tftest.Must(Collect(alone.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 30})))(t)
+	}
+	if want[""] == want["one"] || want["one"] == want["two"] {
+		t.Fatalf("adapters change nothing: %q", want)
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		for name, text := range want {
+			wg.Go(func() {
+				if got, err := Collect(g.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 30, Adapter: name})); err != nil || got != text {
+					t.Errorf("adapter %q: %q, %v, want %q", name, got, err, text)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for name, o := range map[string]GenerateOptions{"unknown": {Adapter: "three"}, "search": {Adapter: "one", Beams: 2}} {
+		if _, err := Collect(g.Generate(t.Context(), "hello", o)); !errors.Is(err, ErrOption) {
+			t.Errorf("%s: error %v, want ErrOption", name, err)
+		}
+	}
+	_, nameless := OpenGenerator(dir, NamedAdapter("", paths["one"], 1))
+	_, twice := OpenGenerator(dir, NamedAdapter("one", paths["one"], 1), NamedAdapter("one", paths["two"], 1))
+	_, embedder := OpenEmbedder("testdata/embed", NamedAdapter("one", paths["one"], 1))
+	if !errors.Is(nameless, ErrOption) || !errors.Is(twice, ErrOption) || !errors.Is(embedder, ErrOption) {
+		t.Errorf("without a name %v, twice %v, of vectors %v, want ErrOption", nameless, twice, embedder)
+	}
+}
