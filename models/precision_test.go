@@ -76,7 +76,7 @@ func worstCosine(x, y []float32, dim int) float64 {
 	return worst
 }
 
-var sentences = flag.Int("sentences", 60, "how many sentences TestPrecision embeds")
+var sentences = flag.Int("sentences", 20, "how many sentences TestPrecision embeds")
 
 // TestPrecision compares the sentence embeddings of an encoder with outliers in each
 // format with those of float32, and tells what int8 with one scale a row would give.
