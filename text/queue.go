@@ -170,7 +170,12 @@ func (q *queue) take() *job {
 		return nil
 	}
 	j := &job{threads: 1}
+	next, waiting := q.next()
+	room := q.batchTokens
 	switch batches := (q.ready + q.batchTokens - 1) / q.batchTokens; {
+	case len(q.calls) > 1:
+		j.threads, room = q.share(next)
+		j.threads = min(j.threads, free)
 	case enough:
 	case q.used == 0:
 		j.threads = free
@@ -178,7 +183,7 @@ func (q *queue) take() *job {
 		j.threads = max(free/batches, 1)
 	}
 	before := q.ready
-	j.batch = q.batch(j.threads)
+	j.batch = q.batch(room, waiting)
 	j.tokens = before - q.ready
 	q.used += j.threads
 	return j
@@ -244,32 +249,38 @@ func (q *queue) page(c *call) *job {
 // rows is how many tokens a thread needs for kernels to do nearly as much a second as with many more.
 const rows = 64
 
-// room is the most tokens of a batch on so many threads, and how many calls wait. Nobody has an answer before the whole
-// batch is computed: batches of several calls have a quarter of what all wait for next, as long as kernels
-// are fast with that.
-func (q *queue) room(threads int) (tokens, waiting int) {
-	next := 0
+// mostBatches is how many batches of several calls are computed side by side: each of them reads all weights.
+const mostBatches = 8
+
+// next is how many tokens the calls wait for that wait for any, each for its next window, and their number.
+func (q *queue) next() (tokens, waiting int) {
 	for _, c := range q.calls {
 		if len(c.pages) > 0 {
-			next += c.pages[0][0].tokens()
+			tokens += c.pages[0][0].tokens()
 			waiting++
 		}
 	}
-	if len(q.calls) == 1 {
-		return q.batchTokens, waiting
-	}
-	return min(q.batchTokens, max(rows*max(threads, 2), next/4)), waiting
+	return tokens, waiting
 }
 
-// batch takes the windows of a batch: of the call whose next window is due first, and then of others of its kind, the
+// share is on how many threads a batch of several calls is computed, and its most tokens. Two batches side by side take
+// less time than the same one after the other on twice the threads, and nobody has an answer before the whole batch is
+// computed: so each thread gets its own as soon as there are enough tokens, and a batch only a part of what waits, as
+// long as kernels are fast with that.
+func (q *queue) share(next int) (threads, room int) {
+	batches := min((next+2*rows-1)/(2*rows), mostBatches, q.threads)
+	threads = q.threads / batches
+	return threads, min(q.batchTokens, max(rows*threads, next/(4*batches)))
+}
+
+// batch takes the windows of a batch with room for some tokens, while some calls wait: of the call whose next window is due first, and then of others of its kind, the
 // older of two. A window is due at its end: its length after the tokens that had been computed when its call came, so that
 // short ones go before long ones that came at about the same time, and none waits long. A page gives its longest windows
 // first; a call that is alone does not mix pages, which may come in any order.
-func (q *queue) batch(threads int) []window {
+func (q *queue) batch(room, waiting int) []window {
 	q.turn++
 	var batch []window
 	tokens, kind := 0, 0
-	room, waiting := q.room(threads)
 	for {
 		var c *call
 		end := 0

@@ -152,8 +152,8 @@ func TestQueueFair(t *testing.T) {
 	other := g.start(ctx, 1, 2, 4)
 	g.leave <- nil
 	next := g.step(nil) // the four, the rest of the long call's; of no more than kernels need
-	if sum(next) > 2*rows || len(next) != 4+8 {
-		t.Errorf("a batch of %v, want four windows of 5 tokens and eight of 10", next)
+	if sum(next) > rows || len(next) != 4+4 {
+		t.Errorf("a batch of %v, want four windows of 5 tokens and four of 10", next)
 	}
 	if next := g.step(nil); len(next) != 2 || sum(next) != 4+6 {
 		t.Errorf("a batch of %v after that, want the two of 4 and 6 tokens of another kind", next)
@@ -166,7 +166,7 @@ func TestQueueFair(t *testing.T) {
 	if got := <-other; got.err != nil || got.results[0] != 4 || got.results[1] != 6 {
 		t.Errorf("the call of another kind ended with %v", got)
 	}
-	for left := 100 - 10 - 8; left > 0; {
+	for left := 100 - 10 - 4; left > 0; {
 		left -= len(g.step(nil))
 	}
 	if got := <-long; got.err != nil || got.results[99] != 10 {
@@ -404,6 +404,20 @@ func TestQueueOrder(t *testing.T) {
 	for _, ended := range all {
 		if got := <-ended; got.err != nil {
 			t.Error(got.err)
+		}
+	}
+}
+
+// TestQueueShare: a thread gets a batch of its own as soon as there are tokens enough, one that is larger the more waits.
+func TestQueueShare(t *testing.T) {
+	for _, c := range []struct{ threads, next, want, room int }{
+		{1, 1, 1, rows}, {1, 1000, 1, 250}, {1, 100_000, 1, 2048},
+		{2, 2 * rows, 2, 2 * rows}, {2, 2*rows + 1, 1, rows}, {2, 1600, 1, 200}, {2, 100_000, 1, 2048},
+		{3, 6 * rows, 1, rows}, {64, 2 * rows, 64, 2048}, {64, 4 * rows, 32, 2048}, {64, 100_000, 8, 2048},
+	} {
+		q := &queue{threads: c.threads, batchTokens: 2048}
+		if threads, room := q.share(c.next); threads != c.want || room != c.room {
+			t.Errorf("%d tokens wait for %d threads: a batch of %d on %d, want %d on %d", c.next, c.threads, room, threads, c.room, c.want)
 		}
 	}
 }
