@@ -1230,6 +1230,49 @@ var classes = map[string]*class{
 			"vision_config": "siglip_vision_model",
 		},
 	},
+	"siglip2": { // Siglip2Config
+		fields: map[string]string{
+			"initializer_factor": `1.0`,
+			"text_config":        `null`,
+			"vision_config":      `null`,
+		},
+		parts: map[string]string{
+			"text_config":   "siglip2_text_model",
+			"vision_config": "siglip2_vision_model",
+		},
+	},
+	"siglip2_text_model": { // Siglip2TextConfig
+		fields: map[string]string{
+			"attention_dropout":       `0.0`,
+			"bos_token_id":            `49406`,
+			"eos_token_id":            `49407`,
+			"hidden_act":              `"gelu_pytorch_tanh"`,
+			"hidden_size":             `768`,
+			"intermediate_size":       `3072`,
+			"layer_norm_eps":          `1e-06`,
+			"max_position_embeddings": `64`,
+			"num_attention_heads":     `12`,
+			"num_hidden_layers":       `12`,
+			"pad_token_id":            `1`,
+			"projection_size":         `null`,
+			"vocab_size":              `32000`,
+		},
+	},
+	"siglip2_vision_model": { // Siglip2VisionConfig
+		fields: map[string]string{
+			"attention_dropout":   `0.0`,
+			"hidden_act":          `"gelu_pytorch_tanh"`,
+			"hidden_size":         `768`,
+			"intermediate_size":   `3072`,
+			"layer_norm_eps":      `1e-06`,
+			"num_attention_heads": `12`,
+			"num_channels":        `3`,
+			"num_hidden_layers":   `12`,
+			"num_patches":         `256`,
+			"patch_size":          `16`,
+			"vision_use_head":     `true`,
+		},
+	},
 	"siglip_text_model": { // SiglipTextConfig
 		fields: map[string]string{
 			"attention_dropout":       `0.0`,

@@ -61,12 +61,12 @@ func (p *patches) forward(ws *Workspace, dst, pixels []float32, images, height, 
 
 // positionsFor is a table of positions, [side*side, dim] behind the first rows, for another
 // grid of patches.
-func positionsFor(table []float32, first, dim, side, down, across int) []float32 {
+func positionsFor(table []float32, first, dim, side, down, across int, resize func(table []float32, dim, down, across, toDown, toAcross int) []float32) []float32 {
 	if down == side && across == side {
 		return table
 	}
 	front := table[:first*dim]
-	return slices.Concat(front, interpolate(table[len(front):], dim, side, side, down, across))
+	return slices.Concat(front, resize(table[len(front):], dim, side, side, down, across))
 }
 
 // interpolate resizes a table of positions, [down, across, dim], bicubically (Keys,
@@ -115,6 +115,7 @@ type imageTower struct {
 	positions       []float32         // [rows, D]
 	before, after   *transformer.Norm // or nil
 	layers          imageLayers
+	resize          func(table []float32, dim, down, across, toDown, toAcross int) []float32 // of positions; nil: interpolate
 }
 
 // imageLayers are the layers of a tower, as transformer.Stack has them.
@@ -162,7 +163,11 @@ func (t *imageTower) EncodeImages(ws *Workspace, dst, pixels []float32, images, 
 	if len(dst) != images*rows*t.dim {
 		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.dim)
 	}
-	positions := positionsFor(t.positions, class/t.dim, t.dim, t.side, down, across) // [rows, D]
+	resize := t.resize
+	if resize == nil {
+		resize = interpolate
+	}
+	positions := positionsFor(t.positions, class/t.dim, t.dim, t.side, down, across, resize) // [rows, D]
 	defer ws.Release(ws.Mark())
 	count := rows*t.dim - class
 	x := ws.Alloc(images * count)                                                   // [images, patches, D]

@@ -16,7 +16,13 @@ func init() {
 	Register(newSigLIPImage, "siglip_vision_model")
 }
 
-func newSigLIP(c *Checkpoint) (*Model, error) {
+func newSigLIP(c *Checkpoint) (*Model, error) { return c.siglip(siglipImage) }
+
+// siglip is the model with the tower of images that image makes.
+func (c *Checkpoint) siglip(image func(d Document, l *transformer.Loader) (*imageTower, *probe, error)) (*Model, error) {
+	if head := c.Config.Head(); head != "Model" {
+		return nil, c.unknownHead()
+	}
 	if err := c.JSON.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
@@ -28,7 +34,7 @@ func newSigLIP(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	images, attend, err := siglipImage(imageDoc, c.Loader.At("vision_model."))
+	images, attend, err := image(imageDoc, c.Loader.At("vision_model."))
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +94,13 @@ func newSigLIPText(c *Checkpoint) (*Model, error) {
 }
 
 // newSigLIPImage is the tower of images alone.
-func newSigLIPImage(c *Checkpoint) (*Model, error) {
+func newSigLIPImage(c *Checkpoint) (*Model, error) { return c.siglipImageAlone(siglipImage) }
+
+func (c *Checkpoint) siglipImageAlone(image func(d Document, l *transformer.Loader) (*imageTower, *probe, error)) (*Model, error) {
 	if head := c.Config.Head(); head != "Model" {
 		return nil, c.unknownHead()
 	}
-	images, attend, err := siglipImage(c.JSON, c.Loader.Under("embeddings.patch_embedding.weight", "vision_model.", ""))
+	images, attend, err := image(c.JSON, c.Loader.Under("embeddings.patch_embedding.weight", "vision_model.", ""))
 	if err != nil {
 		return nil, err
 	}

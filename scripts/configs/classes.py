@@ -20,7 +20,7 @@ MODEL_TYPES = """
     gpt2 llama mistral qwen2 qwen3 phi3 smollm3 olmo2 granite starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3_text
     mixtral qwen2_moe qwen3_moe gpt_oss granitemoe
     t5 mt5 bart mbart marian m2m_100 whisper
-    clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model vit dinov2 wav2vec2
+    clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 wav2vec2
 """.split()
 
 # What code that all models share asks for, with what it takes where there is none.

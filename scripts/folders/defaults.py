@@ -11,7 +11,7 @@ import transformers as hf
 
 from encoders import encode
 from folder import Folder, folder, hide, random_batch
-from vision import SIZE, pixels
+from vision import SIZE, flexible, pixels
 
 BATCH = [40, 6]  # the lengths of texts: beyond the distances that relative positions tell apart one by one
 VOCAB = 40
@@ -21,6 +21,8 @@ STACKS = dict(vocab_size=VOCAB, d_model=16, encoder_layers=1, decoder_layers=1, 
 T5 = dict(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2)
 TEXT = SMALL | dict(max_position_embeddings=40)
 IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, image_size=SIZE, patch_size=8)
+
+SMALL_IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
 
 # Name: the class, the fields of config.json, and by what the weights of embeddings are multiplied.
 ENCODERS = {
@@ -76,6 +78,9 @@ TOWERS = {
     "dinov2": (hf.Dinov2ForImageClassification, {k: v for k, v in IMAGE.items() if k != "intermediate_size"}, 1e-6),
     "clip": (hf.CLIPModel, dict(text_config=TEXT | dict(eos_token_id=39, bos_token_id=0, pad_token_id=1, projection_dim=12), vision_config=IMAGE | dict(projection_dim=12), projection_dim=12), 3e-3),
     "siglip": (hf.SiglipModel, dict(text_config=TEXT | dict(projection_size=16), vision_config=IMAGE), 1e-3),
+    "siglip2": (hf.Siglip2Model, dict(text_config=TEXT | dict(projection_size=16), vision_config=SMALL_IMAGE), 1e-3),
+    "siglip2-text": (hf.Siglip2TextModel, TEXT | dict(projection_size=16), 1e-3),
+    "siglip2-image": (hf.Siglip2VisionModel, SMALL_IMAGE, 1e-3),
     "clip-text": (hf.CLIPTextModelWithProjection, TEXT | dict(eos_token_id=39, bos_token_id=0, pad_token_id=1, projection_dim=12), 3e-3),
     "clip-image": (hf.CLIPVisionModelWithProjection, IMAGE | dict(projection_dim=12), 3e-3),
     "siglip-text": (hf.SiglipTextModel, TEXT | dict(projection_size=16), 1e-3),
@@ -177,7 +182,7 @@ def _(out, name):
 @folder(*names(TOWERS))
 def _(out, name):
     cls, given, scale = TOWERS[name.removesuffix("-defaults")]
-    inputs = {"pixel_values": pixels(SIZE, SIZE)[:1]}
+    inputs = {"pixel_values": pixels(*(32, 48) if name.startswith("siglip2") else (SIZE, SIZE))[:1]}
     if "text_config" in given or "text" in name:
         ids, mask = random_batch([40, 40], 4, 39, 1)
         if name.startswith("clip"):
@@ -186,8 +191,12 @@ def _(out, name):
 
     def run(m, dtype):
         with torch.no_grad():
-            o = m(**{k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs.items()})
+            batch = {k: v.to(dtype) if k == "pixel_values" else v for k, v in inputs.items()}
+            o = m(**batch | (flexible(batch["pixel_values"], 16, 8) if name.startswith("siglip2") and "pixel_values" in batch else {}))
         keys = ("logits", "pooler_output", "text_embeds", "image_embeds", "logits_per_image") if "text_config" in given or name.startswith(("vit", "dinov2")) else ("last_hidden_state", "pooler_output", "text_embeds", "image_embeds")
-        return {k: getattr(o, k) for k in keys if getattr(o, k, None) is not None}
+        result = {k: getattr(o, k) for k in keys if getattr(o, k, None) is not None}
+        if name.startswith("siglip2-image"):
+            result["last_hidden_state"] = result["last_hidden_state"][:, :6]
+        return result
 
     write(out, name, cls, given, run, inputs, scale, 2400, more=[("position_embedding", scale), ("projection", 1)] if name.startswith(("vit", "dinov2")) else ())

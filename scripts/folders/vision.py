@@ -164,3 +164,45 @@ def _(out, name):
     f.write(cls(c), cls, run, inputs=inputs, seed=780)
     f.json("preprocessor_config.json", {"do_center_crop": True, "do_normalize": True, "do_resize": True, "do_convert_rgb": True, "do_rescale": True, "rescale_factor": 1 / 255, "crop_size": {"height": SIZE, "width": SIZE},
                                         "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225], "image_processor_type": "BitImageProcessor", "resample": 3, "size": {"shortest_edge": SIZE + 3}})
+
+
+def flexible(x, patch, most):
+    """pixel_values as SigLIP 2 takes them: patches, [images, most, patch*patch*channels], how many of them count, and their shape."""
+    n, c, h, w = x.shape
+    cut = x.reshape(n, c, h // patch, patch, w // patch, patch).permute(0, 2, 4, 3, 5, 1).reshape(n, -1, patch * patch * c)
+    count = cut.shape[1]
+    mask = (torch.arange(most)[None] < count).int().repeat(n, 1)
+    return dict(pixel_values=torch.cat([cut, torch.full((n, most - count, cut.shape[2]), 5.0, dtype=cut.dtype)], 1), pixel_attention_mask=mask, spatial_shapes=torch.tensor([[h // patch, w // patch]] * n))
+
+
+@folder("siglip2", "siglip2-image", "siglip2-text")
+def _(out, name):
+    """Images of other shapes than the table of positions, smaller and larger, among patches that do not count."""
+    text = TOWER | dict(vocab_size=101, max_position_embeddings=16, projection_size=32, pad_token_id=1, bos_token_id=2, eos_token_id=3)
+    image = TOWER | dict(num_patches=16, patch_size=4, num_hidden_layers=1)
+    cls, c, shape = {
+        "siglip2": (hf.Siglip2Model, hf.Siglip2Config(text_config=text, vision_config=image), (8, 24)),
+        "siglip2-image": (hf.Siglip2VisionModel, hf.Siglip2VisionConfig(**image), (28, 12)),
+        "siglip2-text": (hf.Siglip2TextModel, hf.Siglip2TextConfig(**text | dict(num_hidden_layers=1)), None),
+    }[name]
+    inputs = {}
+    if shape:
+        inputs["pixel_values"] = pixels(*shape)
+    if name != "siglip2-image":
+        ids, mask = random_batch([16, 16, 16], 4, 100, 1)
+        inputs |= {"input_ids": ids, "attention_mask": mask}
+
+    def run(m, dtype):
+        given = {k: v for k, v in inputs.items() if k != "pixel_values"} | (flexible(inputs["pixel_values"].to(dtype), 4, 25) if shape else {})
+        with torch.no_grad():
+            o = m(**given)
+        result = {k: getattr(o, k) for k in ("image_embeds", "text_embeds", "logits_per_image", "last_hidden_state", "pooler_output") if getattr(o, k, None) is not None}
+        if name == "siglip2-image":
+            result["last_hidden_state"] = result["last_hidden_state"][:, : shape[0] * shape[1] // 16]
+        return result
+
+    f = Folder(out, name)
+    f.write(cls(c), cls, run, inputs=inputs, seed=790)
+    if shape:
+        f.json("preprocessor_config.json", {"do_convert_rgb": None, "do_normalize": True, "do_rescale": True, "do_resize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "image_processor_type": "Siglip2ImageProcessor",
+                                            "max_num_patches": 24, "patch_size": 4, "resample": 2, "rescale_factor": 1 / 255})

@@ -28,6 +28,7 @@ CASES = {
     "clip-old": {"feature_extractor_type": "CLIPFeatureExtractor", "image_processor_type": "CLIPImageProcessor", "crop_size": 40, "do_center_crop": True, "do_normalize": True, "do_resize": True, "resample": 3, "size": 36,
                  "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
     "bit": {"image_processor_type": "BitImageProcessor", "crop_size": {"height": 18, "width": 18}, "size": {"shortest_edge": 21}},
+    "siglip2": {"image_processor_type": "Siglip2ImageProcessor", "max_num_patches": 30, "patch_size": 6, "do_resize": True, "do_rescale": True, "do_normalize": True, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "resample": 2},
     "crop-alone": {"image_processor_type": "CLIPImageProcessor", "crop_size": {"height": 70, "width": 50}, "do_center_crop": True, "do_resize": False, "do_normalize": False, "do_rescale": False},
 }
 
@@ -170,7 +171,12 @@ def main():
         processor = AutoImageProcessor.from_pretrained(folder, backend="pil")
         print(case, type(processor).__name__)
         for name in ("landscape.png", "portrait-rgba.png", "landscape-grey.png", "portrait-420.jpg"):
-            values[f"{name}|{case}"] = processor(Image.open(os.path.join(out, name)).convert("RGB"), return_tensors="np")["pixel_values"][0].astype(np.float32)
+            made = processor(Image.open(os.path.join(out, name)).convert("RGB"), return_tensors="np")
+            x = made["pixel_values"][0].astype(np.float32)
+            if "spatial_shapes" in made:  # patches, [patches, side*side*channels], with others behind them that do not count
+                (down, across), side = made["spatial_shapes"][0], config["patch_size"]
+                x = x[: down * across].reshape(down, across, side, side, 3).transpose(4, 0, 2, 1, 3).reshape(3, down * side, across * side)
+            values[f"{name}|{case}"] = np.ascontiguousarray(x)
         os.remove(os.path.join(folder, "preprocessor_config.json"))
         os.rmdir(folder)
     save_file(values, os.path.join(out, "processed.safetensors"), metadata={k: json.dumps(v) for k, v in CASES.items()})

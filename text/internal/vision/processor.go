@@ -5,6 +5,7 @@ package vision
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ type Processor struct {
 	factor        float64
 	normalize     bool
 	mean, std     []float64
+	patch         int // side of a patch, of which images have at most patches; 0: images have one size
+	patches       int
 }
 
 // config is the file. Pointers tell what is absent.
@@ -50,6 +53,8 @@ type config struct {
 	Thumbnail *bool           `json:"do_thumbnail"`
 	Labels    *bool           `json:"do_reduce_labels"`
 	Flip      *bool           `json:"do_flip_channel_order"`
+	Patch     *int            `json:"patch_size"`
+	Patches   *int            `json:"max_num_patches"`
 }
 
 // defaults are those of the processors' classes.
@@ -65,10 +70,14 @@ var (
 	clipMean = []float64{0.48145466, 0.4578275, 0.40821073}
 	clipStd  = []float64{0.26862954, 0.26130258, 0.27577711}
 
+	// flexible keeps the shape of images, of at most so many patches.
+	flexible = "Siglip2"
+
 	classes = map[string]defaults{
 		"ViT":    {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half},
 		"Siglip": {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half},
 		"Bit":    {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd}, // DINOv2's
+		flexible: {`{"height": 1, "width": 1}`, "", Bilinear, false, half, half},                                // whose size is each image's
 		"CLIP":   {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd},
 	}
 )
@@ -113,6 +122,13 @@ func is(v *bool, absent bool) bool {
 	return *v
 }
 
+func or(v *int, absent int) int {
+	if v == nil {
+		return absent
+	}
+	return *v
+}
+
 func (p *Processor) configure(c *config, d defaults, class string) error {
 	if c.Resample != nil {
 		p.filter = Filter(*c.Resample)
@@ -134,8 +150,13 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 		return configError("image_mean, image_std", "%v and %v, want three numbers each, no deviation of 0", p.mean, p.std)
 	}
 	var err error
-	if p.width, p.height, p.shortest, err = size("size", c.Size, d.size, class != "CLIP"); err != nil {
+	if p.width, p.height, p.shortest, err = size("size", c.Size, d.size, class != "CLIP" && class != "Bit"); err != nil {
 		return err
+	}
+	if class == flexible {
+		if p.patch, p.patches = or(c.Patch, 16), or(c.Patches, 256); p.patch < 1 || p.patches < 1 || p.patch > 1<<10 || p.patches > 1<<16 {
+			return configError("patch_size, max_num_patches", "%d and %d, want 1 to %d and 1 to %d", p.patch, p.patches, 1<<10, 1<<16)
+		}
 	}
 	if !p.crop {
 		return nil
@@ -150,7 +171,7 @@ func (p *Processor) configure(c *config, d defaults, class string) error {
 // size reads a size: an object, or a number, which means a square or the
 // shorter side.
 func size(field string, text json.RawMessage, absent string, square bool) (w, h, shortest int, err error) {
-	if text == nil {
+	if text == nil || string(text) == "null" {
 		text = json.RawMessage(absent)
 	}
 	var n int
@@ -180,16 +201,37 @@ func (p *Processor) Size() (w, h int) {
 	if p.crop {
 		return p.cropW, p.cropH
 	}
-	if p.resize {
+	if p.resize && p.patch == 0 {
 		return p.width, p.height
 	}
 	return 0, 0
+}
+
+// flexibleSize is the size of an image of w times h, enlarged or reduced to whole patches, as many as are allowed.
+func (p *Processor) flexibleSize(w, h int) (int, int) {
+	scaled := func(scale float64, size int) int {
+		return max(int(math.Ceil(float64(size)*scale/float64(p.patch)))*p.patch, p.patch)
+	}
+	const eps = 1e-5
+	least, most := eps/10, 100.0
+	for most-least >= eps {
+		scale := (least + most) / 2
+		if scaled(scale, h)/p.patch*(scaled(scale, w)/p.patch) <= p.patches {
+			least = scale
+		} else {
+			most = scale
+		}
+	}
+	return scaled(least, w), scaled(least, h)
 }
 
 // Pixels is the pixel_values of an image, [3, h, w].
 func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	if p.resize {
 		w, h := p.width, p.height
+		if p.patch > 0 {
+			w, h = p.flexibleSize(m.W, m.H)
+		}
 		if p.shortest > 0 {
 			w, h = p.shortest, p.shortest
 			if m.W <= m.H {
