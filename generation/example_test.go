@@ -77,3 +77,53 @@ func ExampleBeam() {
 	// Output:
 	// as likely or more: true
 }
+
+// Two texts at a time, each with a sampler and limits of its own.
+func ExampleGenerateBatch() {
+	d := generation.Start(new(transformer.Workspace), llama(), 2)
+	sampler, err := generation.NewSampler(generation.SamplerConfig{Vocab: d.Vocab(), Temperature: 1, Seed: 1})
+	check(err)
+	tokens, err := generation.CollectBatch(2, generation.GenerateBatch(context.Background(), d, []generation.Request{
+		{Prompt: []int{3, 14, 15}, Limits: generation.Limits{MaxTokens: 4}}, // greedily
+		{Prompt: []int{9}, Sampler: sampler, Limits: generation.Limits{MaxTokens: 2}},
+	}))
+	check(err)
+	fmt.Println(len(tokens[0]), len(tokens[1]))
+	// Output: 4 2
+}
+
+// The greedy text is the same whether a model or its language model begins it.
+func ExampleCollect() {
+	m, limits := llama(), generation.Limits{MaxTokens: 5}
+	generate := func(d generation.Decoder) []int {
+		tokens, err := generation.Collect(generation.Generate(context.Background(), d, []int{7}, generation.SamplerConfig{}, limits))
+		check(err)
+		return tokens
+	}
+	one := generate(generation.Start(new(transformer.Workspace), m, 1))
+	two := generate(generation.StartLM(new(transformer.Workspace), m.LM, nil, 1))
+	fmt.Println(len(one), fmt.Sprint(one) == fmt.Sprint(two))
+	// Output: 5 true
+}
+
+// Many texts with one model: goroutines ask, and share its passes.
+func ExampleNewScheduler() {
+	s, err := generation.NewScheduler(generation.SchedulerConfig{Model: llama().LM})
+	check(err)
+	defer s.Close(context.Background())
+	lengths := make(chan int)
+	for i := range 3 {
+		go func() {
+			n := 0
+			for next, err := range s.Generate(context.Background(), generation.Request{Prompt: []int{1, 2, i}, Limits: generation.Limits{MaxTokens: 4}}) {
+				check(err)
+				if next.Finish == generation.FinishNone {
+					n++
+				}
+			}
+			lengths <- n
+		}()
+	}
+	fmt.Println(<-lengths, <-lengths, <-lengths)
+	// Output: 4 4 4
+}

@@ -63,3 +63,35 @@ term ::= [0-9]+ | "(" root ")"`)
 	// 00111 false <nil>
 	// grammar: token may not follow: token 3, "))"
 }
+
+// What may follow at the beginning, for three kinds of sources.
+func ExampleRegexp() {
+	tokens := [][]byte{[]byte("a"), []byte("1"), []byte("{"), nil}
+	v, err := grammar.NewVocabulary(tokens, []int{3})
+	if err != nil {
+		panic(err)
+	}
+	number, err := grammar.Regexp(`-?[0-9]+`)
+	if err != nil {
+		panic(err)
+	}
+	word, err := grammar.GBNF(`root ::= [a-z]+`)
+	if err != nil {
+		panic(err)
+	}
+	for _, g := range []*grammar.Grammar{number, word, grammar.JSONObject()} {
+		mask, err := g.Matcher(v).Mask()
+		if err != nil {
+			panic(err)
+		}
+		for t, token := range tokens {
+			if mask[0]>>t&1 == 1 {
+				fmt.Printf("%s\n", token)
+			}
+		}
+	}
+	// Output:
+	// 1
+	// a
+	// {
+}

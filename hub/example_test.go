@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/avoformer/avoformer/hub"
@@ -27,4 +28,14 @@ func ExamplePull() {
 func ExampleNeeded() {
 	fmt.Println(hub.Needed([]string{"README.md", "config.json", "model.safetensors", "onnx/model.onnx", "pytorch_model.bin", "tokenizer.json"}))
 	// Output: [config.json model.safetensors tokenizer.json]
+}
+
+func ExampleParseName() {
+	n, err := hub.ParseName("hf://Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf@main")
+	fmt.Println(n.Repository, n.File, n.Revision, err)
+	_, err = hub.ParseName("../x")
+	fmt.Println(errors.Is(err, hub.ErrName))
+	// Output:
+	// Qwen/Qwen3-0.6B-GGUF Qwen3-0.6B-Q8_0.gguf main <nil>
+	// true
 }

@@ -1,10 +1,13 @@
 package tokenizer_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 func Example() {
@@ -63,4 +66,51 @@ func ExampleStream() {
 	fmt.Printf("%q\n", s.Flush())
 	// Output:
 	// "on" "e" " " "" "" "東" ""
+}
+
+// A tokenizer comes from a folder, a file system, the text of a tokenizer.json, or a GGUF file, here one whose
+// tokenizer is Llama's.
+func ExampleFromGGUF() {
+	f, err := gguf.Open("../../models/testdata/gguf/llama/f32.gguf")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	t, err := tokenizer.FromGGUF(f)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.Size(), "tokens")
+	// Output: 101 tokens
+}
+
+func ExampleParse() {
+	data, err := os.ReadFile("testdata/bert/tokenizer.json")
+	if err != nil {
+		log.Fatal(err)
+	}
+	t, err := tokenizer.Parse(data)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.TokenID("hello"))
+	fmt.Println(t.TokenID("[SEP]"))
+	// Output:
+	// 0 false
+	// 3 true
+}
+
+// A field of tokenizer_config.json is replaced.
+func ExampleOpenWith() {
+	t, err := tokenizer.OpenWith(os.DirFS("testdata/bert"), map[string]json.RawMessage{"model_max_length": json.RawMessage("12")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.Config().MaxLength)
+	// Output: 12
+}
+
+func ExampleCleanUp() {
+	fmt.Println(tokenizer.CleanUp("it is n't here , is it ?"))
+	// Output: it isn't here, is it?
 }

@@ -1,0 +1,71 @@
+package search_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/avoformer/avoformer/search"
+)
+
+// The vectors with the largest dot products, by ids of one's own; then the same from a file.
+func ExampleNew() {
+	must := func(err error) {
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	index, err := search.New(2, search.Options{})
+	must(err)
+	must(index.Add([]int64{10, 20, 30}, [][]float32{{1, 0}, {0, 1}, {0.6, 0.8}}))
+	query := [][]float32{{0, 1}}
+	hits, err := index.Search(context.Background(), query, 2)
+	must(err)
+	fmt.Println(hits[0])
+
+	dir, err := os.MkdirTemp("", "example")
+	must(err)
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "vectors.index")
+	must(index.Save(path))
+	loaded, err := search.Load(path, 0)
+	must(err)
+	hits, err = loaded.Search(context.Background(), query, 1)
+	must(err)
+	fmt.Println(hits[0])
+
+	var stream bytes.Buffer // search.Read reads what WriteTo writes
+	_, err = loaded.WriteTo(&stream)
+	must(err)
+	read, err := search.Read(&stream, 1)
+	must(err)
+	fmt.Println(read.Len(), "vectors of", read.Dim())
+	// Output:
+	// [{20 1} {30 0.8}]
+	// [{20 1}]
+	// 3 vectors of 2
+}
+
+// Signs are searched, and the best candidates scored again in float32.
+func ExampleParsePrecision() {
+	p, err := search.ParsePrecision("binary")
+	if err != nil {
+		log.Fatal(err)
+	}
+	index, err := search.New(4, search.Options{Precision: p, Rescore: search.Float32})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := index.Add(nil, [][]float32{{1, 1, 1, -1}, {9, 1, 1, -1}, {-1, -1, -1, 1}}); err != nil {
+		log.Fatal(err)
+	}
+	hits, err := index.Search(context.Background(), [][]float32{{1, 0, 0, 0}}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(hits[0])
+	// Output: [{1 9}]
+}

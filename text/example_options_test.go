@@ -1,0 +1,157 @@
+package text_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log"
+	"math"
+
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/text"
+)
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Options of what computes whole texts. One that does not apply is an error when the pipeline is opened.
+func ExampleOption() {
+	batches := 0
+	e, err := text.OpenEmbedder("examples/models/embed",
+		text.Threads(2), text.BatchTokens(512), text.MaxLength(32), text.TruncateLong(), text.Dim(16), text.Exact(),
+		text.Weights(kernels.FormatBF16), text.WeightsOf("encoder.layer.0.*", kernels.FormatF32),
+		text.Batches(func(windows, tokens int) { batches++ }),
+		text.Warnings(func(w string) { fmt.Println("warning:", w) }))
+	must(err)
+	v, err := e.Embed(ctx, []string{"bread"})
+	must(err)
+	fmt.Println(len(v[0]), "numbers in", batches, "batch")
+
+	_, err = text.OpenEmbedder("examples/models/embed", text.CacheMemory(1<<30))
+	fmt.Println(errors.Is(err, text.ErrOption))
+	// Output:
+	// 16 numbers in 1 batch
+	// true
+}
+
+// Options of what generates text.
+func ExampleOpenGenerator_options() {
+	g, err := text.OpenGenerator("examples/models/chat", text.Cache(kernels.FormatF16), text.CacheMemory(64<<20),
+		text.Prompts(kernels.FormatInt8), text.Draft("examples/models/chat"))
+	must(err)
+	answer, err := text.Collect(g.Chat(ctx, []text.Message{{Role: "user", Content: "What is the capital of France?"}}, text.GenerateOptions{}))
+	must(err)
+	fmt.Println(answer)
+	// Output: The capital of France is Paris.
+}
+
+// Texts of more tokens than a limit are split, or refused.
+func ExampleSplitLong() {
+	long := []string{"The dough has to rest in a warm place, and the bread goes in the oven when it has risen."}
+	e, err := text.OpenEmbedder("examples/models/embed", text.MaxLength(12), text.SplitLong(2))
+	must(err)
+	_, counts, err := e.EmbedInputs(ctx, text.Texts(long), text.EmbedOptions{})
+	must(err)
+	fmt.Println(counts.SplitInputs(), "text was split")
+
+	e, err = text.OpenEmbedder("examples/models/embed", text.MaxLength(12), text.RefuseLong())
+	must(err)
+	_, err = e.Embed(ctx, long)
+	fmt.Println(err)
+	// Output:
+	// 1 text was split
+	// too many tokens: text 0 has 25, at most 12 are possible
+}
+
+// Vectors as the codes that databases take: a byte or a bit for each number.
+func ExampleRangesOf() {
+	vectors := [][]float32{{-1, 0.5}, {1, -0.5}, {0, 0.25}}
+	ranges, err := text.RangesOf(vectors)
+	must(err)
+	codes, err := ranges.Uint8(vectors)
+	must(err)
+	fmt.Println(codes, text.UBinary(vectors), text.Binary(vectors))
+	// Output: [[0 254] [254 0] [127 191]] [[64] [128] [64]] [[-64] [0] [-64]]
+}
+
+func ExampleMaxSim() {
+	query := [][]float32{{1, 0}, {0, 1}}
+	fmt.Println(text.MaxSim(query, [][]float32{{1, 0}, {0.5, 0.5}}))
+	// Output: 1.5
+}
+
+// What a folder is for, by its small files, and the pipeline for that.
+func ExampleKindOf() {
+	for _, dir := range []string{"embed", "rerank", "spam", "names", "chat", "numbers", "dial", "shapes"} {
+		kind, err := text.KindOf("examples/models/" + dir)
+		must(err)
+		fmt.Println(dir, kind)
+	}
+	p, err := text.OpenKind(text.KindEmbedder, "examples/models/embed")
+	must(err)
+	fmt.Println(p.(*text.Embedder).Dim(), len(text.Kinds()))
+	// Output:
+	// embed embedder
+	// rerank reranker
+	// spam classifier
+	// names token-classifier
+	// chat generator
+	// numbers translator
+	// dial transcriber
+	// shapes image-classifier
+	// 64 9
+}
+
+// A WAV file of 8 kHz becomes samples of 16 kHz, as transcribers take them.
+func ExampleReadWAV() {
+	var file bytes.Buffer
+	file.WriteString("RIFF\x00\x00\x00\x00WAVEfmt ")
+	for _, v := range []any{uint32(16), uint16(1), uint16(1), uint32(8000), uint32(16000), uint16(2), uint16(16)} {
+		must(binary.Write(&file, binary.LittleEndian, v))
+	}
+	file.WriteString("data")
+	must(binary.Write(&file, binary.LittleEndian, uint32(2*800)))
+	for i := range 800 {
+		must(binary.Write(&file, binary.LittleEndian, int16(10000*math.Sin(float64(i)/10))))
+	}
+	samples, err := text.ReadWAV(&file)
+	must(err)
+	slower, err := text.Resample(samples, 16000, 8000)
+	must(err)
+	fmt.Println(len(samples), len(slower))
+	// Output: 1600 800
+}
+
+// Pipelines for models of other tasks; these have random weights, and show the shapes of results.
+func ExampleOpenMaskFiller() {
+	m, err := text.OpenMaskFiller("testdata/fill-mask")
+	must(err)
+	fillings, err := m.Fill(ctx, []string{"The capital of France is " + m.Mask() + "."}, 3)
+	must(err)
+	fmt.Println(len(fillings[0][0]), "tokens for the mask")
+	// Output: 3 tokens for the mask
+}
+
+func ExampleOpenQuestionAnswerer() {
+	a, err := text.OpenQuestionAnswerer("testdata/answer")
+	must(err)
+	q := text.Question{Question: "What is the capital?", Text: "The capital of France is Paris."}
+	spans, err := a.Answer(ctx, []text.Question{q}, text.AnswerOptions{})
+	must(err)
+	s := spans[0][0]
+	fmt.Println(s.Answer == q.Text[s.Start:s.End])
+	// Output: true
+}
+
+func ExampleOpenNextSentence() {
+	s, err := text.OpenNextSentence("testdata/next-sentence")
+	must(err)
+	p, err := s.Follows(ctx, [][2]string{{"It rains.", "Take an umbrella."}})
+	must(err)
+	fmt.Println(p[0] > 0 && p[0] < 1)
+	// Output: true
+}
