@@ -45,7 +45,12 @@ func blocksFormat(f *Record) {
 		row := k / l.Elements * l.file
 		for b := 0; b*l.Elements < k; b++ {
 			block := panel[b*f.bytes:][:f.bytes]
-			for j := range n {
+			j := 0
+			for ; l.repackPair != nil && j+2 <= n; j += 2 {
+				x := columns[j*row+b*l.file:]
+				l.repackPair(block, x[:l.file], x[row:][:l.file], f.NR, j)
+			}
+			for ; j < n; j++ {
 				l.repack(block, columns[j*row+b*l.file:][:l.file], f.NR, j)
 			}
 		}

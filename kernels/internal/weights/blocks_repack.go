@@ -42,6 +42,20 @@ func repackQ8_0(out, b []byte, nr, j int) {
 	}
 }
 
+// repackPairQ8_0 is repackQ8_0 for columns j and j+1, of blocks b and c, in words of eight bytes.
+func repackPairQ8_0(out, b, c []byte, nr, j int) {
+	const high = fourHigh<<32 | fourHigh
+	binary.LittleEndian.PutUint32(out[2*j:], uint32(b[0])|uint32(b[1])<<8|uint32(c[0])<<16|uint32(c[1])<<24)
+	w, b, c := out[2*nr+4*j:], b[2:34], c[2:34]
+	for i := 0; i < 32; i += 8 {
+		x, y := binary.LittleEndian.Uint64(b[i:]), binary.LittleEndian.Uint64(c[i:])
+		to, next := w[:8], w[4*nr:][:8]
+		binary.LittleEndian.PutUint64(to, (x&0xffffffff|y<<32)^high)
+		binary.LittleEndian.PutUint64(next, (x>>32|y&^0xffffffff)^high)
+		w = w[min(8*nr, len(w)):]
+	}
+}
+
 func repackQ4_0(out, b []byte, nr, j int) {
 	putNumber(out, b, nr, 0, j)
 	putNibbles(out[2*nr:], b[2:18], nr, j)

@@ -40,17 +40,17 @@ func Of(f Format, isa simd.ISA) *Record {
 }
 
 // blockLayouts are the records of formats in blocks: the layout with its kernel, the integer that stands for 0, the
-// bytes of a block in a file, and what makes a block from numbers, a block of a panel from these bytes, and these bytes from a block.
+// bytes of a block in a file, and what makes a block from numbers, a block of a panel from these bytes, these bytes from a block, and two columns of a block of a panel at a time.
 var blockLayouts = [len(Names)]blockLayout{
-	Q8_0:  {simd.Blocks8Layout, simd.KernelBlocks8, 128, 34, quantizeQ8_0, repackQ8_0, encodeQ8_0},
-	Q4_0:  {simd.Blocks4Layout, simd.KernelBlocks4, 8, 18, quantizeQ4_0, repackQ4_0, encodeQ4_0},
-	Q4_1:  {simd.Blocks4MinLayout, simd.KernelBlocks4Min, 0, 20, quantizeQ4_1, repackQ4_1, encodeQ4_1},
-	Q5_0:  {simd.Blocks5Layout, simd.KernelBlocks5, 16, 22, quantizeQ5_0, repackQ5_0, encodeQ5_0},
-	Q5_1:  {simd.Blocks5MinLayout, simd.KernelBlocks5Min, 0, 24, quantizeQ5_1, repackQ5_1, encodeQ5_1},
-	Q4_K:  {simd.Blocks4KLayout, simd.KernelBlocks4K, 0, 144, quantizeQ4_K, repackQ4_K, encodeQ4_K},
-	Q5_K:  {simd.Blocks5KLayout, simd.KernelBlocks5K, 0, 176, quantizeQ5_K, repackQ5_K, encodeQ5_K},
-	Q6_K:  {simd.Blocks6KLayout, simd.KernelBlocks6K, 32, 210, quantizeQ6_K, repackQ6_K, encodeQ6_K},
-	MXFP4: {simd.BlocksCodesLayout, simd.KernelBlocksCodes, 16, 17, quantizeMXFP4, repackMXFP4, encodeMXFP4},
+	Q8_0:  {simd.Blocks8Layout, simd.KernelBlocks8, 128, 34, quantizeQ8_0, repackQ8_0, encodeQ8_0, repackPairQ8_0},
+	Q4_0:  {simd.Blocks4Layout, simd.KernelBlocks4, 8, 18, quantizeQ4_0, repackQ4_0, encodeQ4_0, nil},
+	Q4_1:  {simd.Blocks4MinLayout, simd.KernelBlocks4Min, 0, 20, quantizeQ4_1, repackQ4_1, encodeQ4_1, nil},
+	Q5_0:  {simd.Blocks5Layout, simd.KernelBlocks5, 16, 22, quantizeQ5_0, repackQ5_0, encodeQ5_0, nil},
+	Q5_1:  {simd.Blocks5MinLayout, simd.KernelBlocks5Min, 0, 24, quantizeQ5_1, repackQ5_1, encodeQ5_1, nil},
+	Q4_K:  {simd.Blocks4KLayout, simd.KernelBlocks4K, 0, 144, quantizeQ4_K, repackQ4_K, encodeQ4_K, nil},
+	Q5_K:  {simd.Blocks5KLayout, simd.KernelBlocks5K, 0, 176, quantizeQ5_K, repackQ5_K, encodeQ5_K, nil},
+	Q6_K:  {simd.Blocks6KLayout, simd.KernelBlocks6K, 32, 210, quantizeQ6_K, repackQ6_K, encodeQ6_K, nil},
+	MXFP4: {simd.BlocksCodesLayout, simd.KernelBlocksCodes, 16, 17, quantizeMXFP4, repackMXFP4, encodeMXFP4, nil},
 }
 
 // ByName is the format of that name.

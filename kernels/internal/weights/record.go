@@ -140,6 +140,8 @@ type blockLayout struct {
 	quantize func(c *blockColumn, x []float32) // makes a block of its elements
 	repack   func(out, b []byte, nr, j int)    // writes column j of a block of a panel from a block of a file
 	encode   func(b []byte, c *blockColumn)    // writes a block of a file, whose bytes are 0
+	// repackPair is repack for columns j and j+1, or nil.
+	repackPair func(out, b, c []byte, nr, j int)
 }
 
 // blockColumn is a block of one column.
