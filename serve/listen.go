@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -34,6 +35,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o Listening) (Draine
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, TLSConfig: o.TLS,
 		BaseContext: func(net.Listener) context.Context { return base }, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
+	var open connections
+	hs.ConnState = open.changed
 	ended := make(chan error, 1)
 	go func() {
 		if o.TLS != nil {
@@ -50,7 +53,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o Listening) (Draine
 	grace, stop := context.WithTimeout(context.Background(), or(o.Grace, 30*time.Second))
 	defer stop()
 	d := Drained{Requests: s.engine.Stats().Requests}
+	before := s.engine.Stats().Ended
+	// http.Server.Shutdown drops requests whose headers it reads from then on, without an answer: so nobody comes any
+	// more, and those who have come are let through the door before that.
+	l.Close()
+	<-ended
+	hs.SetKeepAlivesEnabled(false)
+	open.wait(min(doorTime, or(o.Grace, doorTime)))
 	err := hs.Shutdown(grace)
+	d.Requests = max(d.Requests, int(s.engine.Stats().Ended-before))
 	if err != nil {
 		d.Left = s.engine.Stats().Requests
 		cancel()
@@ -59,6 +70,40 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, o Listening) (Draine
 	}
 	_, drained := s.Shutdown(grace)
 	return d, errors.Join(err, drained)
+}
+
+// doorTime is how long connections that were made before the end have for the header of their request.
+const doorTime = 500 * time.Millisecond
+
+// connections are those of which a request is expected or not answered.
+type connections struct {
+	mu  sync.Mutex
+	all map[net.Conn]bool
+}
+
+func (c *connections) changed(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if state != http.StateNew && state != http.StateActive {
+		delete(c.all, conn)
+		return
+	}
+	if c.all == nil {
+		c.all = map[net.Conn]bool{}
+	}
+	c.all[conn] = true
+}
+
+// wait waits until there are none, or for some time.
+func (c *connections) wait(most time.Duration) {
+	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		n := len(c.all)
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+	}
 }
 
 // Certificate is a certificate of files that can be read again while connections are made with it.

@@ -1,0 +1,121 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+// Servers that end while they have much to do.
+
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// load asks a server from many clients at a time until it is gone, each request on a connection of its own.
+type load struct {
+	group    sync.WaitGroup
+	mu       sync.Mutex
+	answered int
+	lost     []error // of requests that were sent and got no whole answer
+}
+
+const (
+	loadClients = 16
+	loadBody    = `{"inputs": ["the cat reads", "a text of some more words that follows"]}`
+)
+
+func startLoad(addr string) *load {
+	l := &load{}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for range loadClients {
+		l.group.Go(func() {
+			for l.ask(client, addr) {
+			}
+		})
+	}
+	return l
+}
+
+// ask sends a request, and reports whether there is still a server.
+func (l *load) ask(client *http.Client, addr string) bool {
+	resp, err := client.Post("http://"+addr+"/embed", "application/json", strings.NewReader(loadBody))
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return false // nobody took the connection, or the request could not be sent
+	}
+	status := 0
+	var answer []byte
+	if err == nil {
+		answer, err = io.ReadAll(resp.Body)
+		resp.Body.Close()
+		status = resp.StatusCode
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil:
+		l.lost = append(l.lost, err)
+		return false
+	case status == http.StatusOK && strings.HasPrefix(string(answer), "[["):
+		l.answered++
+	case status != http.StatusServiceUnavailable:
+		l.lost = append(l.lost, errors.New(string(answer)))
+	}
+	return status != http.StatusServiceUnavailable
+}
+
+// busy waits until so many requests were answered.
+func (l *load) busy(t *testing.T, answered int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		n := l.answered
+		l.mu.Unlock()
+		if n >= answered {
+			return
+		} else if time.Now().After(end) {
+			t.Fatalf("%d requests were answered", n)
+		}
+	}
+}
+
+// TestServeTerminatedBusy: SIGTERM while many ask: every request that was taken is answered.
+func TestServeTerminatedBusy(t *testing.T) {
+	for range 3 {
+		s := startServer(t, testdata+"embed")
+		l := startLoad(s.addr)
+		l.busy(t, 4*loadClients)
+		if err := s.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if code := s.end(t); code != 0 || !strings.Contains(s.log(), " running requests were answered") {
+			t.Errorf("exit code %d: %s", code, s.log())
+		}
+		if l.group.Wait(); len(l.lost) > 0 {
+			t.Errorf("of %d requests that were answered %d had no answer: %v", l.answered, len(l.lost), l.lost[0])
+		}
+	}
+}
+
+// TestServeKilledBusy: a server that was killed while many asked it serves at the same address again.
+func TestServeKilledBusy(t *testing.T) {
+	s := startServer(t, testdata+"embed")
+	l := startLoad(s.addr)
+	l.busy(t, loadClients)
+	if err := s.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.end(t)
+	l.group.Wait()
+	again := startServer(t, "-addr", s.addr, testdata+"embed")
+	l = startLoad(again.addr)
+	l.busy(t, loadClients)
+	again.Process.Kill()
+	again.end(t)
+	l.group.Wait()
+}
