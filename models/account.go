@@ -26,6 +26,7 @@ var handMade = map[string]*class{
 	"nomic_bert of the hub": {fields: map[string]string{
 		"scale_attn_weights": "true", "scale_attn_by_inverse_layer_idx": "false", "parallel_block_tied_norm": "false", "dense_seq_output": "true",
 		"pad_token_id": "0", "max_trained_positions": "2048",
+		"ffn_div": "1", "router_aux_loss_coef": "0.1", "add_pooling_layer": "false",
 	}},
 	// GTE as it was published, by code of its own too.
 	"model2vec": {},

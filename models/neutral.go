@@ -8,7 +8,7 @@ var neutral = reasons(map[string][]string{
 		"dropout", "dropout_rate", "hidden_dropout", "hidden_dropout_prob", "attention_dropout", "attention_probs_dropout_prob", "activation_dropout",
 		"classifier_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout", "embd_pdrop", "attn_pdrop", "resid_pdrop",
 		"embedding_dropout", "mlp_dropout", "encoder_layerdrop", "decoder_layerdrop", "layerdrop", "summary_first_dropout", "summary_last_dropout",
-		"cls_dropout", "pooler_dropout", "drop_path_rate", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout",
+		"cls_dropout", "pooler_dropout", "drop_path_rate", "feat_proj_dropout", "feat_quantizer_dropout", "final_dropout", "moe_resid_pdrop",
 	},
 	"the weights are read, not drawn": {
 		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "init_xavier_std", "logit_scale_init_value", "layerscale_value",
@@ -32,7 +32,7 @@ var neutral = reasons(map[string][]string{
 	"the same numbers, computed another way": {
 		"chunk_size_feed_forward", "gradient_checkpointing", "repad_logits_with_grad", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
 		"experts_implementation", "reorder_and_upcast_attn", "pretraining_tp", "deterministic_flash_attn", "fused_bias_fc", "fusion_config", "fused_dropout_add_ln", "use_flash_attn",
-		"unpad_inputs", "use_memory_efficient_attention", "pack_qkv", "logn_attention_clip1",
+		"unpad_inputs", "moe_impl", "use_memory_efficient_attention", "pack_qkv", "logn_attention_clip1",
 	},
 	"of a backbone, which gives the hidden states of several layers and is not supported": {
 		"out_features", "out_indices", "stage_names", "apply_layernorm", "reshape_hidden_states",

@@ -24,6 +24,8 @@ type nomicConfig struct {
 	Eps          float32 `json:"layer_norm_eps"`
 	Tied         bool    `json:"tie_word_embeddings"`
 	ropeFields
+
+	moe nomicMoEFields // of the published form
 }
 
 // nomicHubConfig is the published form of the configuration.
@@ -51,6 +53,7 @@ type nomicHubConfig struct {
 	Causal       bool     `json:"causal"`
 	PadTo        int      `json:"pad_vocab_size_multiple"`
 	Tied         bool     `json:"tie_word_embeddings"`
+	nomicMoEFields
 }
 
 // read decodes either form.
@@ -69,10 +72,18 @@ func (config *nomicConfig) read(d Document) error {
 	if err := d.Decode(&hub); err != nil {
 		return err
 	}
+	if err := hub.nomicMoEFields.check(d); err != nil {
+		return err
+	}
+	moe := hub.Every > 0 // which is published with biases, and without gates
+	activation := "swiglu"
+	if moe {
+		activation, config.Activation = "gelu", "gelu"
+	}
 	for field, bad := range map[string]bool{
-		"activation_function": hub.Activation != "swiglu", "rotary_emb_fraction": hub.Fraction != 1, "rotary_emb_interleaved": hub.Interleaved,
-		"rotary_emb_scale_base": hub.ScaleBase != nil, "rotary_scaling_factor": hub.Scaling != nil, "qkv_proj_bias": hub.QKVBias,
-		"mlp_fc1_bias": hub.UpBias, "mlp_fc2_bias": hub.DownBias, "prenorm": hub.Prenorm, "use_rms_norm": hub.RMS, "parallel_block": hub.Parallel, "causal": hub.Causal,
+		"activation_function": hub.Activation != activation, "rotary_emb_fraction": hub.Fraction != 1, "rotary_emb_interleaved": hub.Interleaved,
+		"rotary_emb_scale_base": hub.ScaleBase != nil, "rotary_scaling_factor": hub.Scaling != nil, "qkv_proj_bias": hub.QKVBias != moe,
+		"mlp_fc1_bias": hub.UpBias != moe, "mlp_fc2_bias": hub.DownBias != moe, "prenorm": hub.Prenorm, "use_rms_norm": hub.RMS, "parallel_block": hub.Parallel, "causal": hub.Causal,
 	} {
 		if bad {
 			return d.Errorf(field, "not supported by this model_type")
@@ -80,6 +91,7 @@ func (config *nomicConfig) read(d Document) error {
 	}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.Hidden = hub.Vocab, hub.Dim, hub.Layers, hub.Heads, hub.Hidden
 	config.MaxPositions, config.Types, config.Eps, config.RopeTheta, config.Tied = hub.MaxPositions, hub.Types, hub.Eps, hub.Theta, hub.Tied
+	config.moe = hub.nomicMoEFields
 	return nil
 }
 
@@ -122,18 +134,21 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 		names, embeddingNorm = nomicHubLayers, "emb_ln."
 	}
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
+	layer := transformer.LayerConfig{
+		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Rotary: rotary},
+		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: true},
+		Norm:        norm,
+	}
+	if config.moe.Every > 0 {
+		layer.Self.Bias, layer.Self.OutBias = true, true
+		layer.Feed = config.moe.feed(transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Bias: true})
+	}
 	b := &textEncoder{
 		embedder: embedder{
 			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
 			embedNorm: body.At(embeddingNorm).Norm(norm),
 		},
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
-			Self: transformer.AttentionConfig{
-				Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Rotary: rotary,
-			},
-			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: true},
-			Norm:        norm,
-		}}, names),
+		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, names),
 	}
 	if config.Types > 0 {
 		b.types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)

@@ -227,19 +227,84 @@ def _(out, name):
 
     def names(w):
         """The weights with the published names: queries, keys and values in one."""
-        new = {}
-        for k, v in w.items():
-            if ".k_proj." in k or ".v_proj." in k:
-                continue
-            if ".q_proj." in k:
-                v = torch.cat([w[k.replace("q_proj", p)] for p in ("q_proj", "k_proj", "v_proj")])
-            for a, b in (("self_attn.q_proj", "attn.Wqkv"), ("self_attn.o_proj", "attn.out_proj"), ("mlp.up_proj", "mlp.fc11"), ("mlp.gate_proj", "mlp.fc12"), ("mlp.down_proj", "mlp.fc2"),
-                         ("post_attention_layernorm", "norm1"), ("post_mlp_layernorm", "norm2"), ("embeddings.LayerNorm", "emb_ln")):
-                k = k.replace(a, b)
-            new["encoder." + k if k.startswith("layers.") else k] = v
-        return new
+        return nomic_names(w, [("mlp.up_proj", "mlp.fc11"), ("mlp.gate_proj", "mlp.fc12"), ("mlp.down_proj", "mlp.fc2")])
 
     encoder(out, name, NomicNoPooler(c), NomicNoPooler, types=True, seed=600, published={"config": published, "rename": names} if name == "nomic_bert-hub" else None)
+
+
+def nomic_names(w, feed):
+    """Weights by the published names: queries, keys and values in one."""
+    new = {}
+    for k, v in w.items():
+        if ".k_proj." in k or ".v_proj." in k:
+            continue
+        if ".q_proj." in k:
+            v = torch.cat([w[k.replace("q_proj", p)] for p in ("q_proj", "k_proj", "v_proj")])
+        for a, b in (("self_attn.q_proj", "attn.Wqkv"), ("self_attn.o_proj", "attn.out_proj"), ("post_attention_layernorm", "norm1"), ("post_mlp_layernorm", "norm2"), ("embeddings.LayerNorm", "emb_ln"), *feed):
+            k = k.replace(a, b)
+        new["encoder." + k if k.startswith("layers.") else k] = v
+    return new
+
+
+class PlainFeed(torch.nn.Module):
+    """fc2(gelu(fc1(x)))"""
+
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.fc1, self.fc2 = torch.nn.Linear(dim, hidden), torch.nn.Linear(hidden, dim)
+
+    def forward(self, x):
+        return self.fc2(torch.nn.functional.gelu(self.fc1(x)))
+
+
+class PlainExperts(torch.nn.Module):
+    """The sum of the top two of five experts w2[e]^T gelu(w1[e] x), weighted by the softmax of all scores; the bias is 0, as it is published."""
+
+    def __init__(self, dim, hidden, experts=5, top=2):
+        super().__init__()
+        self.top, self.hidden = top, hidden
+        self.router, self.experts = torch.nn.Module(), torch.nn.Module()
+        self.router.layer = torch.nn.Linear(dim, experts, bias=False)
+        self.experts.mlp = torch.nn.Module()
+        self.experts.mlp.w1, self.experts.mlp.w2 = (torch.nn.Parameter(torch.randn(experts * hidden, dim)) for _ in range(2))
+        self.experts.bias = torch.nn.Parameter(torch.zeros(dim))
+
+    def forward(self, x):
+        weight, chosen = self.router.layer(x).softmax(-1).topk(self.top, -1)
+        w1, w2 = (w.reshape(-1, self.hidden, w.shape[-1]) for w in (self.experts.mlp.w1, self.experts.mlp.w2))
+        each = torch.einsum("blek,ekd->bled", torch.nn.functional.gelu(torch.einsum("bld,ekd->blek", x, w1)), w2)
+        return (each.gather(2, chosen[..., None].expand(*chosen.shape, x.shape[-1])) * weight[..., None]).sum(2)
+
+
+class NomicMixture(hf.NomicBertModel):
+    """Nomic's second version, which is published with code of its own: written from its description and from its published names."""
+
+    def __init__(self, c):
+        super().__init__(c, add_pooling_layer=False)
+        for i, layer in enumerate(self.layers):
+            layer.mlp = (PlainExperts if i % 2 == 1 else PlainFeed)(c.hidden_size, c.intermediate_size)
+            for p in ("q_proj", "k_proj", "v_proj", "o_proj"):
+                setattr(layer.self_attn, p, torch.nn.Linear(c.hidden_size, c.hidden_size))
+
+
+@folder("nomic_bert-moe")
+def _(out, name):
+    """A mixture of experts in every second layer."""
+    c = hf.NomicBertConfig(vocab_size=101, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=40, max_position_embeddings=64, type_vocab_size=1, layer_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
+
+    def published(c):
+        c.clear()
+        c.update(activation_function="gelu", add_pooling_layer=False, architectures=["NomicBertModel"], attn_pdrop=0.0, causal=False, expert_choice_router=False, ffn_div=1, layer_norm_epsilon=1e-5, max_trained_positions=2048,
+                 mlp_fc1_bias=True, mlp_fc2_bias=True, model_type="nomic_bert", moe_every_n_layers=2, moe_impl="megablocks", moe_normalize_expert_weights=False, moe_resid_pdrop=0.0, moe_top_k=2, n_embd=32, n_head=4, n_inner=40, n_layer=3,
+                 n_positions=64, num_experts=5, num_shared_experts=0, pad_token_id=1, pad_vocab_size_multiple=64, parallel_block=False, prenorm=False, qkv_proj_bias=True, rotary_emb_base=10000, rotary_emb_fraction=1.0,
+                 rotary_emb_interleaved=False, rotary_emb_scale_base=None, rotary_scaling_factor=None, router_aux_loss_coef=0.1, scale_attn_weights=True, torch_dtype="float32", type_vocab_size=1, use_cache=True, use_rms_norm=False, vocab_size=101)
+
+    def after(model):
+        for layer in model.layers[1::2]:
+            torch.nn.init.zeros_(layer.mlp.experts.bias)
+            layer.mlp.router.layer.weight.data *= 2
+
+    encoder(out, name, NomicMixture(c), NomicMixture, pad=1, seed=620, sentence=["mean"], after=after, published={"config": published, "rename": lambda w: nomic_names(w, [])})
 
 
 class NomicNoPooler(hf.NomicBertModel):

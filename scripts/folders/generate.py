@@ -27,6 +27,7 @@ Outputs, by kind of model:
 adapter-NAME writes an adapter of peft to OUT/../adapters/NAME, with what the model in the folder that the
 metadata's "base" names gives with it; pickles writes files of torch.save beside OUT, for the readers of pytorch_model.bin;
 and log-mel/expected.safetensors has samples and what WhisperFeatureExtractor makes of them.
+full-NAME has the sizes of a published configuration, and is written only if it is named.
 Greedy decoding is the argmax of all logits at each step: no token is suppressed or forced.
 
 Needs torch, transformers 5, safetensors, numpy, gguf, peft.
@@ -41,7 +42,7 @@ os.environ.update(HF_HUB_OFFLINE="1")
 import torch
 import transformers
 
-import adapters, audio, decoders, defaults, encoders, experts, gguf_files, padding, pickles, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
+import adapters, audio, decoders, defaults, encoders, experts, full, gguf_files, padding, pickles, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 from folder import BUILD
 
 
@@ -50,7 +51,7 @@ def main(out, names):
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     failed = []
-    for name in names or BUILD:
+    for name in names or [n for n in BUILD if not n.startswith("full-")]:
         try:
             BUILD[name](out, name)
         except Exception:
