@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // parquetReader reads the columns that are wanted, row group by row group.
@@ -25,6 +26,7 @@ type parquetReader struct {
 // cursor reads one column of a row group.
 type cursor struct {
 	column int
+	spell  func(parquet.Value) any // of values that are passed on as another kind; may be nil
 	pages  parquet.Pages
 	values parquet.ValueReader
 	buffer []parquet.Value
@@ -71,7 +73,7 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 		}
 	}
 	for _, c := range append([]Column{{Name: o.Text, Kind: -1}}, pass...) {
-		at, kind, err := columnOf(file.Schema(), c.Name)
+		at, kind, spell, err := columnOf(file.Schema(), c.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -79,10 +81,10 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 			return nil, fmt.Errorf("%w: Pass: the column %q holds %s, not %s", ErrOption, c.Name, kind, c.Kind)
 		}
 		c.Kind = kind
-		r.pass, r.cursors = append(r.pass, c), append(r.cursors, cursor{column: at})
+		r.pass, r.cursors = append(r.pass, c), append(r.cursors, cursor{column: at, spell: spell})
 	}
-	if k := r.pass[0].Kind; k != String {
-		return nil, fmt.Errorf("%w: the column %q holds %s, not strings", ErrInput, o.Text, k)
+	if k := r.pass[0].Kind; k != String || r.cursors[0].spell != nil {
+		return nil, fmt.Errorf("%w: the column %q holds no strings", ErrInput, o.Text)
 	}
 	r.pass = r.pass[1:]
 	return r, nil
@@ -104,8 +106,8 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	return nil
 }
 
-// columnOf is the number of the leaf of a name, and what it holds.
-func columnOf(schema *parquet.Schema, name string) (int, Kind, error) {
+// columnOf is the number of the leaf of a name, what it holds, and how its values become that.
+func columnOf(schema *parquet.Schema, name string) (int, Kind, func(parquet.Value) any, error) {
 	fields := schema.Fields()
 	i := slices.IndexFunc(fields, func(f parquet.Field) bool { return f.Name() == name })
 	if i < 0 {
@@ -113,45 +115,65 @@ func columnOf(schema *parquet.Schema, name string) (int, Kind, error) {
 		for _, f := range fields {
 			names = append(names, f.Name())
 		}
-		return 0, 0, fmt.Errorf("%w: no column %q, there are %q", ErrInput, name, names)
+		return 0, 0, nil, fmt.Errorf("%w: no column %q, there are %q", ErrInput, name, names)
 	}
 	leaf, ok := schema.Lookup(name)
 	if !ok || !fields[i].Leaf() || leaf.MaxRepetitionLevel > 0 {
-		return 0, 0, fmt.Errorf("%w: the column %q is nested or repeated", ErrInput, name)
+		return 0, 0, nil, fmt.Errorf("%w: the column %q is nested or repeated", ErrInput, name)
 	}
-	kind, ok := kindOf(fields[i].Type())
+	kind, spell, ok := kindOf(fields[i].Type())
 	if !ok {
-		return 0, 0, fmt.Errorf("%w: the column %q holds %v, which is not supported", ErrInput, name, fields[i].Type())
+		return 0, 0, nil, fmt.Errorf("%w: the column %q holds %v, which is not supported", ErrInput, name, fields[i].Type())
 	}
-	return leaf.ColumnIndex, kind, nil
+	return leaf.ColumnIndex, kind, spell, nil
 }
 
-// kindOf is what a column of a type holds.
-func kindOf(t parquet.Type) (Kind, bool) {
-	logical := t.LogicalType()
-	plain := logical == nil || logical.String() == "INT(32,true)" || logical.String() == "INT(64,true)"
-	switch t.Kind() {
-	case parquet.Boolean:
-		return Bool, plain
-	case parquet.Int32:
-		return Int32, plain
-	case parquet.Int64:
-		return Int64, plain
-	case parquet.Float:
-		return Float32, plain
-	case parquet.Double:
-		return Float64, plain
-	case parquet.ByteArray:
-		switch {
-		case plain:
-			return Bytes, true
-		case strings.HasPrefix(logical.String(), "STRING"), strings.HasPrefix(logical.String(), "ENUM"):
-			return String, true
-		case strings.HasPrefix(logical.String(), "JSON"):
-			return JSON, true
-		}
+// kindOf is what a column of a type holds, and how its values become that where they do not as they are: moments and dates
+// are passed on as text after ISO 8601, smaller integers as int32, uint32 as int64.
+func kindOf(t parquet.Type) (Kind, func(parquet.Value) any, bool) {
+	var logical format.LogicalTypeValue
+	if l := t.LogicalType(); l != nil {
+		logical = l.Value
 	}
-	return 0, false
+	switch l := logical.(type) {
+	case *format.StringType, *format.EnumType:
+		return String, nil, t.Kind() == parquet.ByteArray
+	case *format.JsonType:
+		return JSON, nil, t.Kind() == parquet.ByteArray
+	case *format.DateType:
+		return String, spellDate, t.Kind() == parquet.Int32
+	case *format.TimestampType:
+		return String, spellMoment(l), t.Kind() == parquet.Int64 && l.Unit.Value != nil
+	case *format.IntType:
+		switch {
+		case l.BitWidth == 32 && !l.IsSigned:
+			return Int64, func(v parquet.Value) any { return int64(v.Uint32()) }, t.Kind() == parquet.Int32
+		case l.BitWidth < 64:
+			return Int32, nil, t.Kind() == parquet.Int32
+		}
+		return Int64, nil, l.IsSigned && t.Kind() == parquet.Int64
+	case nil:
+		kind, ok := map[parquet.Kind]Kind{parquet.Boolean: Bool, parquet.Int32: Int32, parquet.Int64: Int64, parquet.Float: Float32, parquet.Double: Float64, parquet.ByteArray: Bytes}[t.Kind()]
+		return kind, nil, ok
+	}
+	return 0, nil, false
+}
+
+func spellDate(v parquet.Value) any {
+	return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly)
+}
+
+// spellMoment spells a moment with as many digits as it has, and Z if it is one of UTC rather than of some clock.
+func spellMoment(t *format.TimestampType) func(parquet.Value) any {
+	layout := "2006-01-02T15:04:05.999999999"
+	if t.IsAdjustedToUTC {
+		layout += "Z07:00"
+	}
+	return func(v parquet.Value) any {
+		tick := t.Unit.Value.Duration()
+		second := int64(time.Second / tick)
+		return time.Unix(v.Int64()/second, v.Int64()%second*int64(tick)).UTC().Format(layout)
+	}
 }
 
 func (r *parquetReader) columns() []Column { return r.pass }
@@ -175,7 +197,7 @@ func (r *parquetReader) next() (x row, err error) {
 			return row{}, fmt.Errorf("%w: %w", ErrInput, err)
 		}
 		if i > 0 {
-			x.passed[i-1], x.err = plainValue(r.pass[i-1], v, x.err)
+			x.passed[i-1], x.err = r.cursors[i].passed(r.pass[i-1], v, x.err)
 		} else if v.IsNull() {
 			x.err = errNull
 		} else if x.raw = v.Clone().ByteArray(); !utf8.Valid(x.raw) {
@@ -233,10 +255,13 @@ func (c *cursor) next() (parquet.Value, error) {
 	return v, nil
 }
 
-// plainValue is a value as row has it; before is why the row is dead already.
-func plainValue(c Column, v parquet.Value, before error) (any, error) {
-	if v.IsNull() {
+// passed is a value as row has it; before is why the row is dead already.
+func (at *cursor) passed(c Column, v parquet.Value, before error) (any, error) {
+	switch {
+	case v.IsNull():
 		return nil, before
+	case at.spell != nil:
+		return at.spell(v), before
 	}
 	switch c.Kind {
 	case Bool:
