@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -106,16 +107,34 @@ func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error)
 // PNG, WebP, BMP, TIFF, or GIF, of which the first image counts.
 func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Label, error) {
 	out := make([][]Label, len(files))
-	err := c.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
+	err := c.logits(ctx, files, func(i int, y []float32) {
+		softmax(y)
+		out[i] = ranked(y, c.model.Config.Labels)
+	})
+	return out, err
+}
+
+// Logits is what the model gives each image file, [len(files)][labels], in the order of [ImageClassifier.Labels]: probabilities
+// are its softmax.
+func (c *ImageClassifier) Logits(ctx context.Context, files [][]byte) ([][]float32, error) {
+	out := make([][]float32, len(files))
+	err := c.logits(ctx, files, func(i int, y []float32) { out[i] = y })
+	return out, err
+}
+
+// Labels are the names of the labels, in the order of the model.
+func (c *ImageClassifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
+
+// logits hands those of each image to use, which may keep and change them.
+func (c *ImageClassifier) logits(ctx context.Context, files [][]byte, use func(i int, y []float32)) error {
+	return c.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
 		y := make([]float32, c.model.ImageClassifier.Out()) // [labels]
 		if err := c.model.ImageClassifier.Forward(ws, y, x, models.Tokens{Batch: batch}); err != nil {
 			return err
 		}
-		softmax(y)
-		out[i] = ranked(y, c.model.Config.Labels)
+		use(i, y)
 		return nil
 	})
-	return out, err
 }
 
 // ImageEmbedder turns images into vectors: what the model pools, such as CLIP's
