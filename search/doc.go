@@ -16,10 +16,13 @@
 // equal scores the smaller id is first.
 package search
 
-import "github.com/avoformer/avoformer/internal/check"
+import (
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
 
 // Error is the error of this package, the same as transformer.Error.
-type Error = check.Error
+type Error = fault.Error
 
 // The kinds of errors, for errors.Is.
 var (

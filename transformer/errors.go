@@ -2,12 +2,15 @@
 
 package transformer
 
-import "github.com/avoformer/avoformer/internal/check"
+import (
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
 
 // An Error is what is wrong, and where: errors.Is tells its kind, and errors.As the file, the field and
 // the value, which a server or a command may show in its own way. Those of packages models, generation
 // and text, and of those that read files, are the same.
-type Error = check.Error
+type Error = fault.Error
 
 // The kinds of errors, for use with errors.Is. Packages that build on this one have some under the same
 // name, and these are the same variables.

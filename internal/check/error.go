@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // The kinds, of which some are a kind of another. Packages export those that their errors have.
@@ -46,47 +48,8 @@ func Input(text string) error { return within(ErrInput, text) }
 func (k *kind) Error() string { return k.text }
 func (k *kind) Unwrap() error { return k.of }
 
-// Error is transformer.Error.
-type Error struct {
-	// Kind is one of the variables of this module whose names begin with Err.
-	Kind error
-	// File is the name of a file, within the folder that is opened where there is one.
-	File string
-	// Field is a place in the file, such as rope_parameters.factor, or the name of an option.
-	Field string
-	// Value is what is there, shortened, as the file or the caller writes it.
-	Value string
-	// Err is what is wrong with it.
-	Err error
-}
-
-// Error has, in a line, the kind, the file, the field with its value, and what is wrong, as far as
-// the error has them.
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Kind.Error())
-	if e.File != "" {
-		b.WriteString(": " + e.File)
-	}
-	if e.Field != "" {
-		b.WriteString(": " + e.Field)
-		if e.Value != "" {
-			b.WriteString(" = " + e.Value)
-		}
-	}
-	if e.Err != nil {
-		b.WriteString(": " + strings.TrimPrefix(e.Err.Error(), e.Kind.Error()+": "))
-	}
-	return b.String()
-}
-
-// Unwrap is the kind and what is wrong.
-func (e *Error) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Kind}
-	}
-	return []error{e.Kind, e.Err}
-}
+// Error is the error of all packages.
+type Error = fault.Error
 
 // Errorf is an error of a kind.
 func Errorf(kind error, format string, args ...any) error {

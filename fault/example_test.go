@@ -1,0 +1,20 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// The parts of an error about a configuration.
+func ExampleError() {
+	_, err := models.New([]byte(`{"model_type": "bert", "hidden_act": "swoosh"}`), transformer.Random(1))
+	var e *fault.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.File, e.Field, e.Value, errors.Is(err, models.ErrConfig))
+	}
+	// Output: config.json hidden_act "swoosh" true
+}
