@@ -5,6 +5,7 @@ package asm
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
@@ -12,7 +13,7 @@ import (
 )
 
 // Catalog is every generated kernel.
-var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, blocksKernels)
+var Catalog = slices.Concat(gemmKernels, gemvKernels, partKernels, softmaxKernels, normKernels, attentionKernels, vectorKernels, convertKernels, int8Kernels, blocksKernels, signKernels)
 
 // vectorKernels work on vectors, element by element.
 var vectorKernels = []Kernel{
@@ -63,6 +64,41 @@ var convertKernels = []Kernel{
 		Body:  kernel.WidenInt8,
 	},
 }
+
+// signKernels are for vectors by their signs.
+var signKernels = []Kernel{{
+	File: "signs", Source: "signs.go", Name: "signDots",
+	Doc: []string{
+		"computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of " + signPanel + ", dim less twice the",
+		"number of bits that differ:",
+		"",
+		"\tfor i := range m {",
+		"\t\tfor j := range n {",
+		"\t\t\tdiffer := 0",
+		"\t\t\tfor w := range words {",
+		"\t\t\t\tdiffer += the bits of a[w*lda+i] ^ b[(j/" + signPanel + "*words+w)*" + signPanel + "+j%" + signPanel + "]",
+		"\t\t\t}",
+		"\t\t\tdst[i*lddst+j] = dim - float32(differ) - float32(differ)",
+		"\t\t}",
+		"\t}",
+		"",
+		"n is a multiple of " + signPanel + "; words is at least 1, and at most 1 << 18.",
+	},
+	Params: []Param{
+		out("dst", "m", "n", "lddst"), Stride("lddst"), in("a", "words", "m", "lda").of(Int32), Stride("lda"),
+		in("b", Expr("n/"+signPanel), Expr("words*"+signPanel), "").of(Int32),
+		each("m", 0, "1", "2", "3", "4", "5", "7", "8", "9", "17"), each("n", kernel.SignPanel, Expr(signPanel), Expr("3*"+signPanel)),
+		each("words", 1, "1", "2", "12", "31", "32", "65"), scalar("dim", 384),
+	},
+	Close: Closeness{Exact: true},
+	On: []On{
+		{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VPOPCNTDQ}, Body: kernel.SignDotsByWords},
+		{Tier: "AVX512"}, {Tier: "AVX2"}, {Tier: "NEON"},
+	},
+	Body: kernel.SignDots,
+}}
+
+var signPanel = strconv.Itoa(kernel.SignPanel)
 
 func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kernel {
 	return Kernel{File: "elementwise", Source: "elementwise.go", Name: name, Doc: []string{doc},

@@ -159,8 +159,10 @@ const (
 	Int8Block, WeightBlock = %d, %d
 	// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
 	RotateGroup = %d
+	// SignPanel is how many vectors share a panel, where they are held by their signs.
+	SignPanel = %d
 )
-`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock, kernel.RotateGroup)
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock, kernel.RotateGroup, kernel.SignPanel)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {

@@ -1,76 +1,101 @@
 package search
 
-import "math/bits"
+import "github.com/avoformer/avoformer/kernels"
 
 // Vectors as their signs, a bit each.
 
-// bitRows are the signs of vectors in words of 64, the first in the lowest bit; those after the last are 0.
+// bitRows are the signs of vectors in the panels of kernels.SignDots: pieces of a segment each, and fewer of those that
+// came last. Views read the panels of the tail that are full, and a copy of the one that is not.
 type bitRows struct {
-	rows[uint64]
-	dim int
-	row []uint64 // a vector on its way
+	dim, words int
+	count      int
+	full       [][]int32
+	tail       []int32
+	row        []int32 // a vector on its way
 }
 
-func words(dim int) int { return (dim + 63) / 64 }
+// signWords is the words of a vector.
+func signWords(dim int) int { return (dim + 31) / 32 }
+
+const panel = kernels.SignPanel
 
 func newBits(dim int) *bitRows {
-	return &bitRows{rows[uint64]{width: words(dim)}, dim, make([]uint64, words(dim))}
+	return &bitRows{dim: dim, words: signWords(dim), row: make([]int32, signWords(dim))}
 }
 
 func (b *bitRows) add(v []float32) {
-	signs(b.row, v)
-	b.rows.add(b.row)
+	signs(b.row, 1, v)
+	in := b.count % segment % panel
+	if in == 0 {
+		b.tail = append(b.tail, make([]int32, b.words*panel)...)
+	}
+	last := b.tail[len(b.tail)-b.words*panel:]
+	for w, x := range b.row {
+		last[w*panel+in] = x
+	}
+	if b.count++; b.count%segment == 0 {
+		b.full, b.tail = append(b.full, b.tail), nil
+	}
 }
 
-// signs sets the bits of what is above 0.
-func signs(dst []uint64, v []float32) {
-	clear(dst)
-	for i, x := range v {
-		if x > 0 {
-			dst[i/64] |= 1 << (i % 64)
+// signs sets the bits of what is above 0, in words of 32 that lie ld apart.
+func signs(dst []int32, ld int, v []float32) {
+	for i := 0; i < len(v); i += 32 {
+		word := uint32(0)
+		for j, x := range v[i:min(i+32, len(v))] {
+			if x > 0 {
+				word |= 1 << j
+			}
 		}
+		dst[i/32*ld] = int32(word)
 	}
 }
 
 // decode sets dst to 1 and -1.
 func (b *bitRows) decode(dst []float32, i int) {
-	row := b.rows.row(i)
+	part := b.tail
+	if i/segment < len(b.full) {
+		part = b.full[i/segment]
+	}
+	i %= segment
+	words := part[i/panel*b.words*panel+i%panel:]
 	for j := range dst {
-		dst[j] = float32(int(row[j/64]>>(j%64)&1)*2 - 1)
+		dst[j] = float32(uint32(words[j/32*panel])>>(j%32)&1)*2 - 1
 	}
 }
 
-func (b *bitRows) view() view { return &bitRows{rows: b.rows, dim: b.dim} }
+func (b *bitRows) view() view {
+	v := bitView{dim: b.dim, parts: b.full}
+	if len(b.tail) > 0 {
+		at := len(b.tail) / (b.words * panel) // panels
+		if b.count%panel != 0 {
+			at--
+			v.last = append(v.last, b.tail[at*b.words*panel:]...)
+		}
+		v.tail = b.tail[:at*b.words*panel]
+	}
+	return v
+}
+
+// bitView is what bitRows had at some time.
+type bitView struct {
+	dim        int
+	parts      [][]int32
+	tail, last []int32 // after the parts
+}
 
 // scores are the dot products of signs: the number of those that are equal less that of the others.
-func (b *bitRows) scores(part int, q *queries, from, to int, w *worker) {
-	rows := b.part(part)
-	for i := from; i < to; i++ {
-		signDots(w.scores[(i-from)*segment:][:len(rows)/b.width], q.signs[i*b.width:][:b.width], rows, b.dim)
+func (v bitView) scores(part int, q *queries, from, to int, w *worker) {
+	if part < len(v.parts) {
+		v.dots(v.parts[part], q, from, to, w.scores)
+		return
 	}
+	v.dots(v.tail, q, from, to, w.scores)
+	v.dots(v.last, q, from, to, w.scores[len(v.tail)/signWords(v.dim):])
 }
 
-// signDots sets each of dst to dim less twice the number of bits that differ between query and a row: of four rows at a
-// time, whose sums do not wait for one another.
-func signDots(dst []float32, query, rows []uint64, dim int) {
-	n := len(query)
-	for len(dst) >= 4 {
-		a, b, c, d := rows[:n], rows[n:][:n], rows[2*n:][:n], rows[3*n:][:n]
-		var w, x, y, z int
-		for j, q := range query {
-			w += bits.OnesCount64(q ^ a[j])
-			x += bits.OnesCount64(q ^ b[j])
-			y += bits.OnesCount64(q ^ c[j])
-			z += bits.OnesCount64(q ^ d[j])
-		}
-		dst[0], dst[1], dst[2], dst[3] = float32(dim-2*w), float32(dim-2*x), float32(dim-2*y), float32(dim-2*z)
-		dst, rows = dst[4:], rows[4*n:]
-	}
-	for i := range dst {
-		differ := 0
-		for j, q := range query {
-			differ += bits.OnesCount64(q ^ rows[i*n+j])
-		}
-		dst[i] = float32(dim - 2*differ)
+func (v bitView) dots(b []int32, q *queries, from, to int, scores []float32) {
+	if len(b) > 0 {
+		kernels.SignDots(kernels.SignDotsParams{M: to - from, N: len(b) / signWords(v.dim), Dim: v.dim, A: q.signs[from:], LdA: q.n, B: b, C: scores, LdC: segment})
 	}
 }

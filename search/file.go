@@ -119,7 +119,7 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 // rows writes vectors in a precision. Those that were rounded to it before stay as they are.
 func (s *summer) rows(p Precision, dim, count int, decode func(dst []float32, i int)) {
 	row, v := make([]byte, rowBytes(p, dim)), make([]float32, padded(dim))
-	bits := make([]uint64, words(dim))
+	bits := make([]int32, signWords(dim))
 	for i := range count {
 		decode(v[:dim], i)
 		switch p {
@@ -128,9 +128,9 @@ func (s *summer) rows(p Precision, dim, count int, decode func(dst []float32, i 
 		case Int8:
 			kernels.FormatQ8_0.Quantize(row, v)
 		case Binary:
-			signs(bits, v[:dim])
-			for j, w := range bits {
-				binary.LittleEndian.PutUint64(row[8*j:], w)
+			signs(bits, 1, v[:dim])
+			for j, w := range bits { // of those of 64 in the file, the last may have 32 zeros
+				binary.LittleEndian.PutUint32(row[4*j:], uint32(w))
 			}
 		}
 		s.write(row)
@@ -145,7 +145,7 @@ func rowBytes(p Precision, dim int) int {
 	case Int8:
 		return padded(dim) / block * blockBytes
 	}
-	return 8 * words(dim)
+	return (dim + 63) / 64 * 8
 }
 
 // Load reads a file that Save wrote. threads is Options.Threads of the index.

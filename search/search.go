@@ -26,7 +26,7 @@ const queryBlock = 64
 type queries struct {
 	n, k    int
 	vectors []float32 // [n, k], of numbers past the dimension zeros
-	signs   []uint64  // [n, words], of Binary
+	signs   []int32   // [words, n], of Binary
 }
 
 // worker is what one goroutine has.
@@ -107,10 +107,9 @@ func (x *Index) prepare(vectors [][]float32) *queries {
 	q := &queries{n: len(vectors), k: x.dim}
 	switch x.options.Precision {
 	case Binary:
-		width := words(x.dim)
-		q.signs = make([]uint64, q.n*width)
+		q.signs = make([]int32, signWords(x.dim)*q.n)
 		for i, v := range vectors {
-			signs(q.signs[i*width:][:width], v)
+			signs(q.signs[i:], q.n, v)
 		}
 		return q
 	case Int8:

@@ -37,6 +37,9 @@ func (t *top) reset(k int) { t.k, t.floor, t.heap = k, float32(math.Inf(-1)), t.
 
 // take offers the scores of vectors from position at on. ids are theirs, nil where these are the positions.
 func (t *top) take(scores []float32, at int, ids []int64) {
+	if len(t.heap) == t.k && !reaches(scores, t.floor) {
+		return
+	}
 	for i, s := range scores {
 		if s >= t.floor {
 			id := int64(at + i)
@@ -46,6 +49,21 @@ func (t *top) take(scores []float32, at int, ids []int64) {
 			t.offer(candidate{s, id, at + i})
 		}
 	}
+}
+
+// reaches reports whether any of the scores is at least floor: four at a time, as most are below.
+func reaches(scores []float32, floor float32) bool {
+	for ; len(scores) >= 4; scores = scores[4:] {
+		if scores[0] >= floor || scores[1] >= floor || scores[2] >= floor || scores[3] >= floor {
+			return true
+		}
+	}
+	for _, s := range scores {
+		if s >= floor {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *top) offer(c candidate) {

@@ -47,7 +47,9 @@ var AVX2 = Tier{
 // The features that implementations for amd64 may need.
 var (
 	AVX512VNNI = Feature{"AVX512VNNI", "VNNI", "AVX512VNNI"}
-	AVX512BF16 = Feature{"AVX512BF16", "BF16", "AVX512BF16"}
-	AVXVNNI    = Feature{"AVXVNNI", "VNNI", "AVXVNNI"}
-	F16C       = Feature{"F16C", "F16C", "F16C"}
+	// Counts of the bits of lanes.
+	AVX512VPOPCNTDQ = Feature{"AVX512VPOPCNTDQ", "VPOPCNTDQ", "AVX512VPOPCNTDQ"}
+	AVX512BF16      = Feature{"AVX512BF16", "BF16", "AVX512BF16"}
+	AVXVNNI         = Feature{"AVXVNNI", "VNNI", "AVXVNNI"}
+	F16C            = Feature{"F16C", "F16C", "F16C"}
 )

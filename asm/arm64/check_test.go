@@ -133,6 +133,7 @@ func everything(f *Function) {
 	f.VORR(v.B16(), w.B16(), x.B16())
 	f.VEOR(v.B16(), w.B16(), x.B16())
 	f.VBSL(v.B16(), w.B16(), x.B16())
+	f.VCNT(v.B16(), x.B16())
 	f.VBIT(v.B16(), w.B16(), x.B16())
 	f.VBIF(v.B16(), w.B16(), x.B16())
 	f.VEXT(15, v.B16(), w.B16(), x.B16())

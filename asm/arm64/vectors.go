@@ -88,6 +88,9 @@ func (f *Function) VORR(m, n, d Arranged) { f.vec("VORR", bytesOnly, []Arranged{
 // VEOR is d = n ^ m. To clear a register use VMOVI, which reads nothing.
 func (f *Function) VEOR(m, n, d Arranged) { f.vec("VEOR", bytesOnly, []Arranged{m, n}, d, false) }
 
+// VCNT is d = the number of bits that are set in each byte of n.
+func (f *Function) VCNT(n, d Arranged) { f.vec("VCNT", bytesOnly, []Arranged{n}, d, false) }
+
 // VBSL is d = n where the bits of d are 1, else m.
 func (f *Function) VBSL(m, n, d Arranged) { f.vec("VBSL", bytesOnly, []Arranged{m, n}, d, true) }
 

@@ -79,6 +79,8 @@ type Tiler interface {
 	// Table is 16 bytes, and LookUp replaces the bytes of v, each below 16, with those of a table.
 	Table(name string, b [16]byte) V
 	LookUp(table, v V)
+	// CountBytes prepares to count the bits of every byte. What counts consumes v.
+	CountBytes() func(v V) V
 	// UpperHalves is the upper 4 bits of every byte; ones has the lower 4 set. It consumes v.
 	UpperHalves(v, ones V) V
 	// DotQuads adds four products, of a byte of l, which has a sign, and a byte of b, to each lane of acc.

@@ -36,7 +36,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "folders"))
 import torch
 import transformers as hf
 
-import audio, decoders, encoders, padding, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
+import audio, decoders, encoders, experts, padding, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 import folder
 from classes import asked, declared, popped, SHARED
 from mutations import cases
@@ -80,7 +80,7 @@ RECIPES = {}
 
 def recipes(out):
     """The recipe of each folder whose configuration transformers itself reads."""
-    for m in (folder, audio, decoders, encoders, padding, relatives, retrieval, seq2seq, vision):
+    for m in (folder, audio, decoders, encoders, experts, padding, relatives, retrieval, seq2seq, vision):
         m.Folder = Recipe
     for name, build in folder.BUILD.items():
         if not name.startswith("bert-pool-") and os.path.exists(os.path.join(COMMITTED, name, "config.json")):
@@ -115,6 +115,7 @@ def theirs(recipe, path):
     if not isinstance(config, recipe.cls.config_class):
         raise ValueError(f"a {type(config).__name__}")
     model = recipe.cls._from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
+    model.set_experts_implementation("eager")  # the others have no float64
     folder.redraw(model, recipe.seed, **recipe.how)
     recipe.pad(config)
     result = recipe.run(model, torch.float32)

@@ -117,6 +117,14 @@ func (x *Machine) Table(_ string, b [16]byte) vec.V {
 // LookUp implements Tiler.
 func (x *Machine) LookUp(table, v vec.V) { x.VTBL(vector(v).B16(), vector(table), vector(v).B16()) }
 
+// CountBytes implements Tiler.
+func (x *Machine) CountBytes() func(v vec.V) vec.V {
+	return func(v vec.V) vec.V {
+		x.VCNT(vector(v).B16(), vector(v).B16())
+		return v
+	}
+}
+
 // UpperHalves implements Tiler.
 func (x *Machine) UpperHalves(v, ones vec.V) vec.V {
 	w := x.V()

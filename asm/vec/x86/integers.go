@@ -140,6 +140,28 @@ func (x *Machine) Table(name string, b [16]byte) vec.V {
 // LookUp implements Tiler.
 func (x *Machine) LookUp(table, v vec.V) { x.VPSHUFB(vector(v), vector(table), vector(v)) }
 
+// bitsOf is how many bits of a number below 16 are set.
+var bitsOf = [16]byte{0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4}
+
+// CountBytes implements Tiler: what a table says of the lower and the upper four bits.
+func (x *Machine) CountBytes() func(v vec.V) vec.V {
+	table, low := x.Table("bits", bitsOf), x.Splat(0x0f0f0f0f)
+	return func(v vec.V) vec.V {
+		count := x.AndInt(v, low)
+		x.LookUp(table, count)
+		upper := x.UpperHalves(v, low)
+		x.LookUp(table, upper)
+		x.AddInt32To(count, upper)
+		return count
+	}
+}
+
+// CountWords counts the bits of every lane, with AVX512-VPOPCNTDQ. It consumes v.
+func (x *Machine) CountWords(v vec.V) vec.V {
+	x.VPOPCNTD(vector(v), vector(v))
+	return v
+}
+
 // UpperHalves implements Tiler.
 func (x *Machine) UpperHalves(v, ones vec.V) vec.V {
 	x.VPSRLD(operand.U8(4), vector(v), vector(v))

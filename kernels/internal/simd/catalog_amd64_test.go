@@ -81,4 +81,5 @@ var functions = [numKernels][]any{
 	KernelBlocks5Min:          {blocks5MinAVX512VNNI, blocks5MinAVX512, blocks5MinAVX2VNNIF16C, blocks5MinAVX2F16C, blocks5MinGeneric},
 	KernelBlocks5K:            {blocks5KAVX512VNNI, blocks5KAVX512, blocks5KAVX2VNNIF16C, blocks5KAVX2F16C, blocks5KGeneric},
 	KernelBlocksCodes:         {blocksCodesAVX512VNNI, blocksCodesAVX512, blocksCodesAVX2VNNIF16C, blocksCodesAVX2F16C, blocksCodesGeneric},
+	KernelSignDots:            {signDotsAVX512VPOPCNTDQ, signDotsAVX512, signDotsAVX2, signDotsGeneric},
 }

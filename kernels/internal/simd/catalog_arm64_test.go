@@ -81,4 +81,5 @@ var functions = [numKernels][]any{
 	KernelBlocks5Min:          {blocks5MinNEONDotProd, blocks5MinNEON, blocks5MinGeneric},
 	KernelBlocks5K:            {blocks5KNEONDotProd, blocks5KNEON, blocks5KGeneric},
 	KernelBlocksCodes:         {blocksCodesNEONDotProd, blocksCodesNEON, blocksCodesGeneric},
+	KernelSignDots:            {signDotsNEON, signDotsGeneric},
 }

@@ -81,4 +81,5 @@ var functions = [numKernels][]any{
 	KernelBlocks5Min:          {blocks5MinGeneric},
 	KernelBlocks5K:            {blocks5KGeneric},
 	KernelBlocksCodes:         {blocksCodesGeneric},
+	KernelSignDots:            {signDotsGeneric},
 }

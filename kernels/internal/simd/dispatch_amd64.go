@@ -1314,3 +1314,22 @@ func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, star
 		blocksCodesGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 	}
 }
+
+// SignDots runs the implementation of signDots for the tier.
+func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
+	if race.Enabled {
+		raceWriteRows(dst, m, n, lddst)
+		raceReadRows(a, words, m, lda)
+		raceReadRows(b, n/16, words*16, words*16)
+	}
+	switch chosen[KernelSignDots][isa&isaMask] {
+	case 0:
+		signDotsAVX512VPOPCNTDQ(dst, lddst, a, lda, b, m, n, words, dim)
+	case 1:
+		signDotsAVX512(dst, lddst, a, lda, b, m, n, words, dim)
+	case 2:
+		signDotsAVX2(dst, lddst, a, lda, b, m, n, words, dim)
+	default:
+		signDotsGeneric(dst, lddst, a, lda, b, m, n, words, dim)
+	}
+}

@@ -378,3 +378,8 @@ func Blocks5K(isa ISA, m, k, nr int, a []int8, lda int, scale, offset []float32,
 func BlocksCodes(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocksCodesGeneric(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)
 }
+
+// SignDots runs the implementation of signDots for the tier.
+func SignDots(isa ISA, dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32) {
+	signDotsGeneric(dst, lddst, a, lda, b, m, n, words, dim)
+}

@@ -20,9 +20,10 @@ const (
 	DotProd                         // arm64: dot products of int8
 	I8MM                            // arm64: products of int8 matrices
 	FP16                            // arm64: arithmetic of float16
+	AVX512VPOPCNTDQ                 // amd64: counts of bits
 )
 
-var featureNames = [...]string{"avx512vnni", "avx512bf16", "f16c", "avxvnni", "dotprod", "i8mm", "fp16"}
+var featureNames = [...]string{"avx512vnni", "avx512bf16", "f16c", "avxvnni", "dotprod", "i8mm", "fp16", "avx512vpopcntdq"}
 
 // names lists the features of the set.
 func (f Features) names() (names []string) {

@@ -79,6 +79,7 @@ const (
 	KernelBlocks5Min
 	KernelBlocks5K
 	KernelBlocksCodes
+	KernelSignDots
 	numKernels
 )
 
@@ -158,6 +159,7 @@ var kernelNames = [numKernels]string{
 	"blocks5Min",
 	"blocks5K",
 	"blocksCodes",
+	"signDots",
 }
 
 const (
@@ -174,6 +176,8 @@ const (
 	Int8Block, WeightBlock = 128, 32
 	// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
 	RotateGroup = 32
+	// SignPanel is how many vectors share a panel, where they are held by their signs.
+	SignPanel = 16
 )
 
 // The layouts of weights in blocks, by kernel.

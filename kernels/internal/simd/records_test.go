@@ -1040,4 +1040,19 @@ var records = [numKernels]record{
 		{name: "c", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["nr"] }, stride: "ldc", read: true, write: true}},
 		{name: "ldc"},
 	}},
+	KernelSignDots: {exact: true, sums: 1, sizes: []size{
+		{name: "m", each: true, least: 0, values: func(s shape) []int { return []int{1, 2, 3, 4, 5, 7, 8, 9, 17} }},
+		{name: "n", each: true, least: 16, values: func(s shape) []int { return []int{16, 3 * 16} }},
+		{name: "words", each: true, least: 1, values: func(s shape) []int { return []int{1, 2, 12, 31, 32, 65} }},
+	}, params: []param{
+		{name: "dst", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["n"] }, stride: "lddst", write: true}},
+		{name: "lddst"},
+		{name: "a", operand: &operand{rows: func(s shape) int { return s["words"] }, cols: func(s shape) int { return s["m"] }, stride: "lda", read: true}},
+		{name: "lda"},
+		{name: "b", operand: &operand{rows: func(s shape) int { return s["n"] / 16 }, cols: func(s shape) int { return s["words"] * 16 }, read: true}},
+		{name: "m"},
+		{name: "n"},
+		{name: "words"},
+		{name: "dim", values: []float32{384}},
+	}},
 }

@@ -2967,3 +2967,75 @@ func blocksCodesAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, s
 //
 //go:noescape
 func blocksCodesAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int)
+
+// signDotsAVX512VPOPCNTDQ computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
+// number of bits that differ:
+//
+//	for i := range m {
+//		for j := range n {
+//			differ := 0
+//			for w := range words {
+//				differ += the bits of a[w*lda+i] ^ b[(j/16*words+w)*16+j%16]
+//			}
+//			dst[i*lddst+j] = dim - float32(differ) - float32(differ)
+//		}
+//	}
+//
+// n is a multiple of 16; words is at least 1, and at most 1 << 18.
+//
+//	dst m x n, rows lddst apart, written
+//	a   words x m int32, rows lda apart
+//	b   n/16 x words*16 int32
+//
+// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func signDotsAVX512VPOPCNTDQ(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
+
+// signDotsAVX512 computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
+// number of bits that differ:
+//
+//	for i := range m {
+//		for j := range n {
+//			differ := 0
+//			for w := range words {
+//				differ += the bits of a[w*lda+i] ^ b[(j/16*words+w)*16+j%16]
+//			}
+//			dst[i*lddst+j] = dim - float32(differ) - float32(differ)
+//		}
+//	}
+//
+// n is a multiple of 16; words is at least 1, and at most 1 << 18.
+//
+//	dst m x n, rows lddst apart, written
+//	a   words x m int32, rows lda apart
+//	b   n/16 x words*16 int32
+//
+// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func signDotsAVX512(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
+
+// signDotsAVX2 computes, for m vectors whose words of 32 signs lie lda apart, and n in panels of 16, dim less twice the
+// number of bits that differ:
+//
+//	for i := range m {
+//		for j := range n {
+//			differ := 0
+//			for w := range words {
+//				differ += the bits of a[w*lda+i] ^ b[(j/16*words+w)*16+j%16]
+//			}
+//			dst[i*lddst+j] = dim - float32(differ) - float32(differ)
+//		}
+//	}
+//
+// n is a multiple of 16; words is at least 1, and at most 1 << 18.
+//
+//	dst m x n, rows lddst apart, written
+//	a   words x m int32, rows lda apart
+//	b   n/16 x words*16 int32
+//
+// n >= 16, words >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func signDotsAVX2(dst []float32, lddst int, a []int32, lda int, b []int32, m, n, words int, dim float32)
