@@ -323,3 +323,14 @@ func ExampleActive() {
 	// found
 	// true <nil>
 }
+
+// Codes of embeddings, a bit for each number: two queries and a panel of 16 vectors.
+func ExampleSignDots() {
+	queries := []int32{0b1010, 0b0111} // a word each, of four numbers
+	panel := make([]int32, kernels.SignPanel)
+	panel[0], panel[1] = 0b1010, 0b1000
+	c := make([]float32, 2*kernels.SignPanel)
+	kernels.SignDots(kernels.SignDotsParams{M: 2, N: kernels.SignPanel, Dim: 4, A: queries, LdA: 2, B: panel, C: c, LdC: kernels.SignPanel})
+	fmt.Println(c[:2], c[kernels.SignPanel:][:2])
+	// Output: [4 2] [-2 -4]
+}
