@@ -20,7 +20,7 @@ const maxBatch = 256 << 20
 
 // Stream answers each record batch of an Arrow IPC stream with its columns, those of the task, and "tokens", "cut",
 // "windows" and "error": why a row has no result, its other values then being null, or null. The batch is written before
-// the next is read. Texts are in the column of strings called field; "" is "text".
+// the next is read, and flushed if out has a method Flush. Texts are in the column of strings called field; "" is "text".
 func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.Writer) (err error) {
 	defer caught(&err)
 	orElse(&field, "text")
@@ -41,6 +41,9 @@ func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.W
 		}
 		err = w.Write(answer)
 		answer.Release()
+		if buffered, ok := out.(interface{ Flush() error }); ok && err == nil {
+			err = buffered.Flush()
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package bulk_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -47,8 +48,9 @@ func TestStream(t *testing.T) {
 		inRead, inWrite := io.Pipe()
 		outRead, outWrite := io.Pipe()
 		go func() {
-			err := bulk.Stream(t.Context(), task, "words", inRead, outWrite)
-			outWrite.CloseWithError(errors.Join(err, io.EOF))
+			buffered := bufio.NewWriterSize(outWrite, 1<<16) // more than an answer
+			err := bulk.Stream(t.Context(), task, "words", inRead, buffered)
+			outWrite.CloseWithError(errors.Join(err, buffered.Flush(), io.EOF))
 		}()
 		w := ipc.NewWriter(inWrite, ipc.WithSchema(schema))
 		var r *ipc.Reader
