@@ -28,6 +28,7 @@ var withoutExample = map[string]string{
 	"models.TokenizerFields":       "for package text",
 	"models.TokenizerFolder":       "for package text",
 	"text.Adapter":                 "no tiny model has one; doc/models.md shows it",
+	"text.NamedAdapter":            "no tiny model has one; doc/models.md shows it",
 	"text.Instruction":             "for models of gigabytes",
 	"text.MaxPixels":               "a number",
 	"bundle.Apply":                 "for the packages beside it",
