@@ -20,11 +20,8 @@ import (
 	"github.com/avoformer/avoformer/internal/testenv"
 )
 
-// pages is the documents whose blocks are run, and morePages those that are only looked at.
-var (
-	pages     = []string{"models", "embedding", "reranking", "chat", "comparison", "faq"}
-	morePages = append(slices.Clone(pages), "../README", "serving", "bulk", "precision")
-)
+// pages is the documents for users, whose commands are run.
+var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "precision", "comparison", "faq"}
 
 // A block is one of a page's between lines of ```, with what follows the first of these.
 type block struct {
@@ -32,8 +29,8 @@ type block struct {
 	info, text string
 }
 
-// notRun begins the info string of commands that are only looked at, and the reason follows.
-const notRun = "sh (not run: "
+// notRun is the info string of commands that are only looked at, with the reason.
+var notRun = regexp.MustCompile(`^(sh|python) \(not run: [^)]+\)$`)
 
 // pageBlocks is the text of a page and its blocks.
 func pageBlocks(t *testing.T, page string) (string, []block) {
@@ -72,9 +69,9 @@ func TestPagesRun(t *testing.T) {
 			dir := workplace(t)
 			for _, b := range blocks {
 				switch {
-				case strings.HasPrefix(b.info, notRun) && strings.HasSuffix(b.info, ")"), b.info == "go":
+				case notRun.MatchString(b.info), b.info == "go":
 				case b.info != "sh":
-					t.Errorf("%s.md:%d: a block of %q, want sh, go or %s...)", page, b.line, b.info, notRun)
+					t.Errorf("%s.md:%d: a block of %q, want sh, go or %v", page, b.line, b.info, notRun)
 				case !strings.Contains(b.text, "avoformer "):
 					t.Errorf("%s.md:%d: no command of avoformer's", page, b.line)
 				default:
@@ -86,6 +83,22 @@ func TestPagesRun(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEveryPage: a page with commands is one of pages.
+func TestEveryPage(t *testing.T) {
+	found, err := filepath.Glob("../../doc/*.md")
+	if err != nil || len(found) < len(pages) {
+		t.Fatalf("%d pages, %v", len(found), err)
+	}
+	for _, file := range found {
+		page := strings.TrimSuffix(filepath.Base(file), ".md")
+		_, blocks := pageBlocks(t, page)
+		commands := func(b block) bool { return strings.HasPrefix(b.info, "sh") }
+		if slices.ContainsFunc(blocks, commands) && !slices.Contains(pages, page) {
+			t.Errorf("%s.md has commands that no test runs: it belongs to pages", page)
+		}
 	}
 }
 
@@ -125,7 +138,7 @@ func TestPageFlags(t *testing.T) {
 		flags[d.Name] = strings.Fields(d.options())
 	}
 	flags["help"] = nil
-	for _, page := range morePages {
+	for _, page := range pages {
 		text, blocks := pageBlocks(t, page)
 		for _, m := range regexp.MustCompile("`(avoformer [^`\n]*)`").FindAllStringSubmatchIndex(text, -1) {
 			blocks = append(blocks, block{line: 1 + strings.Count(text[:m[0]], "\n"), info: "sh", text: text[m[2]:m[3]]})
@@ -160,7 +173,7 @@ func TestPageNames(t *testing.T) {
 	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "hub", "grammar", "serve", "kernels", "kernels/machine", "models", "generation"} {
 		declared(t, "../../"+dir, exported)
 	}
-	for _, page := range morePages {
+	for _, page := range pages {
 		text, _ := pageBlocks(t, page)
 		names := regexp.MustCompile(`\b(text|answer|search|hub|grammar|serve|machine|kernels|models)\.[A-Z]\w*`).FindAllString(text, -1)
 		for _, m := range regexp.MustCompile("`([A-Z]\\w*\\.[A-Z]\\w*)").FindAllStringSubmatch(text, -1) {
