@@ -276,6 +276,10 @@ scripts/tiny/.venv: scripts/tiny/requirements.txt
 	$@/bin/pip install --quiet -r $<
 	touch $@
 
+.PHONY: pictures
+pictures: ## doc/images, by real runs with the tiny models: a chat in a terminal, and the server's page in Chromium
+	scripts/pictures/pictures.sh
+
 .PHONY: api
 api: ## write the exported names of the published modules to api/*.txt, as part of a release; go run ./scripts/api tells what has changed since
 	$(GO) run ./scripts/api -write

@@ -179,6 +179,10 @@ func (a *app) turns() iter.Seq2[string, error] {
 		in := bulk.NewLineReader(a.reading(a.in))
 		for {
 			if isTerminal(a.in) {
+				if err := a.out.Flush(); err != nil { // the answer's end comes before the mark
+					yield("", err)
+					return
+				}
 				fmt.Fprint(a.err, "> ")
 			}
 			line, err := in.Next()
