@@ -63,7 +63,8 @@ func BenchmarkConstrained(b *testing.B) {
 				tokens[i], took[i] = tokens[i]+n, took[i]+t
 			}
 		}
-		quotient = append(quotient, took[0].Seconds()/float64(max(tokens[0]-(s.Stats().ForcedTokens-forced), 1))/(took[1].Seconds()/float64(tokens[1])))
+		quotient = append(quotient, took[0].Seconds()/float64(tokens[0])/(took[1].Seconds()/float64(tokens[1])))
+		b.ReportMetric(float64(s.Stats().ForcedTokens-forced), "tokens-forced")
 		forced = s.Stats().ForcedTokens
 		b.ReportMetric(float64(tokens[0]), "tokens-constrained")
 		b.ReportMetric(1e3*took[1].Seconds()/float64(tokens[1]), "ms/token-free")
