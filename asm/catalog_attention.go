@@ -3,6 +3,7 @@ package asm
 import (
 	"fmt"
 
+	"github.com/avoformer/avoformer/asm/arch"
 	"github.com/avoformer/avoformer/asm/kernel"
 	"github.com/avoformer/avoformer/asm/vec"
 )
@@ -120,7 +121,69 @@ var attentionKernels = []Kernel{
 		Close: sums,
 		Body:  kernel.AttnAccumulate,
 	},
+	{
+		File: "attention_words", Source: "attention_words.go", Name: "roundWords",
+		Doc: []string{
+			"makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind",
+			"cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.",
+		},
+		Params: []Param{
+			out("dst", "rows", "filled", "lddst").of(Int16), in("x", "rows", "cols", "ldx"), scalar("factor", 1<<kernel.WeightBits, 3),
+			each("rows", 0, "1", "2", "3"), lengths("cols", 1, "rowLengths"), each("filled", 16, "(cols+15)/16*16"), Stride("lddst"), Stride("ldx"),
+		},
+		Close: Closeness{Exact: true},
+		On:    wordTiers,
+		Body:  kernel.RoundWords,
+	},
+	{
+		File: "attention_words", Source: "attention_words.go", Name: "wordColumns",
+		Doc: []string{
+			"makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:",
+			"",
+			"\tlargest := the largest magnitude of the column",
+			fmt.Sprintf("\tscale[j] = largest * float32(1.0/%d)", kernel.ValueTop),
+			fmt.Sprintf("\tdst[j/nr*filled*nr+i/2*2*nr+j%%nr*2+i%%2] = x[i*ldx+j] * (%d/max(largest, 0x1p-100)), rounded once, ties to even", kernel.ValueTop),
+			"",
+			"Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,",
+			"columns have zeros. filled is rows, rounded up to a multiple of 16.",
+		},
+		Params: []Param{
+			out("dst", "filled", "cols", "").of(Int16), out("scale", "1", "cols", ""), in("x", "rows", "cols", "ldx"),
+			each("rows", 1, "1", "2", "15", "16", "17", "32"), each("cols", 0, "nr", "2*nr"), each("filled", 16, "(rows+15)/16*16"), Stride("ldx"), turn("nr", 1, "nr"),
+		},
+		Close: Closeness{Exact: true},
+		On:    wordTiers,
+		Body:  kernel.WordColumns,
+	},
+	{
+		File: "attention_words", Source: "attention_words.go", Name: "wordPanel",
+		Doc: []string{
+			"multiplies rows of words with a panel of nr columns, the tier's NR:",
+			"",
+			"\tfor i := range m {",
+			"\t\tfor j := range nr {",
+			"\t\t\tt := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order",
+			"\t\t\tc[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0",
+			"\t\t}",
+			"\t}",
+			"",
+			"k is a multiple of 16.",
+		},
+		Params: []Param{
+			each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64"), turn("nr", 1, "nr"),
+			in("a", "m", "k", "lda").of(Int16), Stride("lda"), in("b", "k", "nr", "").of(Int16), in("weight", "1", "nr", ""),
+			turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"),
+		},
+		Close: Closeness{Exact: true},
+		On: []On{
+			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}, Body: kernel.WordPanel(kernel.WordDots)},
+			{Tier: "AVX512", Body: kernel.WordPanel(kernel.WordPairs)}, {Tier: "AVX2", Body: kernel.WordPanel(kernel.WordPairs)},
+		},
+	},
 }
+
+// wordTiers are those that multiply words faster than floats.
+var wordTiers = []On{{Tier: "AVX512"}, {Tier: "AVX2"}}
 
 func expr(n int) Expr { return Expr(fmt.Sprint(n)) }
 

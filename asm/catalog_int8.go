@@ -42,12 +42,21 @@ var int8Kernels = []Kernel{
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
 		Body:   kernel.QuantizeInt8(kernel.Int8Block, 2, false),
 	},
+	quantizeWords("quantizeInt16By64", 64),
+	quantizeWords("quantizeInt16By32", 32),
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By32",
 		Doc:    []string{"is quantizeInt8 in blocks of 32."},
 		Params: quantizeParams(32, Int8, perBlock(Int32, "start")),
 		Close:  Closeness{Exact: true},
 		Body:   kernel.QuantizeInt8(kernel.WeightBlock, 1, true),
+	},
+	{
+		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By64",
+		Doc:    []string{"is quantizeInt8 in blocks of 64."},
+		Params: quantizeParams(64, Int8, perBlock(Int32, "start")),
+		Close:  Closeness{Exact: true},
+		Body:   kernel.QuantizeInt8(64, 1, true),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By16",
@@ -138,6 +147,18 @@ var int8Kernels = []Kernel{
 			{Tier: "NEON", Body: kernel.Int8Panel(kernel.Words)},
 		},
 	},
+}
+
+// quantizeWords is quantizeInt16 in blocks of some elements.
+func quantizeWords(name string, block int) Kernel {
+	return Kernel{
+		File: "int8_quantize", Source: "int8_quantize.go", Name: name,
+		Doc:    []string{fmt.Sprintf("is quantizeInt16 in blocks of %d.", block)},
+		Params: quantizeParams(block, Int16),
+		Close:  Closeness{Exact: true},
+		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
+		Body:   kernel.QuantizeInt8(block, 2, false),
+	}
 }
 
 // rotateKernel is that of blocks of some elements.

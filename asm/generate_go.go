@@ -161,8 +161,12 @@ const (
 	RotateGroup = %d
 	// SignPanel is how many vectors share a panel, where they are held by their signs.
 	SignPanel = %d
+	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up
+	// to 31 bits for MostWordKeys keys.
+	WeightBits, ValueTop, MostWordKeys = %d, %d, %d
 )
-`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock, kernel.RotateGroup, kernel.SignPanel)
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock, kernel.RotateGroup, kernel.SignPanel,
+		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {
 		if l := k.Blocks; l.Elements > 0 {

@@ -88,6 +88,12 @@ type AttentionParams struct {
 	// [Batch, Heads, LenQ, LenK]. Such a call reads and writes the whole of it,
 	// and hides no cost of masked keys behind skipped tiles.
 	Weights []float32
+	// Int8 lets products be of integers, as those of packed matrices of FormatInt8 are: scores of queries and keys of
+	// int8, with a scale for each row of a head, and on x86 weights of 14 bits times values of 10, with a scale for each
+	// column of a head and some keys. So it is for heads of 32, 64 and 128 elements, over 12 queries and over 64 keys, in K
+	// and V, without Relative, Sinks and Weights. A query, key or value with an infinity gives NaN then, and values
+	// of hidden keys next to visible ones should not be far larger than these, which share their scales.
+	Int8 bool
 }
 
 // Attention computes, for every sequence and head,
@@ -144,7 +150,7 @@ func (p *AttentionParams) set(to *attend.Params) {
 		DstStrides: attend.Strides(p.DstStrides), QStrides: attend.Strides(p.QStrides), KStrides: attend.Strides(p.KStrides), VStrides: attend.Strides(p.VStrides),
 		Sequences: sequences, KPages: p.KPages.inPages(), VPages: p.VPages.inPages(),
 		KVHeads: p.KVHeads, ValueDim: p.ValueDim, Scale: p.Scale, Past: p.Past, Mask: terms, Empty: attend.EmptyRow(p.Empty),
-		HeadMask: p.HeadMask, Sinks: p.Sinks, Relative: p.Relative, RelativeKeys: p.RelativeKeys, Weights: p.Weights,
+		HeadMask: p.HeadMask, Sinks: p.Sinks, Relative: p.Relative, RelativeKeys: p.RelativeKeys, Weights: p.Weights, Int8: p.Int8,
 	}
 }
 

@@ -80,6 +80,9 @@ func (b *PackedB) K() int { return b.matrix.K }
 // N is the number of columns of op(B).
 func (b *PackedB) N() int { return b.matrix.N }
 
+// Format is that of its elements.
+func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
+
 // Bytes is the memory that the packed elements take.
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 

@@ -22,6 +22,8 @@ type Attention struct {
 	SoftCap float32
 	// Sinks, [Heads] or nil, are the scores of a key beside all others whose value is 0.
 	Sinks []float32
+	// Int8 lets the products be of integers: see kernels.AttentionParams.
+	Int8 bool
 }
 
 func (a Attention) withDefaults() (Attention, error) {
@@ -211,7 +213,7 @@ func (a Attention) check(p *projected, in *AttentionInput, relative *Relative) e
 // call is what all calls of the kernel have.
 func (a Attention) call(p *projected, in *AttentionInput, relative *Relative, dst []float32) kernels.AttentionParams {
 	call := kernels.AttentionParams{
-		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim, Scale: a.Scale, HeadMask: in.HeadMask, Sinks: a.Sinks,
+		Heads: a.Heads, KVHeads: a.KVHeads, HeadDim: a.HeadDim, ValueDim: a.ValueDim, Scale: a.Scale, HeadMask: in.HeadMask, Sinks: a.Sinks, Int8: a.Int8,
 		Dst: dst, DstStrides: kernels.BLHD(0, a.Heads*a.ValueDim, a.ValueDim),
 		Q: p.q, QStrides: kernels.BLHD(0, p.qRow, a.HeadDim),
 		K: p.k, KStrides: kernels.BLHD(0, p.kRow, a.HeadDim),

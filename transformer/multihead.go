@@ -1,6 +1,9 @@
 package transformer
 
-import "github.com/avoformer/avoformer/internal/check"
+import (
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // AttentionConfig describes a multi-head attention.
 type AttentionConfig struct {
@@ -237,7 +240,7 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 		context = ws.Alloc(rows * a.Heads * a.HeadDim)
 	}
 	core := a.core()
-	core.Sinks = a.Sinks
+	core.Sinks, core.Int8 = a.Sinks, a.hasInt8()
 	if err := core.attend(ws, context, p, in, a.Relative); err != nil {
 		return err
 	}
@@ -247,6 +250,15 @@ func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionI
 		return nil
 	}
 	return a.Out.forward(ws, dst, context, 0, in.Residual) // [rows, out]
+}
+
+// hasInt8 reports whether the projections are of int8. Then what is between them is too, where it may.
+func (a *MultiHeadAttention) hasInt8() bool {
+	l := a.QKV
+	if l == nil {
+		l = a.Query
+	}
+	return l.weight.Format() == kernels.FormatInt8
 }
 
 // projectSelf projects rows that attend to each other and to those in the cache.

@@ -9,11 +9,15 @@ import (
 
 // The ways to multiply integers. That of quads is any machine's that has the instruction.
 
-// Quads, Pairs, Words and Octets are the ways of Int8Panel.
+// Quads, Pairs, Words and Octets are the ways of Int8Panel; WordPairs, and WordDots by an instruction of their own, those of
+// WordPanel.
 func Quads() intDot  { return &quads{} }
 func Pairs() intDot  { return &pairs{} }
 func Words() intDot  { return &words{} }
 func Octets() intDot { return &octets{} }
+
+func WordPairs() intDot { return &wordPairs{} }
+func WordDots() intDot  { return &wordPairs{dots: true} }
 
 // quads adds four products of bytes to each sum: VPDPBUSD, whose bytes of B have no sign, and SDOT.
 type quads struct{ sums [][]vec.V }
@@ -76,16 +80,51 @@ func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 			bv[v] = x.LoadWords(b, 2*(s*t.Tier().Gemm.NR+v*t.Width()))
 		}
 		for i := range t.h {
-			av := vec.V{Reg: a.Lane(i, s).Reg}
-			for v := range bv {
-				product := av // the last one may overwrite it
-				if v < len(bv)-1 {
-					product = x.Value(x.NewV())
-				}
-				x.MulWords(av, bv[v], product)
-				x.AddInt32To(d.sums[i][v], product)
-			}
+			mulPairs(x, vec.V{Reg: a.Lane(i, s).Reg}, bv, d.sums[i], false)
 		}
+	}
+}
+
+// wordPairs, on x86, multiplies words of both: VPMADDWD and an addition, or VPDPWSSD.
+type wordPairs struct {
+	dots bool
+	sums [][]vec.V
+}
+
+func (d *wordPairs) elements() (n, bytes int) { return 8, 2 }
+func (d *wordPairs) columns(t arch.Tier) int  { return t.Gemm.NR }
+func (d *wordPairs) rows(t arch.Tier) int     { return t.Integers.Rows }
+func (d *wordPairs) sum(i, v int) vec.V       { return d.sums[i][v] }
+
+func (d *wordPairs) start(t *intTile, _ func(i int) vec.V) { d.sums = t.zeros(t.h, t.vectors) }
+
+func (d *wordPairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
+	x := t.Tiler.(*x86.Machine)
+	a.Load(0, 4)
+	for s := range 4 {
+		bv := make([]vec.V, t.vectors)
+		for v := range bv {
+			bv[v] = x.Load(b, 4*(s*t.Tier().Gemm.NR+v*t.Width()))
+		}
+		for i := range t.h {
+			mulPairs(x, vec.V{Reg: a.Lane(i, s).Reg}, bv, d.sums[i], d.dots)
+		}
+	}
+}
+
+// mulPairs adds the products of pairs of words of a lane and of some vectors to sums. The lane may be lost.
+func mulPairs(x *x86.Machine, lane vec.V, b, sums []vec.V, dots bool) {
+	for v := range b {
+		if dots {
+			x.DotWords(sums[v], lane, b[v])
+			continue
+		}
+		product := lane // the last one may overwrite it
+		if v < len(b)-1 {
+			product = x.Value(x.NewV())
+		}
+		x.MulWords(lane, b[v], product)
+		x.AddInt32To(sums[v], product)
 	}
 }
 

@@ -23,6 +23,7 @@ type intTile struct {
 	lda, ldc, ldscale func() vec.Int
 	// The totals are in C, unless in registers or in the frame.
 	inRegisters bool
+	whole       bool // there are none: the sums of all of k are what is stored
 	frame       func() vec.Ptr
 	inFrame     vec.Ptr
 
@@ -67,19 +68,29 @@ func (t *intTile) panel(mr int, tile func()) {
 		if t.first > 0 {
 			suffix = fmt.Sprintf("_%d", t.first)
 		}
-		t.m, t.a, t.c, t.scale = t.KeepInt("m"), t.KeepPtr("a"), t.KeepPtr("c"), t.KeepPtr("scale")
-		t.lda, t.ldc, t.ldscale = t.Leading("lda"), t.Leading("ldc"), t.Leading("ldscale")
+		t.m, t.a, t.c = t.KeepInt("m"), t.KeepPtr("a"), t.KeepPtr("c")
+		if !t.whole {
+			t.scale = t.KeepPtr("scale")
+		}
+		t.lda, t.ldc = t.Leading("lda"), t.Leading("ldc")
+		if !t.whole {
+			t.ldscale = t.Leading("ldscale")
+		}
 		if t.first > 0 {
 			t.c.Add(4 * t.first)
 		}
 		deal(t, mr, suffix, t.m.Int, func(h int, label func(string) string) {
 			t.h, t.label = h, label
-			t.startTotals()
+			if !t.whole {
+				t.startTotals()
+			}
 			tile()
 			t.Comment(fmt.Sprintf("the next rows are %d further", h))
 			t.a.AddRows(h, t.lda(), t.elem)
 			t.c.AddRows(h, t.ldc(), 4)
-			t.scale.Add(4 * h)
+			if !t.whole {
+				t.scale.Add(4 * h)
+			}
 			t.m.Add(-h)
 		})
 	}

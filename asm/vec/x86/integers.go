@@ -189,6 +189,9 @@ func (x *Machine) LoadWords(p vec.Ptr, off int) vec.V {
 // MulWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32 bits in to.
 func (x *Machine) MulWords(a, b, to vec.V) { x.VPMADDWD(vector(a), vector(b), vector(to)) }
 
+// DotWords adds pairs of products of words of a, which may be a lane, and b, to integers of 32 bits: VPDPWSSD.
+func (x *Machine) DotWords(acc, a, b vec.V) { x.VPDPWSSD(vector(b), vector(a), vector(acc)) }
+
 // MulBytes is pairs of products, of a byte of b, without a sign, and one of l, with one, as words.
 func (x *Machine) MulBytes(l vec.Lane, b vec.V) vec.V {
 	v := x.NewV()

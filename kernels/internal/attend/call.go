@@ -4,7 +4,7 @@
 // the mask. plan.go cuts a call into pieces and chooses the way to compute them, run.go hands them to
 // threads, splits.go merges those that are parts of one. unit.go is a piece at work, keys.go where its
 // keys and values lie; tiles.go, weights.go and short.go are the ways, of products.go, relative.go and
-// mask.go. fetch.go and queue.go have the memory fetched that is used next.
+// mask.go, and integers.go, which has products of integers. fetch.go and queue.go have the memory fetched that is used next.
 package attend
 
 // The arguments of a call, and what is decided about it.
@@ -60,6 +60,7 @@ type Params struct {
 	Relative                                 []float32
 	RelativeKeys                             bool
 	Weights                                  []float32
+	Int8                                     bool
 }
 
 // strategy is a way to compute a unit.
@@ -82,9 +83,10 @@ const (
 type Call struct {
 	P      Params
 	isa    simd.ISA
-	mr, nr int     // the tile of the micro-kernel
-	groups []group // of the sequences with queries
-	parts  int     // of the parallel loop
+	mr, nr int            // the tile of the micro-kernel
+	int8   weights.Record // of products of integers
+	groups []group        // of the sequences with queries
+	parts  int            // of the parallel loop
 
 	partial []float32 // the results of the pieces, where there are several splits
 }
@@ -104,6 +106,7 @@ type group struct {
 	splits  int  // of a unit
 	split   int  // keys of a split
 	perPart int  // pieces in one part of the parallel loop
+	ints    bool // products are of integers
 	joins   bool // neighbouring units are computed as one if the same thread has them
 
 	part    int // the first part

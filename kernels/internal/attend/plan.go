@@ -7,6 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // How a call of attention is cut into pieces, and which strategy computes them.
@@ -64,6 +65,7 @@ func (c *Call) plan() {
 	p := &c.P
 	c.isa = simd.Active()
 	c.mr, c.nr = simd.GemmTile(c.isa)
+	c.int8 = weights.OfHeads(c.isa)
 	c.groups, c.parts = c.groups[:0], 0
 	if p.Sequences == nil {
 		c.add(group{lenQ: p.LenQ, lenK: p.LenK, past: p.Past}, p.Batch)
@@ -88,12 +90,22 @@ func (c *Call) add(g group, sequences int) {
 	c.planUnits(&g, sequences)
 	g.way = c.chooseStrategy(&g)
 	c.planSplits(&g)
+	g.ints = c.byIntegers(&g)
 	g.perPart = min(g.units*g.splits, max(1, partElements/g.rows/max(g.split, 1)))
 	g.joins = g.way == attendTiles && g.rows%c.stripRows() == 0 && g.splits == 1 && g.fold == 1 && c.P.Relative == nil &&
 		!slices.ContainsFunc(c.P.Mask, func(t mask.Term) bool { return t.ByQuery() })
 	g.part = c.parts
 	c.parts = g.partsEnd()
 	c.groups = append(c.groups, g)
+}
+
+// byIntegers reports whether the units of a group are computed so: the same ones on every tier, so shorter heads are not, which
+// attendShort takes on some.
+func (c *Call) byIntegers(g *group) bool {
+	p := &c.P
+	return p.Int8 && g.way == attendTiles && g.splits == 1 && g.fold == 1 && g.rows > Size.DotRows && g.lenK > simd.ShortQueries &&
+		g.tile%c.nr == 0 && g.tile <= simd.MostWordKeys &&
+		weights.IntegerHead(p.HeadDim) && weights.IntegerHead(p.ValueDim) && p.KPages == nil && p.Relative == nil && p.Sinks == nil
 }
 
 // planUnits chooses the rows of a unit and the keys of a tile.

@@ -62,7 +62,11 @@ func (c *Call) piece(w *scratch, g *group, i, units int) {
 	if next := i + units; g.splits == 1 && next < g.units {
 		w.next.begin(c, g, w, next, 1)
 	}
-	u.packQueries()
+	if g.ints {
+		w.integers.queries.QuantizeHead(&c.int8, u.q, u.ldq, u.rows, c.P.HeadDim)
+	} else {
+		u.packQueries()
+	}
 	from := i % g.splits * g.split
 	u.visible(from, min(from+g.split, g.lenK))
 	switch {

@@ -38,8 +38,7 @@ func (u *unit) tiles() {
 			}
 			if ra < rb {
 				if packed < 0 { // nothing is prepared of a tile that no row sees
-					packed = u.packKeys(j, n)
-					u.packValues(j, n)
+					packed = u.prepare(j, n)
 				}
 				u.strip(ra, rb, j, min(n, slices.Max(w.hi[ra:rb])-j), packed, w.fresh[from])
 				w.fresh[from] = false
@@ -54,17 +53,36 @@ func (u *unit) tiles() {
 	}
 }
 
+// prepare packs the keys and the values [j, j+n), and returns what packKeys does.
+func (u *unit) prepare(j, n int) (packed int) {
+	if u.g.ints {
+		u.packIntegers(j, n)
+		return n
+	}
+	packed = u.packKeys(j, n)
+	u.packValues(j, n)
+	return packed
+}
+
 // strip adds the keys [j, j+n) to the rows [ra, rb), or sets the rows to them if these
 // are the first.
 func (u *unit) strip(ra, rb, j, n, packed int, first bool) {
 	c, w := u.c, u.w
-	u.fetchAhead(ra, rb, j, false)
-	u.scores(w.scores, u.g.tile, ra, rb, j, n, packed)
+	if u.g.ints {
+		u.integerScores(w.scores, u.g.tile, ra, rb, j, n)
+	} else {
+		u.fetchAhead(ra, rb, j, false)
+		u.scores(w.scores, u.g.tile, ra, rb, j, n, packed)
+	}
 	simd.AttnSoftmax(c.isa, w.scores, rb-ra, n, u.g.tile, w.max[ra:rb], w.sum[ra:rb], w.factor[ra:rb])
 	beta := float32(0)
 	if !first {
 		beta = 1
 		simd.AttnScaleRows(c.isa, u.o[ra*u.ldo:], rb-ra, c.P.ValueDim, u.ldo, w.factor[ra:rb])
+	}
+	if u.g.ints {
+		u.integerValues(w.scores, u.g.tile, ra, rb, n, beta)
+		return
 	}
 	u.fetchAhead(ra, rb, j, true)
 	u.values(w.scores, u.g.tile, ra, rb, n, beta)

@@ -8,6 +8,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
 // A unit of attention at work: where its operands lie, what its rows see, and how its
@@ -29,9 +30,19 @@ type scratch struct {
 	factor               []float32 // per row: what multiplies its output
 	lo, hi               []int     // per row: the interval of keys outside of which all are hidden
 	fresh                []bool    // for the strip that begins at the row: its output holds nothing yet
+	integers             integers
 	u                    unit
 	next                 unit // the one after it, whose operands are fetched; without rows if there is none
 	ahead                fetchQueue
+}
+
+// integers are a unit's operands of products of integers.
+type integers struct {
+	queries weights.RowsOfA
+	keys    weights.Keys
+	values  []int16   // panels of NR columns, two keys side by side
+	scale   []float32 // of the values' columns
+	weights []int16   // of a strip
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

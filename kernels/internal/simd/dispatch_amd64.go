@@ -644,6 +644,59 @@ func AttnAccumulate(isa ISA, o, p, v []float32, ldv int) {
 	}
 }
 
+// RoundWords runs the implementation of roundWords for the tier.
+func RoundWords(isa ISA, dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
+	switch chosen[KernelRoundWords][isa&isaMask] {
+	case 0:
+		roundWordsAVX512(dst, x, factor, rows, cols, filled, lddst, ldx)
+	case 1:
+		roundWordsAVX2(dst, x, factor, rows, cols, filled, lddst, ldx)
+	default:
+		roundWordsGeneric(dst, x, factor, rows, cols, filled, lddst, ldx)
+	}
+}
+
+// WordColumns runs the implementation of wordColumns for the tier.
+func WordColumns(isa ISA, dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int) {
+	if race.Enabled {
+		raceWriteRows(dst, filled, cols, cols)
+		raceWrite(scale)
+		raceReadRows(x, rows, cols, ldx)
+	}
+	switch chosen[KernelWordColumns][isa&isaMask] {
+	case 0:
+		wordColumnsAVX512(dst, scale, x, rows, cols, filled, ldx, nr)
+	case 1:
+		wordColumnsAVX2(dst, scale, x, rows, cols, filled, ldx, nr)
+	default:
+		wordColumnsGeneric(dst, scale, x, rows, cols, filled, ldx, nr)
+	}
+}
+
+// WordPanel runs the implementation of wordPanel for the tier.
+func WordPanel(isa ISA, m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, nr, nr)
+		raceRead(weight)
+		raceWriteRows(c, m, nr, ldc)
+	}
+	switch chosen[KernelWordPanel][isa&isaMask] {
+	case 0:
+		wordPanelAVX512VNNI(m, k, nr, a, lda, b, weight, add, c, ldc)
+	case 1:
+		wordPanelAVX512(m, k, nr, a, lda, b, weight, add, c, ldc)
+	case 2:
+		wordPanelAVX2(m, k, nr, a, lda, b, weight, add, c, ldc)
+	default:
+		wordPanelGeneric(m, k, nr, a, lda, b, weight, add, c, ldc)
+	}
+}
+
 // ExpVec runs the implementation of expVec for the tier.
 func ExpVec(isa ISA, dst, x []float32) {
 	if race.Enabled {
@@ -972,6 +1025,40 @@ func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst,
 	}
 }
 
+// QuantizeInt16By64 runs the implementation of quantizeInt16By64 for the tier.
+func QuantizeInt16By64(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceWriteRows(scale, (cols+63)/64, rows, ldscale)
+	}
+	switch chosen[KernelQuantizeInt16By64][isa&isaMask] {
+	case 0:
+		quantizeInt16By64AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+	case 1:
+		quantizeInt16By64AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+	default:
+		quantizeInt16By64Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+	}
+}
+
+// QuantizeInt16By32 runs the implementation of quantizeInt16By32 for the tier.
+func QuantizeInt16By32(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceWriteRows(scale, (cols+31)/32, rows, ldscale)
+	}
+	switch chosen[KernelQuantizeInt16By32][isa&isaMask] {
+	case 0:
+		quantizeInt16By32AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+	case 1:
+		quantizeInt16By32AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+	default:
+		quantizeInt16By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+	}
+}
+
 // QuantizeInt8By32 runs the implementation of quantizeInt8By32 for the tier.
 func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	if race.Enabled {
@@ -987,6 +1074,24 @@ func QuantizeInt8By32(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 		quantizeInt8By32AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 	default:
 		quantizeInt8By32Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	}
+}
+
+// QuantizeInt8By64 runs the implementation of quantizeInt8By64 for the tier.
+func QuantizeInt8By64(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+		raceWriteRows(scale, (cols+63)/64, rows, ldscale)
+		raceWriteRows(start, (cols+63)/64, rows, ldscale)
+	}
+	switch chosen[KernelQuantizeInt8By64][isa&isaMask] {
+	case 0:
+		quantizeInt8By64AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	case 1:
+		quantizeInt8By64AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	default:
+		quantizeInt8By64Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 	}
 }
 

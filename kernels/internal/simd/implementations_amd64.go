@@ -189,6 +189,22 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelRoundWords: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelWordColumns: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelWordPanel: {
+		{Name: "avx512vnni", ISA: AVX512, Needs: AVX512VNNI, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelExpVec: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
@@ -289,7 +305,22 @@ var implementations = [numKernels][]Implementation{
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelQuantizeInt16By64: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelQuantizeInt16By32: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelQuantizeInt8By32: {
+		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
+		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelQuantizeInt8By64: {
 		{Name: "avx512", ISA: AVX512, Width: 16, MR: 14, NR: 32, Strip: 16, Elements: 32768},
 		{Name: "avx2", ISA: AVX2, Width: 8, MR: 6, NR: 16, Strip: 8, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},

@@ -149,6 +149,15 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelRoundWords: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelWordColumns: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelWordPanel: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelExpVec: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
@@ -228,7 +237,17 @@ var implementations = [numKernels][]Implementation{
 	KernelQuantizeInt16: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelQuantizeInt16By64: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelQuantizeInt16By32: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelQuantizeInt8By32: {
+		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelQuantizeInt8By64: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},

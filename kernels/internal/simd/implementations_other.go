@@ -117,6 +117,15 @@ var implementations = [numKernels][]Implementation{
 	KernelAttnAccumulate: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelRoundWords: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelWordColumns: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelWordPanel: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelExpVec: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
@@ -177,7 +186,16 @@ var implementations = [numKernels][]Implementation{
 	KernelQuantizeInt16: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelQuantizeInt16By64: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelQuantizeInt16By32: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelQuantizeInt8By32: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelQuantizeInt8By64: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
 	KernelQuantizeInt8By16: {

@@ -8,14 +8,16 @@ import "math"
 // QuantizeBlock finds the scale of a block of numbers that become integers of at most 127, NaN
 // if there is a NaN or an infinity, and what they are to be multiplied with.
 func QuantizeBlock(x []float32) (scale, inverse float32) {
-	const tiny = 0x1p-100 // below it all become 0; 127 divided by it is far from overflow
-	var top uint32        // by their bits, infinities and NaNs are above all numbers
+	var top uint32 // by their bits, infinities and NaNs are above all numbers
 	for _, v := range x {
 		top = max(top, math.Float32bits(v)&^(1<<31))
 	}
 	largest := math.Float32frombits(top)
-	return float32(largest*(1.0/127)) + (largest - largest), 127 / max(largest, tiny)
+	return float32(largest*(1.0/127)) + (largest - largest), 127 / max(largest, leastTop)
 }
+
+// leastTop is the magnitude below which all numbers of a block become 0; 127 divided by it is far from overflow.
+const leastTop = 0x1p-100
 
 // QuantizeOne is v*inverse, rounded once, ties to even, as the lowest bits of the sum with
 // 1.5*2^52, which has none for a fraction. The product is exact.
@@ -57,6 +59,18 @@ func quantizeInt8By16Generic(dst []int8, x []float32, rows, cols, filled, lddst,
 
 func quantizeInt16Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
 	quantizeRows(dst, x, Int8Block, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
+}
+
+func quantizeInt8By64Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+	quantizeRows(dst, x, 64, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+}
+
+func quantizeInt16By64Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
+	quantizeRows(dst, x, 64, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
+}
+
+func quantizeInt16By32Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
+	quantizeRows(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
 }
 
 // int8Sums adds the sums of blocks, which block computes, to an element of C.

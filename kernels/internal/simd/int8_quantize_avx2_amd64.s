@@ -728,6 +728,412 @@ DATA narrow8x2<>+24(SB)/4, $0x80808080
 DATA narrow8x2<>+28(SB)/4, $0x80808080
 GLOBL narrow8x2<>(SB), RODATA|NOPTR, $32
 
+// func quantizeInt16By64AVX2(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizeInt16By64AVX2(SB), NOSPLIT, $0-120
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    scale_base+88(FP), DX
+	MOVQ    cols+56(FP), BX
+	ANDQ    $+7, BX
+	LEAQ    lanes8<>+0(SB), SI
+	MOVQ    $0x00000008, DI
+	SUBQ    BX, DI
+	LEAQ    (SI)(DI*4), SI
+	VMOVUPS (SI), Y0
+	MOVQ    rows+48(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
+
+loop1:
+	MOVQ DX, DI
+	MOVQ cols+56(FP), R8
+	MOVQ filled+64(FP), R9
+	CMPQ R8, $+64
+	JLT  end4
+
+loop3:
+	VMOVUPS      (CX), Y1
+	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      32(CX), Y3
+	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
+	VPMAXSD      Y4, Y2, Y2
+	VMOVUPS      64(CX), Y4
+	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
+	VPMAXSD      Y5, Y2, Y2
+	VMOVUPS      96(CX), Y5
+	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
+	VPMAXSD      Y6, Y2, Y2
+	VMOVUPS      128(CX), Y6
+	VANDPS       f32x8_7fffffff<>+0(SB), Y6, Y7
+	VPMAXSD      Y7, Y2, Y2
+	VMOVUPS      160(CX), Y7
+	VANDPS       f32x8_7fffffff<>+0(SB), Y7, Y8
+	VPMAXSD      Y8, Y2, Y2
+	VMOVUPS      192(CX), Y8
+	VANDPS       f32x8_7fffffff<>+0(SB), Y8, Y9
+	VPMAXSD      Y9, Y2, Y2
+	VMOVUPS      224(CX), Y9
+	VANDPS       f32x8_7fffffff<>+0(SB), Y9, Y10
+	VPMAXSD      Y10, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X10
+	VPMAXSD      X2, X10, X10
+	VSHUFPS      $0x4e, X10, X10, X2
+	VPMAXSD      X2, X10, X2
+	VSHUFPS      $0xb1, X2, X2, X10
+	VPMAXSD      X10, X2, X2
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X10
+	VMAXPS       f32x4_0d800000<>+0(SB), X2, X11
+	VDIVPS       X11, X10, X10
+	VBROADCASTSS X10, Y10
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y1
+	VPSHUFB      narrow8x2<>+0(SB), Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X11
+	VPUNPCKLQDQ  X11, X1, X1
+	VMOVDQU      X1, (AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y3
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 16(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 32(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y5
+	VPSHUFB      narrow8x2<>+0(SB), Y5, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 48(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y6
+	VPSHUFB      narrow8x2<>+0(SB), Y6, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 64(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y7
+	VPSHUFB      narrow8x2<>+0(SB), Y7, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 80(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y8
+	VPSHUFB      narrow8x2<>+0(SB), Y8, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 96(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y9
+	VPSHUFB      narrow8x2<>+0(SB), Y9, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 112(AX)
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X1
+	VSUBPS       X2, X2, X2
+	VADDPS       X2, X1, X1
+	VMOVSS       X1, (DI)
+	ADDQ         $+256, CX
+	ADDQ         $+128, AX
+	SUBQ         $0x40, R9
+	MOVQ         ldscale+112(FP), R10
+	LEAQ         (DI)(R10*4), DI
+	SUBQ         $+64, R8
+	CMPQ         R8, $+64
+	JGE          loop3
+
+end4:
+	TESTQ  R8, R8
+	JZ     end5
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   CX, R10
+	MOVQ   R8, R11
+	CMPQ   R11, $+8
+	JLT    end7
+
+loop6:
+	VMOVUPS (R10), Y2
+	VANDPS  f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD Y2, Y1, Y1
+	ADDQ    $+32, R10
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
+	JGE     loop6
+
+end7:
+	TESTQ      BX, BX
+	JZ         end8
+	VMASKMOVPS (R10), Y0, Y2
+	VANDPS     f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD    Y2, Y1, Y1
+
+end8:
+	VEXTRACTF128 $0x01, Y1, X2
+	VPMAXSD      X1, X2, X2
+	VSHUFPS      $0x4e, X2, X2, X1
+	VPMAXSD      X1, X2, X1
+	VSHUFPS      $0xb1, X1, X1, X2
+	VPMAXSD      X2, X1, X1
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X2
+	VMAXPS       f32x4_0d800000<>+0(SB), X1, X3
+	VDIVPS       X3, X2, X2
+	VBROADCASTSS X2, Y2
+	MOVQ         CX, R10
+	MOVQ         R8, R11
+	CMPQ         R11, $+8
+	JLT          end10
+
+loop9:
+	VMOVUPS      (R10), Y3
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VMOVDQU      X3, (AX)
+	ADDQ         $+16, AX
+	SUBQ         $0x08, R9
+	ADDQ         $+32, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
+	JGE          loop9
+
+end10:
+	TESTQ        BX, BX
+	JZ           end11
+	VMASKMOVPS   (R10), Y0, Y3
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, (AX)
+	ADDQ         $+16, AX
+	SUBQ         $0x08, R9
+
+end11:
+	VMULPS f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS X1, X1, X1
+	VADDPS X1, X2, X1
+	VMOVSS X1, (DI)
+	LEAQ   (CX)(R8*4), CX
+
+end5:
+	VXORPS Y1, Y1, Y1
+	CMPQ   R9, $+8
+	JLT    end13
+
+loop12:
+	VPSHUFB      narrow8x2<>+0(SB), Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, (AX)
+	ADDQ         $+16, AX
+	SUBQ         $+8, R9
+	CMPQ         R9, $+8
+	JGE          loop12
+
+end13:
+	ADDQ $+4, DX
+	MOVQ ldx+80(FP), DI
+	MOVQ cols+56(FP), R8
+	SUBQ R8, DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lddst+72(FP), DI
+	MOVQ filled+64(FP), R8
+	SUBQ R8, DI
+	LEAQ (AX)(DI*2), AX
+	SUBQ $+1, SI
+	CMPQ SI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+// func quantizeInt16By32AVX2(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizeInt16By32AVX2(SB), NOSPLIT, $0-120
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    scale_base+88(FP), DX
+	MOVQ    cols+56(FP), BX
+	ANDQ    $+7, BX
+	LEAQ    lanes8<>+0(SB), SI
+	MOVQ    $0x00000008, DI
+	SUBQ    BX, DI
+	LEAQ    (SI)(DI*4), SI
+	VMOVUPS (SI), Y0
+	MOVQ    rows+48(FP), SI
+	CMPQ    SI, $+1
+	JLT     end2
+
+loop1:
+	MOVQ DX, DI
+	MOVQ cols+56(FP), R8
+	MOVQ filled+64(FP), R9
+	CMPQ R8, $+32
+	JLT  end4
+
+loop3:
+	VMOVUPS      (CX), Y1
+	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      32(CX), Y3
+	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
+	VPMAXSD      Y4, Y2, Y2
+	VMOVUPS      64(CX), Y4
+	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
+	VPMAXSD      Y5, Y2, Y2
+	VMOVUPS      96(CX), Y5
+	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
+	VPMAXSD      Y6, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X6
+	VPMAXSD      X2, X6, X6
+	VSHUFPS      $0x4e, X6, X6, X2
+	VPMAXSD      X2, X6, X2
+	VSHUFPS      $0xb1, X2, X2, X6
+	VPMAXSD      X6, X2, X2
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X6
+	VMAXPS       f32x4_0d800000<>+0(SB), X2, X7
+	VDIVPS       X7, X6, X6
+	VBROADCASTSS X6, Y6
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y1
+	VPSHUFB      narrow8x2<>+0(SB), Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X7
+	VPUNPCKLQDQ  X7, X1, X1
+	VMOVDQU      X1, (AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y3
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 16(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y4
+	VPSHUFB      narrow8x2<>+0(SB), Y4, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 32(AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y6, Y5
+	VPSHUFB      narrow8x2<>+0(SB), Y5, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VPUNPCKLQDQ  X3, X1, X1
+	VMOVDQU      X1, 48(AX)
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X1
+	VSUBPS       X2, X2, X2
+	VADDPS       X2, X1, X1
+	VMOVSS       X1, (DI)
+	ADDQ         $+128, CX
+	ADDQ         $+64, AX
+	SUBQ         $0x20, R9
+	MOVQ         ldscale+112(FP), R10
+	LEAQ         (DI)(R10*4), DI
+	SUBQ         $+32, R8
+	CMPQ         R8, $+32
+	JGE          loop3
+
+end4:
+	TESTQ  R8, R8
+	JZ     end5
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   CX, R10
+	MOVQ   R8, R11
+	CMPQ   R11, $+8
+	JLT    end7
+
+loop6:
+	VMOVUPS (R10), Y2
+	VANDPS  f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD Y2, Y1, Y1
+	ADDQ    $+32, R10
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
+	JGE     loop6
+
+end7:
+	TESTQ      BX, BX
+	JZ         end8
+	VMASKMOVPS (R10), Y0, Y2
+	VANDPS     f32x8_7fffffff<>+0(SB), Y2, Y2
+	VPMAXSD    Y2, Y1, Y1
+
+end8:
+	VEXTRACTF128 $0x01, Y1, X2
+	VPMAXSD      X1, X2, X2
+	VSHUFPS      $0x4e, X2, X2, X1
+	VPMAXSD      X1, X2, X1
+	VSHUFPS      $0xb1, X1, X1, X2
+	VPMAXSD      X2, X1, X1
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X2
+	VMAXPS       f32x4_0d800000<>+0(SB), X1, X3
+	VDIVPS       X3, X2, X2
+	VBROADCASTSS X2, Y2
+	MOVQ         CX, R10
+	MOVQ         R8, R11
+	CMPQ         R11, $+8
+	JLT          end10
+
+loop9:
+	VMOVUPS      (R10), Y3
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VMOVDQU      X3, (AX)
+	ADDQ         $+16, AX
+	SUBQ         $0x08, R9
+	ADDQ         $+32, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
+	JGE          loop9
+
+end10:
+	TESTQ        BX, BX
+	JZ           end11
+	VMASKMOVPS   (R10), Y0, Y3
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
+	VPSHUFB      narrow8x2<>+0(SB), Y3, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, (AX)
+	ADDQ         $+16, AX
+	SUBQ         $0x08, R9
+
+end11:
+	VMULPS f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS X1, X1, X1
+	VADDPS X1, X2, X1
+	VMOVSS X1, (DI)
+	LEAQ   (CX)(R8*4), CX
+
+end5:
+	VXORPS Y1, Y1, Y1
+	CMPQ   R9, $+8
+	JLT    end13
+
+loop12:
+	VPSHUFB      narrow8x2<>+0(SB), Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, (AX)
+	ADDQ         $+16, AX
+	SUBQ         $+8, R9
+	CMPQ         R9, $+8
+	JGE          loop12
+
+end13:
+	ADDQ $+4, DX
+	MOVQ ldx+80(FP), DI
+	MOVQ cols+56(FP), R8
+	SUBQ R8, DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lddst+72(FP), DI
+	MOVQ filled+64(FP), R8
+	SUBQ R8, DI
+	LEAQ (AX)(DI*2), AX
+	SUBQ $+1, SI
+	CMPQ SI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
 // func quantizeInt8By32AVX2(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·quantizeInt8By32AVX2(SB), NOSPLIT, $0-144
@@ -952,6 +1358,267 @@ DATA f32x4_68000000<>+4(SB)/4, $0x68000000
 DATA f32x4_68000000<>+8(SB)/4, $0x68000000
 DATA f32x4_68000000<>+12(SB)/4, $0x68000000
 GLOBL f32x4_68000000<>(SB), RODATA|NOPTR, $16
+
+// func quantizeInt8By64AVX2(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·quantizeInt8By64AVX2(SB), NOSPLIT, $0-144
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    scale_base+88(FP), DX
+	MOVQ    start_base+112(FP), BX
+	MOVQ    cols+56(FP), SI
+	ANDQ    $+7, SI
+	LEAQ    lanes8<>+0(SB), DI
+	MOVQ    $0x00000008, R8
+	SUBQ    SI, R8
+	LEAQ    (DI)(R8*4), DI
+	VMOVUPS (DI), Y0
+	MOVQ    rows+48(FP), DI
+	CMPQ    DI, $+1
+	JLT     end2
+
+loop1:
+	MOVQ DX, R8
+	MOVQ BX, R9
+	MOVQ cols+56(FP), R10
+	MOVQ filled+64(FP), R11
+	CMPQ R10, $+64
+	JLT  end4
+
+loop3:
+	VMOVUPS      (CX), Y1
+	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      32(CX), Y3
+	VANDPS       f32x8_7fffffff<>+0(SB), Y3, Y4
+	VPMAXSD      Y4, Y2, Y2
+	VMOVUPS      64(CX), Y4
+	VANDPS       f32x8_7fffffff<>+0(SB), Y4, Y5
+	VPMAXSD      Y5, Y2, Y2
+	VMOVUPS      96(CX), Y5
+	VANDPS       f32x8_7fffffff<>+0(SB), Y5, Y6
+	VPMAXSD      Y6, Y2, Y2
+	VMOVUPS      128(CX), Y6
+	VANDPS       f32x8_7fffffff<>+0(SB), Y6, Y7
+	VPMAXSD      Y7, Y2, Y2
+	VMOVUPS      160(CX), Y7
+	VANDPS       f32x8_7fffffff<>+0(SB), Y7, Y8
+	VPMAXSD      Y8, Y2, Y2
+	VMOVUPS      192(CX), Y8
+	VANDPS       f32x8_7fffffff<>+0(SB), Y8, Y9
+	VPMAXSD      Y9, Y2, Y2
+	VMOVUPS      224(CX), Y9
+	VANDPS       f32x8_7fffffff<>+0(SB), Y9, Y10
+	VPMAXSD      Y10, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X10
+	VPMAXSD      X2, X10, X10
+	VSHUFPS      $0x4e, X10, X10, X2
+	VPMAXSD      X2, X10, X2
+	VSHUFPS      $0xb1, X2, X2, X10
+	VPMAXSD      X10, X2, X2
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X10
+	VMAXPS       f32x4_0d800000<>+0(SB), X2, X11
+	VDIVPS       X11, X10, X10
+	VBROADCASTSS X10, Y10
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y1
+	VPSHUFB      narrow8x1<>+0(SB), Y1, Y11
+	VEXTRACTF128 $0x01, Y11, X12
+	VPUNPCKLDQ   X12, X11, X11
+	VMOVQ        X11, (AX)
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y3
+	VPSHUFB      narrow8x1<>+0(SB), Y3, Y11
+	VEXTRACTF128 $0x01, Y11, X12
+	VPUNPCKLDQ   X12, X11, X11
+	VMOVQ        X11, 8(AX)
+	VPADDD       Y3, Y1, Y1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X11
+	VPUNPCKLDQ   X11, X3, X3
+	VMOVQ        X3, 16(AX)
+	VPADDD       Y4, Y1, Y1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y5
+	VPSHUFB      narrow8x1<>+0(SB), Y5, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 24(AX)
+	VPADDD       Y5, Y1, Y1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y6
+	VPSHUFB      narrow8x1<>+0(SB), Y6, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 32(AX)
+	VPADDD       Y6, Y1, Y1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y7
+	VPSHUFB      narrow8x1<>+0(SB), Y7, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 40(AX)
+	VPADDD       Y7, Y1, Y1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y8
+	VPSHUFB      narrow8x1<>+0(SB), Y8, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 48(AX)
+	VPADDD       Y8, Y1, Y1
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y10, Y9
+	VPSHUFB      narrow8x1<>+0(SB), Y9, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VPUNPCKLDQ   X4, X3, X3
+	VMOVQ        X3, 56(AX)
+	VPADDD       Y9, Y1, Y1
+	VMULPS       f32x4_3c010204<>+0(SB), X2, X3
+	VSUBPS       X2, X2, X2
+	VADDPS       X2, X3, X2
+	VMOVSS       X2, (R8)
+	VMOVUPS      f32x4_d0000000<>+0(SB), X2
+	VEXTRACTF128 $0x01, Y1, X3
+	VPADDD       X1, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X1
+	VPADDD       X1, X3, X1
+	VSHUFPS      $0xb1, X1, X1, X3
+	VPADDD       X3, X1, X1
+	VPSUBD       X1, X2, X1
+	VPSLLD       $0x07, X1, X1
+	VMOVSS       X1, (R9)
+	ADDQ         $+256, CX
+	ADDQ         $+64, AX
+	SUBQ         $0x40, R11
+	MOVQ         ldscale+136(FP), R12
+	LEAQ         (R8)(R12*4), R8
+	MOVQ         ldscale+136(FP), R12
+	LEAQ         (R9)(R12*4), R9
+	SUBQ         $+64, R10
+	CMPQ         R10, $+64
+	JGE          loop3
+
+end4:
+	TESTQ  R10, R10
+	JZ     end5
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   CX, R12
+	MOVQ   R10, R13
+	CMPQ   R13, $+8
+	JLT    end7
+
+loop6:
+	VMOVUPS (R12), Y3
+	VANDPS  f32x8_7fffffff<>+0(SB), Y3, Y3
+	VPMAXSD Y3, Y1, Y1
+	ADDQ    $+32, R12
+	SUBQ    $+8, R13
+	CMPQ    R13, $+8
+	JGE     loop6
+
+end7:
+	TESTQ      SI, SI
+	JZ         end8
+	VMASKMOVPS (R12), Y0, Y3
+	VANDPS     f32x8_7fffffff<>+0(SB), Y3, Y3
+	VPMAXSD    Y3, Y1, Y1
+
+end8:
+	VEXTRACTF128 $0x01, Y1, X3
+	VPMAXSD      X1, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X1
+	VPMAXSD      X1, X3, X1
+	VSHUFPS      $0xb1, X1, X1, X3
+	VPMAXSD      X3, X1, X1
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X3
+	VMAXPS       f32x4_0d800000<>+0(SB), X1, X4
+	VDIVPS       X4, X3, X3
+	VBROADCASTSS X3, Y3
+	MOVQ         CX, R12
+	MOVQ         R10, R13
+	CMPQ         R13, $+8
+	JLT          end10
+
+loop9:
+	VMOVUPS      (R12), Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y3, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X6
+	VPUNPCKLDQ   X6, X5, X5
+	VMOVQ        X5, (AX)
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	ADDQ         $+8, AX
+	SUBQ         $0x08, R11
+	ADDQ         $+32, R12
+	SUBQ         $+8, R13
+	CMPQ         R13, $+8
+	JGE          loop9
+
+end10:
+	TESTQ        SI, SI
+	JZ           end11
+	VMASKMOVPS   (R12), Y0, Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y3, Y4
+	VPSHUFB      narrow8x1<>+0(SB), Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X5
+	VPUNPCKLDQ   X5, X3, X3
+	VMOVQ        X3, (AX)
+	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y3
+	VPADDD       Y3, Y2, Y2
+	ADDQ         $+8, AX
+	SUBQ         $0x08, R11
+
+end11:
+	VMULPS       f32x4_3c010204<>+0(SB), X1, X3
+	VSUBPS       X1, X1, X1
+	VADDPS       X1, X3, X1
+	VMOVSS       X1, (R8)
+	VXORPS       X1, X1, X1
+	VEXTRACTF128 $0x01, Y2, X3
+	VPADDD       X2, X3, X3
+	VSHUFPS      $0x4e, X3, X3, X2
+	VPADDD       X2, X3, X2
+	VSHUFPS      $0xb1, X2, X2, X3
+	VPADDD       X3, X2, X2
+	VPSUBD       X2, X1, X1
+	VPSLLD       $0x07, X1, X1
+	VMOVSS       X1, (R9)
+	LEAQ         (CX)(R10*4), CX
+
+end5:
+	VXORPS Y1, Y1, Y1
+	CMPQ   R11, $+8
+	JLT    end13
+
+loop12:
+	VPSHUFB      narrow8x1<>+0(SB), Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLDQ   X3, X2, X2
+	VMOVQ        X2, (AX)
+	ADDQ         $+8, AX
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
+	JGE          loop12
+
+end13:
+	ADDQ $+4, DX
+	ADDQ $+4, BX
+	MOVQ ldx+80(FP), R8
+	MOVQ cols+56(FP), R9
+	SUBQ R9, R8
+	LEAQ (CX)(R8*4), CX
+	MOVQ lddst+72(FP), R8
+	MOVQ filled+64(FP), R9
+	SUBQ R9, R8
+	LEAQ (AX)(R8*1), AX
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+DATA f32x4_d0000000<>+0(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+4(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+8(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+12(SB)/4, $0xd0000000
+GLOBL f32x4_d0000000<>(SB), RODATA|NOPTR, $16
 
 // func quantizeInt8By16AVX2(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 // Requires: AVX, AVX2, FMA3

@@ -480,6 +480,332 @@ end2:
 	VZEROUPPER
 	RET
 
+// func quantizeInt16By64AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+TEXT ·quantizeInt16By64AVX512(SB), NOSPLIT, $0-120
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  scale_base+88(FP), DX
+	MOVQ  cols+56(FP), BX
+	ANDQ  $+15, BX
+	MOVQ  $-1, SI
+	BZHIQ BX, SI, SI
+	KMOVW SI, K1
+	MOVQ  rows+48(FP), SI
+	CMPQ  SI, $+1
+	JLT   end2
+
+loop1:
+	MOVQ DX, DI
+	MOVQ cols+56(FP), R8
+	MOVQ filled+64(FP), R9
+	CMPQ R8, $+64
+	JLT  end4
+
+loop3:
+	VMOVUPS       (CX), Z0
+	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS       64(CX), Z2
+	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
+	VPMAXSD       Z3, Z1, Z1
+	VMOVUPS       128(CX), Z3
+	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
+	VPMAXSD       Z4, Z1, Z1
+	VMOVUPS       192(CX), Z4
+	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
+	VPMAXSD       Z5, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VPMAXSD       Y1, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X1
+	VPMAXSD       X5, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X5
+	VPMAXSD       X5, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X5
+	VPMAXSD       X5, X1, X1
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
+	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
+	VDIVPS        X6, X5, X5
+	VBROADCASTSS  X5, Z5
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
+	VPMOVDW       Z0, (AX)
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
+	VPMOVDW       Z2, 32(AX)
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
+	VPMOVDW       Z3, 64(AX)
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
+	VPMOVDW       Z4, 96(AX)
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
+	VSUBPS        X1, X1, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $+256, CX
+	ADDQ          $+128, AX
+	SUBQ          $0x40, R9
+	MOVQ          ldscale+112(FP), R10
+	LEAQ          (DI)(R10*4), DI
+	SUBQ          $+64, R8
+	CMPQ          R8, $+64
+	JGE           loop3
+
+end4:
+	TESTQ  R8, R8
+	JZ     end5
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   CX, R10
+	MOVQ   R8, R11
+	CMPQ   R11, $+16
+	JLT    end7
+
+loop6:
+	VMOVUPS (R10), Z1
+	VANDPS  f32x16_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD Z1, Z0, Z0
+	ADDQ    $+64, R10
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop6
+
+end7:
+	TESTQ     BX, BX
+	JZ        end8
+	VMOVUPS.Z (R10), K1, Z1
+	VANDPS    f32x16_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD   Z1, Z0, Z0
+
+end8:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VPMAXSD       Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
+	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VDIVPS        X2, X1, X1
+	VBROADCASTSS  X1, Z1
+	MOVQ          CX, R10
+	MOVQ          R8, R11
+	CMPQ          R11, $+16
+	JLT           end10
+
+loop9:
+	VMOVUPS     (R10), Z2
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW     Z2, (AX)
+	ADDQ        $+32, AX
+	SUBQ        $0x10, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop9
+
+end10:
+	TESTQ       BX, BX
+	JZ          end11
+	VMOVUPS.Z   (R10), K1, Z2
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW     Z2, (AX)
+	ADDQ        $+32, AX
+	SUBQ        $0x10, R9
+
+end11:
+	VMULPS f32x4_3c010204<>+0(SB), X0, X1
+	VSUBPS X0, X0, X0
+	VADDPS X0, X1, X0
+	VMOVSS X0, (DI)
+	LEAQ   (CX)(R8*4), CX
+
+end5:
+	VXORPS Z0, Z0, Z0
+	CMPQ   R9, $+16
+	JLT    end13
+
+loop12:
+	VPMOVDW Z0, (AX)
+	ADDQ    $+32, AX
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop12
+
+end13:
+	ADDQ $+4, DX
+	MOVQ ldx+80(FP), DI
+	MOVQ cols+56(FP), R8
+	SUBQ R8, DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lddst+72(FP), DI
+	MOVQ filled+64(FP), R8
+	SUBQ R8, DI
+	LEAQ (AX)(DI*2), AX
+	SUBQ $+1, SI
+	CMPQ SI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+// func quantizeInt16By32AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+TEXT ·quantizeInt16By32AVX512(SB), NOSPLIT, $0-120
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  scale_base+88(FP), DX
+	MOVQ  cols+56(FP), BX
+	ANDQ  $+15, BX
+	MOVQ  $-1, SI
+	BZHIQ BX, SI, SI
+	KMOVW SI, K1
+	MOVQ  rows+48(FP), SI
+	CMPQ  SI, $+1
+	JLT   end2
+
+loop1:
+	MOVQ DX, DI
+	MOVQ cols+56(FP), R8
+	MOVQ filled+64(FP), R9
+	CMPQ R8, $+32
+	JLT  end4
+
+loop3:
+	VMOVUPS       (CX), Z0
+	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS       64(CX), Z2
+	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
+	VPMAXSD       Z3, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VPMAXSD       Y1, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X1
+	VPMAXSD       X3, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X3
+	VPMAXSD       X3, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X3
+	VPMAXSD       X3, X1, X1
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X3
+	VMAXPS        f32x4_0d800000<>+0(SB), X1, X4
+	VDIVPS        X4, X3, X3
+	VBROADCASTSS  X3, Z3
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z0
+	VPMOVDW       Z0, (AX)
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z3, Z2
+	VPMOVDW       Z2, 32(AX)
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
+	VSUBPS        X1, X1, X1
+	VADDPS        X1, X0, X0
+	VMOVSS        X0, (DI)
+	ADDQ          $+128, CX
+	ADDQ          $+64, AX
+	SUBQ          $0x20, R9
+	MOVQ          ldscale+112(FP), R10
+	LEAQ          (DI)(R10*4), DI
+	SUBQ          $+32, R8
+	CMPQ          R8, $+32
+	JGE           loop3
+
+end4:
+	TESTQ  R8, R8
+	JZ     end5
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   CX, R10
+	MOVQ   R8, R11
+	CMPQ   R11, $+16
+	JLT    end7
+
+loop6:
+	VMOVUPS (R10), Z1
+	VANDPS  f32x16_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD Z1, Z0, Z0
+	ADDQ    $+64, R10
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop6
+
+end7:
+	TESTQ     BX, BX
+	JZ        end8
+	VMOVUPS.Z (R10), K1, Z1
+	VANDPS    f32x16_7fffffff<>+0(SB), Z1, Z1
+	VPMAXSD   Z1, Z0, Z0
+
+end8:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VPMAXSD       Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
+	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VDIVPS        X2, X1, X1
+	VBROADCASTSS  X1, Z1
+	MOVQ          CX, R10
+	MOVQ          R8, R11
+	CMPQ          R11, $+16
+	JLT           end10
+
+loop9:
+	VMOVUPS     (R10), Z2
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW     Z2, (AX)
+	ADDQ        $+32, AX
+	SUBQ        $0x10, R9
+	ADDQ        $+64, R10
+	SUBQ        $+16, R11
+	CMPQ        R11, $+16
+	JGE         loop9
+
+end10:
+	TESTQ       BX, BX
+	JZ          end11
+	VMOVUPS.Z   (R10), K1, Z2
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
+	VPMOVDW     Z2, (AX)
+	ADDQ        $+32, AX
+	SUBQ        $0x10, R9
+
+end11:
+	VMULPS f32x4_3c010204<>+0(SB), X0, X1
+	VSUBPS X0, X0, X0
+	VADDPS X0, X1, X0
+	VMOVSS X0, (DI)
+	LEAQ   (CX)(R8*4), CX
+
+end5:
+	VXORPS Z0, Z0, Z0
+	CMPQ   R9, $+16
+	JLT    end13
+
+loop12:
+	VPMOVDW Z0, (AX)
+	ADDQ    $+32, AX
+	SUBQ    $+16, R9
+	CMPQ    R9, $+16
+	JGE     loop12
+
+end13:
+	ADDQ $+4, DX
+	MOVQ ldx+80(FP), DI
+	MOVQ cols+56(FP), R8
+	SUBQ R8, DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lddst+72(FP), DI
+	MOVQ filled+64(FP), R8
+	SUBQ R8, DI
+	LEAQ (AX)(DI*2), AX
+	SUBQ $+1, SI
+	CMPQ SI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
 // func quantizeInt8By32AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
 TEXT ·quantizeInt8By32AVX512(SB), NOSPLIT, $0-144
@@ -677,6 +1003,216 @@ DATA f32x4_68000000<>+4(SB)/4, $0x68000000
 DATA f32x4_68000000<>+8(SB)/4, $0x68000000
 DATA f32x4_68000000<>+12(SB)/4, $0x68000000
 GLOBL f32x4_68000000<>(SB), RODATA|NOPTR, $16
+
+// func quantizeInt8By64AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+TEXT ·quantizeInt8By64AVX512(SB), NOSPLIT, $0-144
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  scale_base+88(FP), DX
+	MOVQ  start_base+112(FP), BX
+	MOVQ  cols+56(FP), SI
+	ANDQ  $+15, SI
+	MOVQ  $-1, DI
+	BZHIQ SI, DI, DI
+	KMOVW DI, K1
+	MOVQ  rows+48(FP), DI
+	CMPQ  DI, $+1
+	JLT   end2
+
+loop1:
+	MOVQ DX, R8
+	MOVQ BX, R9
+	MOVQ cols+56(FP), R10
+	MOVQ filled+64(FP), R11
+	CMPQ R10, $+64
+	JLT  end4
+
+loop3:
+	VMOVUPS       (CX), Z0
+	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
+	VMOVUPS       64(CX), Z2
+	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
+	VPMAXSD       Z3, Z1, Z1
+	VMOVUPS       128(CX), Z3
+	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
+	VPMAXSD       Z4, Z1, Z1
+	VMOVUPS       192(CX), Z4
+	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
+	VPMAXSD       Z5, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VPMAXSD       Y1, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X1
+	VPMAXSD       X5, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X5
+	VPMAXSD       X5, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X5
+	VPMAXSD       X5, X1, X1
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X5
+	VMAXPS        f32x4_0d800000<>+0(SB), X1, X6
+	VDIVPS        X6, X5, X5
+	VBROADCASTSS  X5, Z5
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z0
+	VPMOVDB       Z0, (AX)
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z2
+	VPMOVDB       Z2, 16(AX)
+	VPADDD        Z2, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z3
+	VPMOVDB       Z3, 32(AX)
+	VPADDD        Z3, Z0, Z0
+	VFMADD213PS   f32x16_4b400000<>+0(SB), Z5, Z4
+	VPMOVDB       Z4, 48(AX)
+	VPADDD        Z4, Z0, Z0
+	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
+	VSUBPS        X1, X1, X1
+	VADDPS        X1, X2, X1
+	VMOVSS        X1, (R8)
+	VMOVUPS       f32x4_d0000000<>+0(SB), X1
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VPADDD        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X2
+	VPADDD        X2, X0, X0
+	VPSUBD        X0, X1, X0
+	VPSLLD        $0x07, X0, X0
+	VMOVSS        X0, (R9)
+	ADDQ          $+256, CX
+	ADDQ          $+64, AX
+	SUBQ          $0x40, R11
+	MOVQ          ldscale+136(FP), R12
+	LEAQ          (R8)(R12*4), R8
+	MOVQ          ldscale+136(FP), R12
+	LEAQ          (R9)(R12*4), R9
+	SUBQ          $+64, R10
+	CMPQ          R10, $+64
+	JGE           loop3
+
+end4:
+	TESTQ  R10, R10
+	JZ     end5
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   CX, R12
+	MOVQ   R10, R13
+	CMPQ   R13, $+16
+	JLT    end7
+
+loop6:
+	VMOVUPS (R12), Z2
+	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD Z2, Z0, Z0
+	ADDQ    $+64, R12
+	SUBQ    $+16, R13
+	CMPQ    R13, $+16
+	JGE     loop6
+
+end7:
+	TESTQ     SI, SI
+	JZ        end8
+	VMOVUPS.Z (R12), K1, Z2
+	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD   Z2, Z0, Z0
+
+end8:
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VPMAXSD       Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VPMAXSD       X2, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X2
+	VPMAXSD       X2, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X2
+	VPMAXSD       X2, X0, X0
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
+	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
+	VDIVPS        X3, X2, X2
+	VBROADCASTSS  X2, Z2
+	MOVQ          CX, R12
+	MOVQ          R10, R13
+	CMPQ          R13, $+16
+	JLT           end10
+
+loop9:
+	VMOVUPS     (R12), Z3
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB     Z3, (AX)
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
+	VPADDD      Z3, Z1, Z1
+	ADDQ        $+16, AX
+	SUBQ        $0x10, R11
+	ADDQ        $+64, R12
+	SUBQ        $+16, R13
+	CMPQ        R13, $+16
+	JGE         loop9
+
+end10:
+	TESTQ       SI, SI
+	JZ          end11
+	VMOVUPS.Z   (R12), K1, Z3
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
+	VPMOVDB     Z3, (AX)
+	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
+	VPADDD      Z2, Z1, Z1
+	ADDQ        $+16, AX
+	SUBQ        $0x10, R11
+
+end11:
+	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+	VSUBPS        X0, X0, X0
+	VADDPS        X0, X2, X0
+	VMOVSS        X0, (R8)
+	VXORPS        X0, X0, X0
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VPADDD        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0x4e, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VSHUFPS       $0xb1, X1, X1, X2
+	VPADDD        X2, X1, X1
+	VPSUBD        X1, X0, X0
+	VPSLLD        $0x07, X0, X0
+	VMOVSS        X0, (R9)
+	LEAQ          (CX)(R10*4), CX
+
+end5:
+	VXORPS Z0, Z0, Z0
+	CMPQ   R11, $+16
+	JLT    end13
+
+loop12:
+	VPMOVDB Z0, (AX)
+	ADDQ    $+16, AX
+	SUBQ    $+16, R11
+	CMPQ    R11, $+16
+	JGE     loop12
+
+end13:
+	ADDQ $+4, DX
+	ADDQ $+4, BX
+	MOVQ ldx+80(FP), R8
+	MOVQ cols+56(FP), R9
+	SUBQ R9, R8
+	LEAQ (CX)(R8*4), CX
+	MOVQ lddst+72(FP), R8
+	MOVQ filled+64(FP), R9
+	SUBQ R9, R8
+	LEAQ (AX)(R8*1), AX
+	SUBQ $+1, DI
+	CMPQ DI, $+1
+	JGE  loop1
+
+end2:
+	VZEROUPPER
+	RET
+
+DATA f32x4_d0000000<>+0(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+4(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+8(SB)/4, $0xd0000000
+DATA f32x4_d0000000<>+12(SB)/4, $0xd0000000
+GLOBL f32x4_d0000000<>(SB), RODATA|NOPTR, $16
 
 // func quantizeInt8By16AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2

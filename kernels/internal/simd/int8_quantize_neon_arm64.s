@@ -7,9 +7,9 @@
 // func quantizeInt8NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  96(R13), F2
-	FMOVQ  112(R13), F3
-	FMOVQ  128(R13), F4
+	FMOVQ  112(R13), F2
+	FMOVQ  128(R13), F3
+	FMOVQ  144(R13), F4
 	FMOVQ  32(R13), F5
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
@@ -506,9 +506,9 @@ end2:
 // func quantizeInt8By32NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By32NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  96(R13), F6
-	FMOVQ  112(R13), F7
-	FMOVQ  128(R13), F8
+	FMOVQ  112(R13), F6
+	FMOVQ  128(R13), F7
+	FMOVQ  144(R13), F8
 	FMOVQ  32(R13), F9
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
@@ -754,12 +754,351 @@ end13:
 end2:
 	RET
 
+// func quantizeInt8By64NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
+TEXT ·quantizeInt8By64NEON(SB), NOSPLIT, $0-144
+	MOVD   $constants<>(SB), R13
+	FMOVQ  112(R13), F2
+	FMOVQ  128(R13), F3
+	FMOVQ  144(R13), F4
+	FMOVQ  32(R13), F5
+	MOVD   dst_base+0(FP), R9
+	MOVD   x_base+24(FP), R10
+	MOVD   scale_base+88(FP), R11
+	MOVD   start_base+112(FP), R12
+	MOVD   cols+56(FP), R0
+	AND    $3, R0, R6
+	MOVD   $4, R7
+	CMP    $1, R6
+	CSEL   GT, R7, ZR, R7
+	MOVD   $8, R8
+	CMP    $2, R6
+	CSEL   GT, R8, R7, R8
+	SCVTFS R6, F1
+	VDUP   V1.S[0], V1.S4
+	FMOVQ  (R13), F0
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	MOVD   rows+48(FP), R14
+	CMP    $1, R14
+	BLT    end2
+
+loop1:
+	MOVD R11, R0
+	MOVD R12, R1
+	MOVD cols+56(FP), R2
+	MOVD filled+64(FP), R3
+	CMP  $64, R2
+	BLT  end4
+
+loop3:
+	FMOVQ (R10), F0
+	VAND  V2.B16, V0.B16, V6.B16
+	FMOVQ 16(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 32(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 48(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 64(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 80(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 96(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 112(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 128(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 144(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 160(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 176(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 192(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 208(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 224(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	FMOVQ 240(R10), F0
+	VAND  V2.B16, V0.B16, V0.B16
+	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
+	WORD  $0x6e26f4c0 // fmaxp v0.4s, v6.4s, v6.4s
+	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
+	FMOVQ 16(R13), F0
+	WORD  $0x4e23f4e6 // fmax v6.4s, v7.4s, v3.4s
+	WORD  $0x6e26fc08 // fdiv v8.4s, v0.4s, v6.4s
+	FMOVQ (R10), F0
+	FMOVQ 32(R13), F9
+	VFMLA V8.S4, V0.S4, V9.S4
+	WORD  $0x0e612920 // xtn v0.4h, v9.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, (R9)
+	FMOVQ 16(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 4(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 32(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 8(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 48(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 12(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 64(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 16(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 80(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 20(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 96(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 24(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 112(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 28(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 128(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 32(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 144(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 36(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 160(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 40(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 176(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 44(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 192(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 48(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 208(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 52(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 224(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 56(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	FMOVQ 240(R10), F0
+	FMOVQ 32(R13), F6
+	VFMLA V8.S4, V0.S4, V6.S4
+	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 60(R9)
+	VADD  V6.S4, V9.S4, V9.S4
+	WORD  $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
+	WORD  $0x4ea7d4e6 // fsub v6.4s, v7.4s, v7.4s
+	WORD  $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
+	FMOVS F0, (R0)
+	FMOVQ 80(R13), F0
+	VADDP V9.S4, V9.S4, V6.S4
+	VADDP V6.S4, V6.S4, V6.S4
+	VSUB  V6.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
+	FMOVS F0, (R1)
+	ADD   $256, R10, R10
+	ADD   $64, R9, R9
+	SUB   $64, R3, R3
+	MOVD  ldscale+136(FP), R4
+	ADD   R4<<2, R0, R0
+	MOVD  ldscale+136(FP), R4
+	ADD   R4<<2, R1, R1
+	SUB   $64, R2, R2
+	CMP   $64, R2
+	BGE   loop3
+
+end4:
+	CBZ   R2, end5
+	VMOVI $0, V0.B16
+	VMOVI $0, V6.B16
+	MOVD  R10, R4
+	MOVD  R2, R5
+	CMP   $4, R5
+	BLT   end7
+
+loop6:
+	FMOVQ (R4), F7
+	VAND  V2.B16, V7.B16, V7.B16
+	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop6
+
+end7:
+	CBZ   R6, end8
+	FMOVS (R4), F7
+	ADD   R7, R4, R5
+	VLD1  (R5), V7.S[1]
+	ADD   R8, R4, R4
+	VLD1  (R4), V7.S[2]
+	VAND  V1.B16, V7.B16, V7.B16
+	VAND  V2.B16, V7.B16, V7.B16
+	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
+
+end8:
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	FMOVQ 16(R13), F7
+	WORD  $0x4e23f408 // fmax v8.4s, v0.4s, v3.4s
+	WORD  $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
+	MOVD  R10, R4
+	MOVD  R2, R5
+	CMP   $4, R5
+	BLT   end10
+
+loop9:
+	FMOVQ (R4), F8
+	FMOVQ 32(R13), F9
+	VFMLA V7.S4, V8.S4, V9.S4
+	WORD  $0x0e612928 // xtn v8.4h, v9.4s
+	WORD  $0x0e212908 // xtn v8.8b, v8.8h
+	FMOVS F8, (R9)
+	VSUB  V5.S4, V9.S4, V8.S4
+	VADD  V8.S4, V6.S4, V6.S4
+	ADD   $4, R9, R9
+	SUB   $4, R3, R3
+	ADD   $16, R4, R4
+	SUB   $4, R5, R5
+	CMP   $4, R5
+	BGE   loop9
+
+end10:
+	CBZ   R6, end11
+	FMOVS (R4), F8
+	ADD   R7, R4, R5
+	VLD1  (R5), V8.S[1]
+	ADD   R8, R4, R4
+	VLD1  (R4), V8.S[2]
+	VAND  V1.B16, V8.B16, V8.B16
+	FMOVQ 32(R13), F9
+	VFMLA V7.S4, V8.S4, V9.S4
+	WORD  $0x0e612927 // xtn v7.4h, v9.4s
+	WORD  $0x0e2128e7 // xtn v7.8b, v7.8h
+	FMOVS F7, (R9)
+	VSUB  V5.S4, V9.S4, V7.S4
+	VADD  V7.S4, V6.S4, V6.S4
+	ADD   $4, R9, R9
+	SUB   $4, R3, R3
+
+end11:
+	WORD  $0x6e24dc07 // fmul v7.4s, v0.4s, v4.4s
+	WORD  $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
+	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
+	FMOVS F0, (R0)
+	VMOVI $0, V0.B16
+	VADDP V6.S4, V6.S4, V6.S4
+	VADDP V6.S4, V6.S4, V6.S4
+	VSUB  V6.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
+	FMOVS F0, (R1)
+	ADD   R2<<2, R10, R10
+
+end5:
+	VMOVI $0, V0.B16
+	CMP   $4, R3
+	BLT   end13
+
+loop12:
+	WORD  $0x0e612806 // xtn v6.4h, v0.4s
+	WORD  $0x0e2128c6 // xtn v6.8b, v6.8h
+	FMOVS F6, (R9)
+	ADD   $4, R9, R9
+	SUB   $4, R3, R3
+	CMP   $4, R3
+	BGE   loop12
+
+end13:
+	ADD  $4, R11, R11
+	ADD  $4, R12, R12
+	MOVD ldx+80(FP), R0
+	MOVD cols+56(FP), R1
+	SUB  R1, R0, R0
+	ADD  R0<<2, R10, R10
+	MOVD lddst+72(FP), R0
+	MOVD filled+64(FP), R1
+	SUB  R1, R0, R0
+	ADD  R0, R9, R9
+	SUB  $1, R14, R14
+	CMP  $1, R14
+	BGE  loop1
+
+end2:
+	RET
+
 // func quantizeInt8By16NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By16NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  96(R13), F8
-	FMOVQ  112(R13), F9
-	FMOVQ  128(R13), F10
+	FMOVQ  112(R13), F8
+	FMOVQ  128(R13), F9
+	FMOVQ  144(R13), F10
 	FMOVQ  32(R13), F11
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
@@ -833,7 +1172,7 @@ loop3:
 	WORD  $0x4ea1d421 // fsub v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVS F0, (R0)
-	FMOVQ 80(R13), F0
+	FMOVQ 96(R13), F0
 	VADDP V6.S4, V6.S4, V1.S4
 	VADDP V1.S4, V1.S4, V1.S4
 	VSUB  V1.S4, V0.S4, V0.S4
@@ -979,12 +1318,14 @@ DATA constants<>+48(SB)/8, $0xa0000000a0000000
 DATA constants<>+56(SB)/8, $0xa0000000a0000000
 DATA constants<>+64(SB)/8, $0x6800000068000000
 DATA constants<>+72(SB)/8, $0x6800000068000000
-DATA constants<>+80(SB)/8, $0xb4000000b4000000
-DATA constants<>+88(SB)/8, $0xb4000000b4000000
-DATA constants<>+96(SB)/8, $0x7fffffff7fffffff
-DATA constants<>+104(SB)/8, $0x7fffffff7fffffff
-DATA constants<>+112(SB)/8, $0x0d8000000d800000
-DATA constants<>+120(SB)/8, $0x0d8000000d800000
-DATA constants<>+128(SB)/8, $0x3c0102043c010204
-DATA constants<>+136(SB)/8, $0x3c0102043c010204
-GLOBL constants<>(SB), RODATA|NOPTR, $144
+DATA constants<>+80(SB)/8, $0xd0000000d0000000
+DATA constants<>+88(SB)/8, $0xd0000000d0000000
+DATA constants<>+96(SB)/8, $0xb4000000b4000000
+DATA constants<>+104(SB)/8, $0xb4000000b4000000
+DATA constants<>+112(SB)/8, $0x7fffffff7fffffff
+DATA constants<>+120(SB)/8, $0x7fffffff7fffffff
+DATA constants<>+128(SB)/8, $0x0d8000000d800000
+DATA constants<>+136(SB)/8, $0x0d8000000d800000
+DATA constants<>+144(SB)/8, $0x3c0102043c010204
+DATA constants<>+152(SB)/8, $0x3c0102043c010204
+GLOBL constants<>(SB), RODATA|NOPTR, $160

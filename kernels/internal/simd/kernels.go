@@ -41,6 +41,9 @@ const (
 	KernelAttnShort
 	KernelAttnFew
 	KernelAttnAccumulate
+	KernelRoundWords
+	KernelWordColumns
+	KernelWordPanel
 	KernelExpVec
 	KernelGELUVec
 	KernelGELUTanhVec
@@ -61,7 +64,10 @@ const (
 	KernelRotate128
 	KernelRotate32
 	KernelQuantizeInt16
+	KernelQuantizeInt16By64
+	KernelQuantizeInt16By32
 	KernelQuantizeInt8By32
+	KernelQuantizeInt8By64
 	KernelQuantizeInt8By16
 	KernelInt8Quads
 	KernelInt8Pairs
@@ -121,6 +127,9 @@ var kernelNames = [numKernels]string{
 	"attnShort",
 	"attnFew",
 	"attnAccumulate",
+	"roundWords",
+	"wordColumns",
+	"wordPanel",
 	"expVec",
 	"geluVec",
 	"geluTanhVec",
@@ -141,7 +150,10 @@ var kernelNames = [numKernels]string{
 	"rotate128",
 	"rotate32",
 	"quantizeInt16",
+	"quantizeInt16By64",
+	"quantizeInt16By32",
 	"quantizeInt8By32",
+	"quantizeInt8By64",
 	"quantizeInt8By16",
 	"int8Quads",
 	"int8Pairs",
@@ -178,6 +190,9 @@ const (
 	RotateGroup = 32
 	// SignPanel is how many vectors share a panel, where they are held by their signs.
 	SignPanel = 16
+	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up
+	// to 31 bits for MostWordKeys keys.
+	WeightBits, ValueTop, MostWordKeys = 13, 511, 509
 )
 
 // The layouts of weights in blocks, by kernel.

@@ -1081,6 +1081,127 @@ func attnAccumulateAVX512(o, p, v []float32, ldv int)
 //go:noescape
 func attnAccumulateAVX2(o, p, v []float32, ldv int)
 
+// roundWordsAVX512 makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
+// cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.
+//
+//	dst rows x filled int16, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func roundWordsAVX512(dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int)
+
+// roundWordsAVX2 makes words of rows of x: dst[i*lddst+j] = x[i*ldx+j]*factor, rounded once, ties to even. It is a word. Behind
+// cols elements, dst has zeros. filled is cols, rounded up to a multiple of 16.
+//
+//	dst rows x filled int16, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1, filled >= 16. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func roundWordsAVX2(dst []int16, x []float32, factor float32, rows, cols, filled, lddst, ldx int)
+
+// wordColumnsAVX512 makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:
+//
+//	largest := the largest magnitude of the column
+//	scale[j] = largest * float32(1.0/511)
+//	dst[j/nr*filled*nr+i/2*2*nr+j%nr*2+i%2] = x[i*ldx+j] * (511/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,
+// columns have zeros. filled is rows, rounded up to a multiple of 16.
+//
+//	dst   filled x cols int16, written
+//	scale cols, written
+//	x     rows x cols, rows ldx apart
+//
+// rows >= 1, filled >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordColumnsAVX512(dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int)
+
+// wordColumnsAVX2 makes words of columns of x, panel by panel of nr columns, the tier's NR, each with a scale:
+//
+//	largest := the largest magnitude of the column
+//	scale[j] = largest * float32(1.0/511)
+//	dst[j/nr*filled*nr+i/2*2*nr+j%nr*2+i%2] = x[i*ldx+j] * (511/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a column has a NaN or an infinity, its scale is NaN, and its integers may be any. Behind rows elements,
+// columns have zeros. filled is rows, rounded up to a multiple of 16.
+//
+//	dst   filled x cols int16, written
+//	scale cols, written
+//	x     rows x cols, rows ldx apart
+//
+// rows >= 1, filled >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordColumnsAVX2(dst []int16, scale, x []float32, rows, cols, filled, ldx, nr int)
+
+// wordPanelAVX512VNNI multiplies rows of words with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
+//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
+//		}
+//	}
+//
+// k is a multiple of 16.
+//
+//	a      m x k int16, rows lda apart
+//	b      k x nr int16
+//	weight nr
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordPanelAVX512VNNI(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
+
+// wordPanelAVX512 multiplies rows of words with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
+//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
+//		}
+//	}
+//
+// k is a multiple of 16.
+//
+//	a      m x k int16, rows lda apart
+//	b      k x nr int16
+//	weight nr
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordPanelAVX512(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
+
+// wordPanelAVX2 multiplies rows of words with a panel of nr columns, the tier's NR:
+//
+//	for i := range m {
+//		for j := range nr {
+//			t := the sum of a[i*lda+p] * b[p/2*2*nr+2*j+p%2] for p < k, which has 31 bits whatever the order
+//			c[i*ldc+j] = float32(float32(t) * weight[j]), added to what is there if add is not 0
+//		}
+//	}
+//
+// k is a multiple of 16.
+//
+//	a      m x k int16, rows lda apart
+//	b      k x nr int16
+//	weight nr
+//	c      m x nr, rows ldc apart, read and written
+//
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func wordPanelAVX2(m, k, nr int, a []int16, lda int, b []int16, weight []float32, add int, c []float32, ldc int)
+
 // expVecAVX512 computes dst[i] = exp(x[i]) for every i of dst.
 //
 //	dst n, written, may be x itself
@@ -1553,6 +1674,50 @@ func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ld
 //go:noescape
 func quantizeInt16AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
+// quantizeInt16By64AVX512 is quantizeInt16 in blocks of 64.
+//
+//	dst   rows x filled int16, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt16By64AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+
+// quantizeInt16By64AVX2 is quantizeInt16 in blocks of 64.
+//
+//	dst   rows x filled int16, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt16By64AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+
+// quantizeInt16By32AVX512 is quantizeInt16 in blocks of 32.
+//
+//	dst   rows x filled int16, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+31)/32 x rows, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt16By32AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+
+// quantizeInt16By32AVX2 is quantizeInt16 in blocks of 32.
+//
+//	dst   rows x filled int16, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+31)/32 x rows, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt16By32AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+
 // quantizeInt8By32AVX512 is quantizeInt8 in blocks of 32.
 //
 //	dst   rows x filled int8, rows lddst apart, written
@@ -1576,6 +1741,30 @@ func quantizeInt8By32AVX512(dst []int8, x []float32, rows, cols, filled, lddst, 
 //
 //go:noescape
 func quantizeInt8By32AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
+// quantizeInt8By64AVX512 is quantizeInt8 in blocks of 64.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By64AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
+// quantizeInt8By64AVX2 is quantizeInt8 in blocks of 64.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By64AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
 // quantizeInt8By16AVX512 is quantizeInt8 in blocks of 16.
 //

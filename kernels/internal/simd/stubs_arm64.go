@@ -704,6 +704,18 @@ func rotate32NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
 //go:noescape
 func quantizeInt8By32NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
+// quantizeInt8By64NEON is quantizeInt8 in blocks of 64.
+//
+//	dst   rows x filled int8, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale (cols+63)/64 x rows, rows ldscale apart, written
+//	start (cols+63)/64 x rows int32, rows ldscale apart, written
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt8By64NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+
 // quantizeInt8By16NEON is quantizeInt8 in blocks of 16.
 //
 //	dst   rows x filled int8, rows lddst apart, written

@@ -1,0 +1,143 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/asm/vec"
+)
+
+// The product of attention's weights with values in words: the weights as integers of WeightBits bits, the values
+// of at most ValueTop with a scale a column. A sum over MostWordKeys keys has 31 bits.
+
+// WeightBits and ValueTop are what the integers may be; MostWordKeys is how many keys are summed up.
+const (
+	WeightBits   = 13
+	ValueTop     = 511
+	MostWordKeys = math.MaxInt32 / ((1<<WeightBits + 64) * ValueTop)
+)
+
+// RoundWords makes words of rows of floats, times a factor.
+func RoundWords(m vec.Machine) {
+	dst, x, factor := m.SlicePtr("dst"), m.SlicePtr("x"), m.FloatParam("factor")
+	cols, width := m.IntParam("cols"), m.Width()
+	tail := m.Tail(cols)
+	m.Loop(m.IntParam("rows"), 1, func() {
+		left, room := m.CopyInt(cols), m.IntParam("filled")
+		advance := func(vectors int) {
+			m.Bump(x, 4*vectors*width)
+			m.Bump(dst, 2*vectors*width)
+			m.Subtract(room, vectors*width)
+		}
+		for _, vectors := range []int{4, 1} {
+			m.Loop(left, vectors*width, func() {
+				for i := range vectors {
+					m.StoreNarrow(dst, 2*i*width, m.Horner(m.Load(x, 4*i*width), factor, roundBias), 2)
+				}
+				advance(vectors)
+			})
+		}
+		m.If(left, func() {
+			m.StoreNarrow(dst, 0, m.Horner(m.LoadTail(x, tail, 0), factor, roundBias), 2)
+			m.BumpBy(x, left)
+			m.Bump(dst, 2*width)
+			m.Subtract(room, width)
+		})
+		zero := m.Zero()
+		m.Loop(room, width, func() {
+			m.StoreNarrow(dst, 0, zero, 2)
+			m.Bump(dst, 2*width)
+		})
+		nextRow(m, x, "x", "cols", 4)
+		nextRow(m, dst, "dst", "filled", 2)
+	})
+}
+
+// WordColumns makes words of columns of floats, two rows side by side, each column with a scale.
+func WordColumns(m vec.Machine) {
+	dst, scale, x := m.SlicePtr("dst"), m.SlicePtr("scale"), m.SlicePtr("x")
+	width, nr := m.Width(), m.Tier().Gemm.NR
+	vectors := nr / width
+	each := func(do func(v, off int)) {
+		for v := range vectors {
+			do(v, 4*v*width)
+		}
+	}
+	m.Loop(m.IntParam("cols"), nr, func() {
+		largest, inverse := zeros(m), zeros(m)
+		row := m.CopyPtr(x)
+		m.Loop(m.IntParam("rows"), 1, func() {
+			each(func(v, off int) { m.MaxMagnitudeTo(largest[v], m.And(m.Load(row, off), magnitude)) })
+			m.BumpBy(row, m.IntParam("ldx"))
+		})
+		each(func(v, off int) {
+			m.CopyTo(inverse[v], m.Div(m.Splat(f32(ValueTop)), m.Max(largest[v], int8Tiny)))
+			m.Store(scale, off, m.Add(m.Mul(largest[v], f32(1.0/ValueTop)), m.Sub(largest[v], largest[v])))
+		})
+		row = m.CopyPtr(x)
+		left, room := m.IntParam("rows"), m.IntParam("filled")
+		next := func(store func(v, off int)) {
+			each(store)
+			m.Bump(dst, 4*nr)
+			m.Subtract(room, 2)
+		}
+		low := func(v, off int) vec.V {
+			return m.And(m.Horner(m.Load(row, off), inverse[v], roundBias), vec.Const(0xffff))
+		}
+		m.Loop(left, 2, func() {
+			lows := zeros(m)
+			each(func(v, off int) { m.CopyTo(lows[v], low(v, off)) })
+			m.BumpBy(row, m.IntParam("ldx"))
+			next(func(v, off int) {
+				high := m.Horner(m.Load(row, off), inverse[v], roundBias)
+				m.Store(dst, off, m.Or(lows[v], m.ShiftLeft(high, 16)))
+			})
+			m.BumpBy(row, m.IntParam("ldx"))
+		})
+		m.If(left, func() { next(func(v, off int) { m.Store(dst, off, low(v, off)) }) })
+		zero := m.Zero()
+		m.Loop(room, 2, func() {
+			each(func(_, off int) { m.Store(dst, off, zero) })
+			m.Bump(dst, 4*nr)
+		})
+		m.Bump(x, 4*nr)
+		m.Bump(scale, 4*nr)
+	})
+}
+
+// WordPanel is the micro-kernel of products of words, whose sums over all of k are in registers.
+func WordPanel(dot func() intDot) func(vec.Machine) {
+	return Only(func(m vec.Tiler) {
+		d := dot()
+		t := newIntTile(m, d, 0)
+		t.whole = true
+		t.panel(d.rows(m.Tier()), func() {
+			a := t.rowsOfA()
+			b, k := t.SlicePtr("b"), t.IntParam("k")
+			n, bytes := d.elements()
+			d.start(t, nil)
+			t.Label(t.label("loop"))
+			d.step(t, a, b, nil)
+			a.Next(n * bytes / 4)
+			t.Bump(b, n*bytes*t.Tier().Gemm.NR)
+			t.CountDown(k, n, vec.NE, t.label("loop"))
+			t.finishWhole()
+		})
+	})
+}
+
+// finishWhole makes floats of the sums, multiplies them with the columns' weights, adds what is in C if it is to, and stores.
+func (t *intTile) finishWhole() {
+	weights := make([]vec.V, t.vectors)
+	for v := range weights {
+		weights[v] = t.Load(t.SlicePtr("weight"), 4*v*t.Width())
+	}
+	c := t.rowsOfC()
+	t.each(c, func(i, v int, _ vec.Ptr, _ int) {
+		t.IntToFloat(t.dot.sum(i, v))
+		t.MulTo(t.dot.sum(i, v), weights[v])
+	})
+	t.BranchIfParam("add", true, t.label("stored"))
+	t.each(c, func(i, v int, p vec.Ptr, off int) { t.AddLoad(t.dot.sum(i, v), p, off) })
+	t.Label(t.label("stored"))
+	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, t.dot.sum(i, v)) })
+}

@@ -1,0 +1,151 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/kernels/internal/par"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Attention with products of integers.
+
+// int8Attention is calls that take integers on every tier, with their operands.
+func int8Attention() map[string]AttentionParams {
+	r := rand.New(rand.NewPCG(7, 8))
+	cases := map[string]AttentionParams{}
+	add := func(name string, heads, kvHeads, lenQ, lenK, dim, valueDim int, terms ...MaskTerm) {
+		p := AttentionParams{Batch: 2, Heads: heads, KVHeads: kvHeads, LenQ: lenQ, LenK: lenK, HeadDim: dim, ValueDim: valueDim, Mask: terms, Int8: true}
+		p.Q, p.K, p.V = randomSlice(r, 2*heads*lenQ*dim), randomSlice(r, 2*kvHeads*lenK*dim), randomSlice(r, 2*kvHeads*lenK*valueDim)
+		p.Dst = make([]float32, 2*heads*lenQ*valueDim)
+		cases[name] = p
+	}
+	add("one tile", 2, 1, 70, 65, 32, 32)
+	add("causal", 1, 1, 66, 66, 32, 64, CausalMask())
+	if testenv.Emulated() {
+		return cases
+	}
+	add("wide", 2, 2, 13, 97, 128, 64, LengthMask([]int{97, 33}))
+	add("tiles", 4, 2, 335, 700, 64, 128, LengthMask([]int{655, 700}))
+	add("window", 2, 2, 300, 300, 64, 32, WindowMask(40, 9))
+	add("bias", 1, 1, 90, 120, 32, 32, BiasMask(randomSlice(r, 90*120), 1, 1, 90, 120), KeepMask(randomBools(r, 120, 0.7), 1, 1, 1, 120))
+	return cases
+}
+
+// roundedRows is x with each row of dim elements rounded to integers of at most 127 times a scale.
+func roundedRows(x []float32, dim int) []float32 {
+	y := slices.Clone(x)
+	for row := range slices.Chunk(y, dim) {
+		scale, inverse := simd.QuantizeBlock(row)
+		for i, v := range row {
+			row[i] = float32(simd.QuantizeOne(v, inverse)) * scale
+		}
+	}
+	return y
+}
+
+// TestAttentionInt8 holds results to the attention of queries and keys as they are rounded, but for half a unit of each value
+// and of each weight.
+func TestAttentionInt8(t *testing.T) {
+	eachISA(t, func(t *testing.T) {
+		for name, p := range int8Attention() {
+			t.Run(name, func(t *testing.T) {
+				rounded := p
+				rounded.Q, rounded.K = roundedRows(p.Q, p.HeadDim), roundedRows(p.K, p.HeadDim)
+				rounded.setDefaults()
+				want, weights, _ := oracle(&rounded)
+				Attention(p)
+				largest := float64(0)
+				for _, v := range p.V {
+					largest = max(largest, math.Abs(float64(v)))
+				}
+				square, wrong := 0.0, 0.0
+				for i, want := range want {
+					row := weights[i/p.ValueDim*p.LenK:][:p.LenK]
+					bound := largest*(0.5/simd.ValueTop+0.5*float64(p.LenK)/(1<<simd.WeightBits)*slices.Max(row)) + 1e-5
+					off := math.Abs(float64(p.Dst[i]) - want)
+					if !(off <= bound) {
+						t.Fatalf("Dst[%d] = %v, want %v but for %v", i, p.Dst[i], want, bound)
+					}
+					square, wrong = square+want*want, wrong+off*off
+				}
+				if ratio := math.Sqrt(wrong / square); ratio > 0.004 {
+					t.Errorf("root mean square of the error: %v of the results", ratio)
+				}
+				integers := slices.Clone(p.Dst)
+				p.Int8 = false
+				if Attention(p); slices.Equal(integers, p.Dst) {
+					t.Error("the bits of floats")
+				}
+			})
+		}
+	})
+}
+
+// TestAttentionInt8Bits: a result depends neither on the number of threads nor on other sequences.
+func TestAttentionInt8Bits(t *testing.T) {
+	withProcs(t, 4)
+	t.Cleanup(par.Stop)
+	eachISA(t, func(t *testing.T) {
+		for name, p := range int8Attention() {
+			Attention(p)
+			want := slices.Clone(p.Dst)
+			for threads := Threads(2); threads <= 4; threads++ {
+				clear(p.Dst)
+				if threads.Attention(p); !slices.Equal(want, p.Dst) {
+					t.Errorf("%s: other bits on %d threads", name, threads)
+				}
+			}
+			if slices.ContainsFunc(p.Mask, func(m MaskTerm) bool { return len(m.term.Lengths) > 0 }) {
+				continue
+			}
+			one := p
+			one.Batch = 1
+			n := len(p.Dst) / 2
+			one.Q, one.K, one.V, one.Dst = p.Q[len(p.Q)/2:], p.K[len(p.K)/2:], p.V[len(p.V)/2:], make([]float32, n)
+			if Attention(one); !slices.Equal(want[n:], one.Dst) {
+				t.Errorf("%s: other bits alone", name)
+			}
+		}
+	})
+}
+
+// TestAttentionInt8Special: a NaN or an infinity makes NaN of what it has a part in, and of nothing else.
+func TestAttentionInt8Special(t *testing.T) {
+	const n, dim = 80, 32
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	eachISA(t, func(t *testing.T) {
+		for _, c := range []struct {
+			what  string
+			at    int // the row of Q, K or V
+			value float32
+			isNaN func(row, column int) bool
+		}{
+			{"q", 3, nan, func(row, _ int) bool { return row == 3 }},
+			{"q", 79, inf, func(row, _ int) bool { return row == 79 }},
+			{"k", 5, nan, func(int, int) bool { return true }},
+			{"k", 71, nan, func(int, int) bool { return false }}, // hidden
+			{"v", 9, nan, func(_, column int) bool { return column == 1 }},
+			{"v", 9, -inf, func(_, column int) bool { return column == 1 }},
+			{"v", 70, inf, func(int, int) bool { return false }}, // hidden
+			{"none", 0, 0, func(int, int) bool { return false }},
+		} {
+			r := rand.New(rand.NewPCG(1, 1))
+			p := AttentionParams{Batch: 1, Heads: 1, LenQ: n, LenK: n, HeadDim: dim, Dst: make([]float32, n*dim), Int8: true, Mask: []MaskTerm{LengthMask([]int{70})}}
+			p.Q, p.K, p.V = randomSlice(r, n*dim), randomSlice(r, n*dim), randomSlice(r, n*dim)
+			if x := map[string][]float32{"q": p.Q, "k": p.K, "v": p.V}[c.what]; x != nil {
+				x[c.at*dim+1] = c.value
+			}
+			Attention(p)
+			for i, v := range p.Dst {
+				if row, column := i/dim, i%dim; math.IsNaN(float64(v)) != c.isNaN(row, column) {
+					t.Fatalf("%s: Dst[%d,%d] = %v", fmt.Sprint(c.what, c.at, c.value), row, column, v)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package attend
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Attention tile by tile with products of integers: scores of queries and keys as int8, and the weights as words times
+// the values as words. What is between them, and the sums of the weights, is as with floats.
+
+// wordStep is what the keys of a product of words are filled up to a multiple of.
+const wordStep = 16
+
+// wordValues reports whether values become words: where words are multiplied faster than floats, or as fast.
+func (c *Call) wordValues() bool { return simd.KernelWordPanel.On(c.isa).ISA == c.isa }
+
+// packIntegers prepares the keys and the values [j, j+n).
+func (u *unit) packIntegers(j, n int) {
+	c, p, w := u.c, &u.c.P, &u.w.integers
+	w.keys.Pack(&c.int8, u.k.from(j), u.k.ld, n, p.HeadDim, p.Scale)
+	if !c.wordValues() {
+		u.packValues(j, n)
+		return
+	}
+	filled := (n + wordStep - 1) / wordStep * wordStep
+	w.values, w.scale = mem.Grow(w.values, filled*p.ValueDim), mem.Grow(w.scale, p.ValueDim)
+	simd.WordColumns(c.isa, w.values, w.scale, u.v.from(j), n, p.ValueDim, filled, u.v.ld, c.nr)
+	for i := range w.scale {
+		w.scale[i] *= 1.0 / (1 << simd.WeightBits)
+	}
+	u.tile = valueTile{first: j, keys: n}
+}
+
+// integerScores is scores.
+func (u *unit) integerScores(s []float32, lds, ra, rb, j, n int) {
+	w := &u.w.integers
+	w.keys.Scores(&u.c.int8, &w.queries, ra, rb-ra, n, u.c.P.HeadDim, s, lds)
+	u.mask(s, lds, ra, rb, j, n)
+}
+
+// integerValues is values, of the first n keys of the tile.
+func (u *unit) integerValues(s []float32, lds, ra, rb, n int, beta float32) {
+	c, p, w := u.c, &u.c.P, &u.w.integers
+	if !c.wordValues() {
+		u.values(s, lds, ra, rb, n, beta)
+		return
+	}
+	rows := rb - ra
+	filled, depth := (n+wordStep-1)/wordStep*wordStep, (u.tile.keys+wordStep-1)/wordStep*wordStep
+	w.weights = mem.Grow(w.weights, rows*filled)
+	simd.RoundWords(c.isa, w.weights, s, 1<<simd.WeightBits, rows, n, filled, filled, lds)
+	for j := 0; j < p.ValueDim; j += c.nr {
+		simd.WordPanel(c.isa, rows, filled, c.nr, w.weights, filled, w.values[j*depth:], w.scale[j:], int(beta), u.o[ra*u.ldo+j:], u.ldo)
+	}
+}

@@ -1,0 +1,104 @@
+package weights
+
+import (
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Queries and keys of a head as int8, for scores as products of integers: a row has one scale. They are
+// not rotated: that gains nothing here.
+
+// IntegerHead reports whether heads of that many elements can be.
+func IntegerHead(dim int) bool { return dim == 32 || dim == 64 || dim == simd.Int8Block }
+
+// OfHeads is what products of rows and keys of heads need of a record.
+func OfHeads(isa simd.ISA) Record {
+	mr, nr := simd.GemmTile(isa)
+	return Record{Format: Int8, ISA: isa, MR: mr, NR: nr, Kind: int8KindOn(isa)}
+}
+
+// QuantizeHead makes integers of m rows of a head, for products with its keys.
+func (r *RowsOfA) QuantizeHead(f *Record, a []float32, lda, m, dim int) {
+	r.rows, r.scale, r.start = m, mem.Grow(r.scale, m), mem.Grow(r.start, m)
+	if r.ld = dim; f.Kind != Int8Pairs {
+		r.bytes = mem.Grow(r.bytes, m*dim)
+		quantizeHead(f.ISA, r.bytes, r.scale, r.start, a, lda, m, dim)
+		return
+	}
+	r.words = mem.Grow(r.words, m*dim)
+	switch dim {
+	case 32:
+		simd.QuantizeInt16By32(f.ISA, r.words, a, m, dim, dim, dim, lda, r.scale, m)
+	case 64:
+		simd.QuantizeInt16By64(f.ISA, r.words, a, m, dim, dim, dim, lda, r.scale, m)
+	default:
+		simd.QuantizeInt16(f.ISA, r.words, a, m, dim, dim, dim, lda, r.scale, m)
+	}
+}
+
+// quantizeHead makes bytes of m rows of a head, without gaps.
+func quantizeHead(isa simd.ISA, dst []int8, scale []float32, start []int32, a []float32, lda, m, dim int) {
+	switch dim {
+	case 32:
+		simd.QuantizeInt8By32(isa, dst, a, m, dim, dim, dim, lda, scale, start, m)
+	case 64:
+		simd.QuantizeInt8By64(isa, dst, a, m, dim, dim, dim, lda, scale, start, m)
+	default:
+		simd.QuantizeInt8(isa, dst, a, m, dim, dim, dim, lda, scale, start, m)
+	}
+}
+
+// Keys are keys of a head as panels of columns.
+type Keys struct {
+	rows   []float32 // bytes, four in each
+	start  []int32
+	panels []float32
+	scale  []float32
+}
+
+// Pack makes integers of n keys, whose scales are multiplied with a factor.
+func (k *Keys) Pack(f *Record, x []float32, ldx, n, dim int, factor float32) {
+	columns := (n + f.NR - 1) / f.NR * f.NR
+	k.rows, k.panels = mem.Grow(k.rows, n*dim/4), mem.Grow(k.panels, columns*dim/4)
+	k.start, k.scale = mem.Grow(k.start, n), mem.Grow(k.scale, columns)
+	rows := mem.Bytes(k.rows)
+	quantizeHead(f.ISA, mem.Int8s(rows), k.scale, k.start, x, ldx, n, dim)
+	for j := range k.scale[:n] {
+		k.scale[j] *= factor
+	}
+	clear(k.scale[n:])
+	side := f.Kind.side()
+	for j := 0; j < n; j += f.NR {
+		some, panel := min(f.NR, n-j), k.panels[j*dim/4:][:f.NR*dim/4]
+		if some < f.NR {
+			clear(panel)
+		}
+		if side == 4 {
+			pack.Transpose(f.ISA, panel, k.rows[j*dim/4:], some, dim/4, f.NR, dim/4)
+			continue
+		}
+		to := mem.Bytes(panel)
+		for i := range some {
+			for p, v := range rows[(j+i)*dim:][:dim] {
+				to[p/side*side*f.NR+side*i+p%side] = v
+			}
+		}
+	}
+	if f.Kind == Int8Quads {
+		words := mem.Words(mem.Bytes(k.panels))
+		for i := range words {
+			words[i] ^= 0x8080808080808080
+		}
+	}
+}
+
+// Scores sets c, rows ldc apart, to the products of rows [i, i+m) with the first n keys of those packed, filled up to whole
+// panels.
+func (k *Keys) Scores(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
+	x := Product{Format: f, I: i, M: m, K: dim, LDC: ldc}
+	for j := 0; j < n; j += f.NR {
+		x.B, x.Scales, x.C = mem.Bytes(k.panels[j*dim/4:][:f.NR*dim/4]), k.scale[j:][:f.NR], c[j:]
+		r.Multiply(&x)
+	}
+}
