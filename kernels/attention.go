@@ -91,7 +91,7 @@ type AttentionParams struct {
 	// Int8 lets products be of integers, as those of packed matrices of FormatInt8 are: scores of queries and keys of
 	// int8, with a scale for each row of a head, and on x86 weights of 14 bits times values of 10, with a scale for each
 	// column of a head and some keys. So it is for heads of 32, 64 and 128 elements, over 12 queries and over 64 keys, in K
-	// and V, without Relative, Sinks and Weights. A query, key or value with an infinity gives NaN then, and values
+	// and V, without Relative, Sinks and Weights. A query or key with an infinity gives NaN then, and a value NaN or an infinity; values
 	// of hidden keys next to visible ones should not be far larger than these, which share their scales.
 	Int8 bool
 }
