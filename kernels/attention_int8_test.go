@@ -149,3 +149,23 @@ func TestAttentionInt8Special(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkAttentionInt8 has heads of a fused projection, with floats and with integers.
+func BenchmarkAttentionInt8(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, s := range [][3]int{{12, 128, 32}, {12, 256, 32}, {12, 512, 32}, {12, 128, 64}, {12, 256, 64}, {12, 512, 64}} {
+		heads, n, dim := s[0], s[1], s[2]
+		row := 3 * heads * dim
+		x, dst := randomSlice(r, n*row), make([]float32, n*heads*dim)
+		strides := BLHD(n, row, dim)
+		for _, int8 := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%dx%dx%d/int8=%v", heads, n, dim, int8), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Attention(AttentionParams{Batch: 1, Heads: heads, LenQ: n, LenK: n, HeadDim: dim, Int8: int8,
+						Dst: dst, Q: x, K: x[row/3:], V: x[2*row/3:], DstStrides: BLHD(n, row/3, dim), QStrides: strides, KStrides: strides, VStrides: strides})
+				}
+			})
+		}
+	}
+}
