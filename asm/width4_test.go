@@ -80,13 +80,13 @@ func with(catalog []Kernel, name string, body func(vec.Machine)) []Kernel {
 	return catalog
 }
 
-// withoutFixed leaves out what needs instructions of AVX-512 at any width, or is encoded for one width
-// alone.
+// withoutFixed leaves out what needs instructions of AVX-512 at any width, is encoded for one width
+// alone, or holds a panel of fixed width, which takes too many narrow registers.
 func withoutFixed(catalog []Kernel) []Kernel {
 	catalog = slices.Clone(catalog)
 	for i := range catalog {
 		catalog[i].On = slices.DeleteFunc(slices.Clone(catalog[i].On), func(o On) bool {
-			return slices.Contains(o.Needs, arch.AVX512VNNI) || slices.Contains(o.Needs, arch.AVXVNNI)
+			return catalog[i].Name == "signDots" || slices.Contains(o.Needs, arch.AVX512VNNI) || slices.Contains(o.Needs, arch.AVXVNNI)
 		})
 	}
 	return catalog
