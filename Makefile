@@ -112,6 +112,16 @@ soak: ## 30 minutes of requests to the server, right and broken ones, with clien
 test-beam: ## build, vet and test the transforms for Apache Beam, and a pipeline on prism (some minutes with Beam's packages)
 	cd $(BEAM) && $(GO) vet ./... && $(GO) test -vet=off ./...
 
+# PYTHON=/path/to/python of an environment that has pyarrow saves making one.
+cmd/avoformer/.venv: cmd/avoformer/testdata/requirements.txt
+	python3 -m venv $@
+	$@/bin/pip install --quiet -r $<
+	touch $@
+
+.PHONY: test-pyarrow
+test-pyarrow: $(if $(PYTHON),,cmd/avoformer/.venv) ## the command's Arrow stream, written and read by pyarrow as Spark and Ray do
+	AVOFORMER_PYARROW=$(abspath $(or $(PYTHON),cmd/avoformer/.venv/bin/python)) $(GO) test -C cmd/avoformer -count=1 -run '^TestStreamPython$$' .
+
 .PHONY: compare-tokenizers
 compare-tokenizers: text/.venv ## 100,000 random strings a folder, each against Hugging Face's tokenizers: ids, offsets, decoded texts (about an hour)
 	text/.venv/bin/python text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
