@@ -25,7 +25,7 @@ func int8Attention() map[string]AttentionParams {
 		cases[name] = p
 	}
 	add("one tile", 2, 1, 70, 65, 32, 32)
-	add("causal", 1, 1, 66, 66, 32, 64, CausalMask())
+	add("causal", 1, 1, 66, 66, 64, 64, CausalMask())
 	if testenv.Emulated() {
 		return cases
 	}
@@ -51,7 +51,7 @@ func roundedRows(x []float32, dim int) []float32 {
 // TestAttentionInt8 holds results to the attention of queries and keys as they are rounded, but for half a unit of each value
 // and of each weight.
 func TestAttentionInt8(t *testing.T) {
-	eachISA(t, func(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
 		for name, p := range int8Attention() {
 			t.Run(name, func(t *testing.T) {
 				rounded := p
