@@ -28,10 +28,11 @@ func deal(m vec.Jumper, mr int, suffix string, left func() vec.Int, tile func(h 
 	m.Raise(n, 1)
 	m.Halve(n, 1)
 	m.Label(pick)
+	m.Compare(n, 1)
+	m.BranchIf(vec.LT, done)
 	for h := 1; h < mr; h++ {
-		m.Compare(n, h)
-		if h == 1 {
-			m.BranchIf(vec.LT, done)
+		if h > 1 {
+			m.Compare(n, h)
 		}
 		m.BranchIf(vec.EQ, of(h)("tile"))
 	}
