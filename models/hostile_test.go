@@ -255,7 +255,7 @@ func unread(tensor string, doc map[string]any) bool {
 	}
 	return slices.ContainsFunc([]string{
 		"EncDecAttention.relative_attention_bias", "position_ids", "masked_bias", "attention.bias",
-		"sop_classifier.", "discriminator_predictions.",
+		"sop_classifier.", "discriminator_predictions.", "embeddings.mask_token", "masked_spec_embed",
 	}, func(part string) bool { return strings.Contains(tensor, part) })
 }
 
