@@ -211,14 +211,15 @@ test-race: ## short tests under the race detector; of text and the command those
 test-purego: ## short tests without any assembly
 	$(GO) test -short -tags purego ./...
 
-# The machine's own tier, the first that it has, is what test-native runs; one that it lacks is left to the emulators below.
+# The machine's own tier, with which it starts, is what test-native runs; one that it lacks is left to the emulators below.
 .PHONY: test-tiers
 test-tiers: ## short tests with each tier but the machine's own forced by AVOFORMER_ISA
-	@$(GO) test -run '^$$' ./kernels >/dev/null # what fails below lacks the tier
-	@own=; for isa in avx512 avx2 neon generic; do \
-		if ! AVOFORMER_ISA=$$isa $(GO) test -count=1 -run '^$$' ./kernels >/dev/null 2>&1; then echo "AVOFORMER_ISA=$$isa: not on this machine"; \
-		elif [ -z "$$own" ]; then own=$$isa; echo "AVOFORMER_ISA=$$isa: this machine's own, which test-native runs"; \
-		else echo "AVOFORMER_ISA=$$isa"; AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test -short ./...; fi; \
+	@own=$$(AVOFORMER_ISA= $(GO) test -count=1 -v -run '^TestForcedTier$$' ./kernels | sed -n 's/.*the active tier is //p'); [ -n "$$own" ]; \
+	for isa in generic avx2 avx512 neon; do \
+		if [ $$isa = "$$own" ]; then echo "AVOFORMER_ISA=$$isa: this machine's own, which test-native runs"; \
+		elif AVOFORMER_ISA=$$isa $(GO) test -count=1 -run '^$$' ./kernels >/dev/null 2>&1; then \
+			echo "AVOFORMER_ISA=$$isa"; AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test -short ./...; \
+		else echo "AVOFORMER_ISA=$$isa: not on this machine"; fi; \
 	done
 
 .PHONY: test-asm

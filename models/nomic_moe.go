@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -133,15 +134,7 @@ func (m *plainExperts) choose(scores []float32, experts int) [][]int {
 		for e := range order {
 			order[e] = e
 		}
-		slices.SortStableFunc(order, func(a, b int) int {
-			switch {
-			case own[a] > own[b]:
-				return -1
-			case own[a] < own[b]:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
 		sum := float32(0)
 		for _, e := range order[:m.top] {
 			chosen[e] = append(chosen[e], r)

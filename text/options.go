@@ -214,8 +214,8 @@ func Cache(f kernels.Format) Option {
 
 // Prompts is the format of a second copy of the weights that are held in float32 or 16 bits, with which prompts are
 // computed: kernels.FormatInt8 takes a byte for each weight more, and makes prompts two to three times as fast as bfloat16
-// does. What that costs of accuracy is what Weights of that format costs. Texts that are generated at a time change what rows are computed
-// with it; see models.Options.Prompts. It does not go with [Exact].
+// does. Its products are those of Weights of that format. A step with many texts is computed with it too, so that a text
+// may depend on what else is generated; see models.Options.Prompts. It does not go with [Exact].
 func Prompts(f kernels.Format) Option {
 	if f < kernels.FormatInt8 {
 		return wrong("Prompts", f, "int8 or a format of blocks")

@@ -273,10 +273,11 @@ func (q *queue) share(next int) (threads, room int) {
 	return threads, min(q.batchTokens, max(rows*threads, next/(4*batches)))
 }
 
-// batch takes the windows of a batch with room for some tokens, while some calls wait: of the call whose next window is due first, and then of others of its kind, the
-// older of two. A window is due at its end: its length after the tokens that had been computed when its call came, so that
-// short ones go before long ones that came at about the same time, and none waits long. A page gives its longest windows
-// first; a call that is alone does not mix pages, which may come in any order.
+// batch takes the windows of a batch with room for some tokens, while some calls wait: of the call whose next window is
+// due first, and then of others of its kind, the older of two. A window is due at its end: its length after the tokens
+// that had been computed when its call came, so that short ones go before long ones that came at about the same time, and
+// none waits long. A page gives its longest windows first; a call that is alone does not mix pages, which may come in any
+// order.
 func (q *queue) batch(room, waiting int) []window {
 	q.turn++
 	var batch []window

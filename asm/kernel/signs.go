@@ -14,14 +14,9 @@ type signCount struct {
 	count func(v vec.V) vec.V
 }
 
-// SignDots counts in bytes. Rows are few where registers are.
+// SignDots counts in bytes.
 var SignDots = Only(func(m vec.Tiler) {
-	rows := 2
-	if len(m.Tier().Vectors) > 16 {
-		rows = 4 * m.Width() / 16
-		rows = max(rows, 2)
-	}
-	signDots(m, signCount{rows: rows, most: 255 / 8, count: m.CountBytes()})
+	signDots(m, signCount{rows: max(m.Width()/4, 2), most: 255 / 8, count: m.CountBytes()})
 })
 
 // SignDotsByWords counts in lanes of 32 bits.

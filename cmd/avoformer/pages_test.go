@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/testenv"
+	"github.com/avoformer/avoformer/models"
 )
 
 // pages is the documents for users, whose commands are run.
@@ -182,6 +183,42 @@ func TestPageNames(t *testing.T) {
 		for _, name := range names {
 			if !exported[name] {
 				t.Errorf("%s.md: there is no %s", page, name)
+			}
+		}
+	}
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// TestPageModels: the tables of the README and of the page about models name every model type that opens, and no other.
+func TestPageModels(t *testing.T) {
+	for _, table := range []struct {
+		page, heading string
+		column        int
+	}{{"../README", "Models", 2}, {"models", "What opens", 1}} {
+		text, _ := pageBlocks(t, table.page)
+		_, section, found := strings.Cut(text, "\n## "+table.heading+"\n")
+		if !found {
+			t.Fatalf("%s.md has no part %s", table.page, table.heading)
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		told, opens := map[string]bool{}, map[string]bool{}
+		for _, row := range strings.Split(section, "\n") {
+			if cells := strings.Split(row, "|"); len(cells) == 4 {
+				for _, m := range quoted.FindAllStringSubmatch(cells[table.column], -1) {
+					told[m[1]] = true
+				}
+			}
+		}
+		for _, name := range models.ModelTypes() {
+			name = strings.TrimSuffix(strings.TrimSuffix(name, "_text_model"), "_vision_model") // towers alone
+			if opens[name] = true; !told[name] {
+				t.Errorf("%s.md lacks %s", table.page, name)
+			}
+		}
+		for name := range told {
+			if !opens[name] {
+				t.Errorf("%s.md has %s, which nothing opens", table.page, name)
 			}
 		}
 	}

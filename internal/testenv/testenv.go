@@ -32,6 +32,7 @@ func Main[T fmt.Stringer](m *testing.M, supported []T) {
 func CheckForced(t *testing.T, active fmt.Stringer) {
 	os.Getenv("AVOFORMER_REQUIRE")
 	os.Getenv("AVOFORMER_CPU")
+	t.Log("the active tier is", active) // make test-tiers reads it
 	if forced := os.Getenv("AVOFORMER_ISA"); forced != "" && forced != active.String() {
 		t.Errorf("the active tier is %s, but AVOFORMER_ISA=%s", active, forced)
 	}
