@@ -108,10 +108,10 @@ func (f *folder) openCharacters() (*characters, error) {
 
 // Characters is the characters of mono samples at 16 kHz with their times, as a model of CTC such as wav2vec 2.0 hears them, and
 // transformers gives them with output_char_offsets: spaces between words are characters too. Another model is an
-// error that matches ErrOption.
+// error that matches ErrInput.
 func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segment, error) {
 	if t.characters == nil {
-		return nil, check.Option("Characters", "", "the model writes no characters")
+		return nil, check.Errorf(ErrInput, "the model writes no characters")
 	}
 	return t.hear(ctx, samples, TranscribeOptions{})
 }

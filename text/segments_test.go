@@ -70,7 +70,7 @@ func TestSegments(t *testing.T) {
 	if _, err := tr.Segments(t.Context(), make([]float32, 100), o); !errors.Is(err, ErrOption) {
 		t.Errorf("beams: %v", err)
 	}
-	if _, err := tr.Characters(t.Context(), make([]float32, 100)); !errors.Is(err, ErrOption) {
+	if _, err := tr.Characters(t.Context(), make([]float32, 100)); !errors.Is(err, ErrInput) {
 		t.Errorf("characters of Whisper: %v", err)
 	}
 }
