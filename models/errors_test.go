@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // TestConfigErrors gives configurations values that are unknown or contradict others. The
@@ -104,6 +105,17 @@ func TestWarnings(t *testing.T) {
 		}
 		if n := len(m.Warnings); c.want == "" && n > 0 || c.want != "" && (n != 1 || !strings.Contains(m.Warnings[0], c.want)) {
 			t.Errorf("%s with %s = %s: warnings %q, want one with %q", c.folder, c.field, c.value, m.Warnings, c.want)
+		}
+	}
+}
+
+// refusesFields opens a folder with each of some fields changed to a text of JSON, and wants errors that name the field.
+func refusesFields(t *testing.T, folder string, fields map[string]string) {
+	t.Helper()
+	for field, value := range fields {
+		_, err := models.OpenFS(withField(t, folder, field, value))
+		if e := new(transformer.Error); !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%s with %s = %s: %v, want an error of this field", folder, field, value, err)
 		}
 	}
 }

@@ -16,8 +16,8 @@ func Pairs() intDot  { return &pairs{} }
 func Words() intDot  { return &words{} }
 func Octets() intDot { return &octets{} }
 
-func WordPairs() intDot { return &wordPairs{} }
-func WordDots() intDot  { return &wordPairs{dots: true} }
+func WordPairs() intDot { return &pairs{words: true} }
+func WordDots() intDot  { return &pairs{words: true, dots: true} }
 
 // quads adds four products of bytes to each sum: VPDPBUSD, whose bytes of B have no sign, and SDOT.
 type quads struct{ sums [][]vec.V }
@@ -61,8 +61,12 @@ func (d *quads) quad(t *intTile, a vec.Lanes, j, v int, b []vec.V) {
 	}
 }
 
-// pairs, on x86, makes words of the bytes of B, and adds up two products of words: VPMADDWD.
-type pairs struct{ sums [][]vec.V }
+// pairs, on x86, adds up two products of words: VPMADDWD and an addition, or VPDPWSSD.
+type pairs struct {
+	words bool // B has words; else bytes, which become words
+	dots  bool // by an instruction of their own
+	sums  [][]vec.V
+}
 
 func (d *pairs) elements() (n, bytes int) { return 8, 2 }
 func (d *pairs) columns(t arch.Tier) int  { return t.Gemm.NR }
@@ -77,45 +81,22 @@ func (d *pairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
 	for s := range 4 {
 		bv := make([]vec.V, t.vectors)
 		for v := range bv {
-			bv[v] = x.LoadWords(b, 2*(s*t.Tier().Gemm.NR+v*t.Width()))
+			if at := s*t.Tier().Gemm.NR + v*t.Width(); d.words {
+				bv[v] = x.Load(b, 4*at)
+			} else {
+				bv[v] = x.LoadWords(b, 2*at)
+			}
 		}
 		for i := range t.h {
-			mulPairs(x, vec.V{Reg: a.Lane(i, s).Reg}, bv, d.sums[i], false)
+			d.multiply(x, vec.V{Reg: a.Lane(i, s).Reg}, bv, d.sums[i])
 		}
 	}
 }
 
-// wordPairs, on x86, multiplies words of both: VPMADDWD and an addition, or VPDPWSSD.
-type wordPairs struct {
-	dots bool
-	sums [][]vec.V
-}
-
-func (d *wordPairs) elements() (n, bytes int) { return 8, 2 }
-func (d *wordPairs) columns(t arch.Tier) int  { return t.Gemm.NR }
-func (d *wordPairs) rows(t arch.Tier) int     { return t.Integers.Rows }
-func (d *wordPairs) sum(i, v int) vec.V       { return d.sums[i][v] }
-
-func (d *wordPairs) start(t *intTile, _ func(i int) vec.V) { d.sums = t.zeros(t.h, t.vectors) }
-
-func (d *wordPairs) step(t *intTile, a vec.Lanes, b vec.Ptr, _ func(s int)) {
-	x := t.Tiler.(*x86.Machine)
-	a.Load(0, 4)
-	for s := range 4 {
-		bv := make([]vec.V, t.vectors)
-		for v := range bv {
-			bv[v] = x.Load(b, 4*(s*t.Tier().Gemm.NR+v*t.Width()))
-		}
-		for i := range t.h {
-			mulPairs(x, vec.V{Reg: a.Lane(i, s).Reg}, bv, d.sums[i], d.dots)
-		}
-	}
-}
-
-// mulPairs adds the products of pairs of words of a lane and of some vectors to sums. The lane may be lost.
-func mulPairs(x *x86.Machine, lane vec.V, b, sums []vec.V, dots bool) {
+// multiply adds the products of pairs of words of a lane and of some vectors to sums. The lane may be lost.
+func (d *pairs) multiply(x *x86.Machine, lane vec.V, b, sums []vec.V) {
 	for v := range b {
-		if dots {
+		if d.dots {
 			x.DotWords(sums[v], lane, b[v])
 			continue
 		}
