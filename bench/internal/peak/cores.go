@@ -8,12 +8,12 @@ import (
 )
 
 // Cores returns how many cores some threads have: by how many times more multiply-adds they make in loops that share
-// nothing than one thread makes alone. It is 0 for one thread, or where fewer run at a time.
+// nothing than one thread makes alone. It is 0 for one thread, and for more threads than run at a time.
 //
 // The host of a virtual machine may give two of its processors one core at any time, for minutes; each then has half of
 // the speed, whatever is computed.
 func Cores(threads int) float64 {
-	if threads < 2 || runtime.GOMAXPROCS(0) < threads {
+	if threads < 2 || min(runtime.GOMAXPROCS(0), runtime.NumCPU()) < threads {
 		return 0
 	}
 	const each = time.Millisecond

@@ -86,25 +86,26 @@ func TestTransferIsPlausible(t *testing.T) {
 	}
 }
 
-// Threads that are alone have at most as many cores as there are of them, by and large, and at least one; those of this
-// process that are more than its processors have fewer.
+// Two threads have one core or two, by and large. The host may take a processor away while one thread is timed alone, which
+// then seems slow, so one plausible measurement of several is enough.
 func TestCores(t *testing.T) {
-	if n := min(2, runtime.NumCPU(), runtime.GOMAXPROCS(0)); n == 2 {
-		if got := Cores(2); !(got > 0.3 && got < 4) { // others may run meanwhile, in one half of it or the other
+	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0))
+	if processors > 1 {
+		got := 0.0
+		for range 20 {
+			if got = Cores(2); got > 0.5 && got < 2.5 {
+				break
+			}
+		}
+		if !(got > 0.5 && got < 2.5) {
 			t.Errorf("two threads have %g cores", got)
 		}
 	}
-	for _, threads := range []int{1, runtime.GOMAXPROCS(0) + 1} {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * processors))
+	for _, threads := range []int{1, processors + 1} {
 		if got := Cores(threads); got != 0 {
 			t.Errorf("%d threads have %g cores, want 0: there is nothing to measure", threads, got)
 		}
-	}
-	if runtime.NumCPU() > 2 {
-		return
-	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(6))
-	if got := Cores(6); !(got < 5) {
-		t.Errorf("six threads on %d processors have %g cores", runtime.NumCPU(), got)
 	}
 }
 
