@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -125,21 +124,4 @@ func ExampleWriteParquet() {
 	// Output:
 	// bread <nil>
 	// trains <nil>
-}
-
-// Lines without their ends, of any length up to MaxLine.
-func ExampleNewLineReader() {
-	l := bulk.NewLineReader(strings.NewReader("one\r\ntwo"))
-	for {
-		line, err := l.Next()
-		if err != nil {
-			fmt.Println(err, "after", l.N)
-			return
-		}
-		fmt.Printf("%q\n", line)
-	}
-	// Output:
-	// "one"
-	// "two"
-	// EOF after 2
 }

@@ -3,6 +3,7 @@
 package bulk
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,19 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
+
+// Model is the fingerprint of a model, a folder or a GGUF file, and of adapters to it: the digests of the files that
+// opening them reads, by their names.
+func Model(ctx context.Context, dir string, adapters ...string) (map[string]string, error) {
+	files, err := modelfiles.List(dir, adapters...)
+	if err != nil {
+		return nil, err
+	}
+	return modelfiles.Digests(ctx, files)
+}
 
 // A Manifest is what OUT/NAME.json says of a shard that is there.
 type Manifest struct {

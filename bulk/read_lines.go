@@ -3,6 +3,7 @@
 package bulk
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,8 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"bytes"
-
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/textline"
 )
 
 var (
@@ -21,32 +21,38 @@ var (
 	errBinary = errors.New("control characters: no text in UTF-8")
 )
 
+// mark is what Windows' editors put at the beginning of a text.
+var mark = []byte("\ufeff")
+
 // textReader reads a text a line.
-type textReader struct{ lines *LineReader }
+type textReader struct{ in *textline.Reader }
 
 func newTextReader(in io.Reader, o *Options) (*textReader, error) {
 	if len(o.pass.columns) > 0 {
 		return nil, fmt.Errorf("%w: plain lines have no columns to pass on", ErrOption)
 	}
-	return &textReader{NewLineReader(in)}, nil
+	return &textReader{textline.NewReader(in)}, nil
 }
 
 func (r *textReader) columns() []Column { return nil }
 
-func (r *textReader) next() (row, error) { return nextLine(r.lines) }
+func (r *textReader) next() (row, error) { return nextLine(r.in) }
 
 // nextLine is a row with a line as its text.
-func nextLine(lines *LineReader) (row, error) {
-	line, err := lines.Next()
+func nextLine(in *textline.Reader) (row, error) {
+	line, err := in.Next()
+	if errors.Is(err, textline.ErrLong) {
+		err = fmt.Errorf("%w: %w", ErrInput, err)
+	}
 	if err != nil {
 		return row{}, err
 	}
-	if lines.N == 1 {
+	if in.N == 1 {
 		line = bytes.TrimPrefix(line, mark)
 	}
-	x := row{number: int64(lines.N - 1), raw: line}
+	x := row{number: int64(in.N - 1), raw: line}
 	switch {
-	case IsBinary(line):
+	case textline.Binary(line):
 		x.err = errBinary
 	case !utf8.Valid(line):
 		x.err = errUTF8
@@ -58,7 +64,7 @@ func nextLine(lines *LineReader) (row, error) {
 
 // jsonReader reads an object a line.
 type jsonReader struct {
-	lines *LineReader
+	in    *textline.Reader
 	field string
 	pass  []Column
 }
@@ -67,7 +73,7 @@ func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 	if o.pass.all {
 		return nil, fmt.Errorf("%w: objects of a JSONL file need not have the same fields: name those to pass on", ErrOption)
 	}
-	r := &jsonReader{lines: NewLineReader(in), field: o.Text}
+	r := &jsonReader{in: textline.NewReader(in), field: o.Text}
 	for _, c := range o.pass.columns {
 		if c.Kind < 0 {
 			c.Kind = JSON
@@ -83,7 +89,7 @@ func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 func (r *jsonReader) columns() []Column { return r.pass }
 
 func (r *jsonReader) next() (row, error) {
-	x, err := nextLine(r.lines)
+	x, err := nextLine(r.in)
 	if err != nil || x.err != nil {
 		return x, err
 	}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/avoformer/avoformer/internal/modelfiles"
 )
 
 // Options say what is read and written.
@@ -196,7 +198,7 @@ func (r *run) there(s *shard) (bool, error) {
 	if m.Work != r.label {
 		return false, fmt.Errorf("%w: %s.json is of %s, this run is %s", ErrOther, s.path(""), m.Work, r.label)
 	}
-	if files := Different(m.Model, r.options.Model); files != "" {
+	if files := modelfiles.Different(m.Model, r.options.Model); files != "" {
 		return false, fmt.Errorf("%w: %s.json is of a model with other files (%s)", ErrOther, s.path(""), files)
 	}
 	if err := m.Input.same(s.input); err != nil {

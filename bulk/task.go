@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/internal/textline"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -87,7 +88,7 @@ func Classify(c *text.Classifier) Task {
 // appendLabels appends labels as JSON, with null for scores that JSON has not.
 func appendLabels(dst []byte, labels []text.Label) []byte {
 	return appendList(dst, len(labels), func(dst []byte, i int) []byte {
-		dst = append(append(append(dst, `{"label":`...), Quote(labels[i].Label)...), `,"score":`...)
+		dst = append(append(append(dst, `{"label":`...), textline.Quote(labels[i].Label)...), `,"score":`...)
 		return append(appendFloat(dst, float64(labels[i].Score), 32), '}')
 	})
 }

@@ -3,14 +3,15 @@
 package bulk
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+
+	"github.com/avoformer/avoformer/internal/npy"
+	"github.com/avoformer/avoformer/internal/textline"
 )
 
 // jsonWriter writes an object a row.
@@ -39,7 +40,7 @@ func (w *jsonWriter) row(row []any) error {
 		if i > 0 {
 			w.line = append(w.line, ',')
 		}
-		w.line = append(append(w.line, Quote(c.Name)...), ':')
+		w.line = append(append(w.line, textline.Quote(c.Name)...), ':')
 		w.line = appendJSON(w.line, c.Kind, row[i])
 	}
 	w.line = append(w.line, "}\n"...)
@@ -56,7 +57,7 @@ func appendJSON(dst []byte, k Kind, v any) []byte {
 		if k == JSON {
 			return append(dst, v...)
 		}
-		return append(dst, Quote(v)...)
+		return append(dst, textline.Quote(v)...)
 	case int32:
 		return strconv.AppendInt(dst, int64(v), 10)
 	case int64:
@@ -95,15 +96,6 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, bits)
 }
 
-// Quote is a JSON string.
-func Quote(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
 // numpyWriter writes the first column of vectors as an array [rows, length], and the other columns beside it.
 type numpyWriter struct {
 	array  *output
@@ -133,7 +125,7 @@ func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
 	if w.vector < 0 {
 		return nil, fmt.Errorf("%w: npy holds vectors, and there are none", ErrOption)
 	}
-	_, err := w.array.Write(NumpyHeader(w.descr, 0, w.length))
+	_, err := w.array.Write(npy.Header(w.descr, 0, w.length))
 	return w, err
 }
 
@@ -165,15 +157,5 @@ func (w *numpyWriter) write(rows [][]any) error {
 }
 
 func (w *numpyWriter) close() error {
-	return w.array.rewrite(NumpyHeader(w.descr, w.rows, w.length))
-}
-
-// NumpyHeader is that of NumPy's format 1.0 for elements such as "<f4", [rows, length], in 128 bytes.
-func NumpyHeader(descr string, rows, length int) []byte {
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", descr, rows, length)
-	const size = 128
-	head := append([]byte("\x93NUMPY\x01\x00"), byte((size-10)&255), byte((size-10)>>8))
-	head = append(head, text...)
-	head = append(head, bytes.Repeat([]byte{' '}, size-1-len(head))...)
-	return append(head, '\n')
+	return w.array.rewrite(npy.Header(w.descr, w.rows, w.length))
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -238,14 +239,14 @@ func (a *app) job(in *lines, dir string, adapters []string) (job, map[string]os.
 	if in.file.info != nil {
 		read["the input"] = in.file.info
 	}
-	files, err := bulk.ModelFiles(dir, adapters...)
+	files, err := modelfiles.List(dir, adapters...)
 	if err != nil {
 		return job{}, nil, err
 	}
 	for _, f := range files {
 		read["the model's "+f.Name] = f.Info
 	}
-	sums, err := bulk.Fingerprint(a.ctx, files)
+	sums, err := modelfiles.Digests(a.ctx, files)
 	return job{Model: sums}, read, err
 }
 

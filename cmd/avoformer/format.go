@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/internal/npy"
+	"github.com/avoformer/avoformer/internal/textline"
 )
 
 // format writes vectors. Its header has the same size whatever is written
@@ -46,7 +47,7 @@ func formatOf(flag, file string) (format, error) {
 
 func noHeader(rows, dim int) []byte { return nil }
 
-func npyHeader(rows, dim int) []byte { return bulk.NumpyHeader("<f4", rows, dim) }
+func npyHeader(rows, dim int) []byte { return npy.Header("<f4", rows, dim) }
 
 func rawRow(dst []byte, _ int, _ string, v []float32) []byte {
 	for _, x := range v {
@@ -69,7 +70,7 @@ func jsonRow(dst []byte, index int, text string, v []float32) []byte {
 	dst = append(dst, `{"index":`...)
 	dst = strconv.AppendInt(dst, int64(index), 10)
 	dst = append(dst, `,"text":`...)
-	dst = append(dst, bulk.Quote(text)...)
+	dst = append(dst, textline.Quote(text)...)
 	dst = append(dst, `,"embedding":[`...)
 	for i, x := range v {
 		if i > 0 {

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/internal/textline"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -114,12 +114,12 @@ func generate(a *app, args []string) error {
 	}
 	prompt := arg(rest, 1)
 	if prompt == "-" { // all of the standard input, without the end of its last line
-		all, err := io.ReadAll(io.LimitReader(a.reading(a.in), bulk.MaxLine+1))
+		all, err := io.ReadAll(io.LimitReader(a.reading(a.in), textline.Max+1))
 		if err != nil {
 			return err
 		}
-		if len(all) > bulk.MaxLine {
-			return fmt.Errorf("the prompt has more than %d bytes", bulk.MaxLine)
+		if len(all) > textline.Max {
+			return fmt.Errorf("the prompt has more than %d bytes", textline.Max)
 		}
 		prompt = strings.TrimSuffix(strings.TrimSuffix(strings.ToValidUTF8(string(all), "\ufffd"), "\n"), "\r")
 	}
@@ -176,7 +176,7 @@ func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 // turns are the lines of the standard input that are not blank, with a mark before each on a terminal.
 func (a *app) turns() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		in := bulk.NewLineReader(a.reading(a.in))
+		in := textline.NewReader(a.reading(a.in))
 		for {
 			if isTerminal(a.in) {
 				if err := a.out.Flush(); err != nil { // the answer's end comes before the mark

@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/textline"
 )
 
 // lines reads texts, and tells how far it is.
 type lines struct {
-	*bulk.LineReader
+	*textline.Reader
 	jsonl    bool
 	field    string            // of an object that is the text
 	seen     func(line []byte) // gets every line, if not nil
@@ -48,7 +48,7 @@ func (f inputFlags) open(name string) (*lines, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lines{LineReader: bulk.NewLineReader(file), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(file.size()), file: file}, nil
+	return &lines{Reader: textline.NewReader(file), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(file.size()), file: file}, nil
 }
 
 func (l *lines) Close() error {
@@ -74,7 +74,7 @@ func (l *lines) text(line []byte) (string, error) {
 	if l.N == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff")) // as Windows' editors write it
 	}
-	if bulk.IsBinary(line) {
+	if textline.Binary(line) {
 		return "", fmt.Errorf("line %d holds control characters: what is read is no text in UTF-8", l.N)
 	}
 	if !l.jsonl {

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/internal/peerenv"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -276,11 +275,6 @@ func TestOwnOutput(t *testing.T) {
 			if code, out, stderr := call(t, c.in, c.args...); code != exitFailed || out != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%q: exit code %d, %.20q, %q", c.args, code, out, stderr)
 			}
-		}
-	}
-	for line, want := range map[string]bool{"": false, "a\tb\x1b[1m": false, "\x01": false, "\xcf\xf0\xe8\xe2\xe5\xf2": false, "\xff\x01": true, "a\x00b": true, "P\x00a\x00": true} {
-		if got := bulk.IsBinary([]byte(line)); got != want {
-			t.Errorf("%q: binary %t, want %t", line, got, want)
 		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/internal/filelock"
+	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
@@ -170,7 +170,7 @@ func (b *resumable) resume(data []byte, exists bool) error {
 	if s.Work != b.Work {
 		return fmt.Errorf("%s is of another model or other flags; -f starts over", b.part())
 	}
-	if files := bulk.Different(s.Model, b.Model); files != "" {
+	if files := modelfiles.Different(s.Model, b.Model); files != "" {
 		return fmt.Errorf("%s is of a model whose files have changed (%s); -f starts over", b.part(), files)
 	}
 	info, err := b.file.Stat()

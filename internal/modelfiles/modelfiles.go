@@ -1,6 +1,6 @@
-// What a model's files hold, so that an interrupted run goes on with the same model alone.
-
-package bulk
+// Package modelfiles tells which files a model is read from and what they hold, so that an interrupted
+// run goes on with the same model alone.
+package modelfiles
 
 import (
 	"cmp"
@@ -21,15 +21,15 @@ import (
 	cache "github.com/avoformer/avoformer/internal/hub"
 )
 
-// A ModelFile is one that opening a model or an adapter reads.
-type ModelFile struct {
+// A File is one that opening a model or an adapter reads.
+type File struct {
 	Name string // in its folder
 	Info os.FileInfo
 	Path string
 }
 
-// ModelFiles lists the files that opening dir, a folder or a GGUF file, as a model reads, and those of adapters.
-func ModelFiles(dir string, adapters ...string) ([]ModelFile, error) {
+// List lists the files that opening dir, a folder or a GGUF file, as a model reads, and those of adapters.
+func List(dir string, adapters ...string) ([]File, error) {
 	files, err := filesOf(dir)
 	for i, adapter := range adapters {
 		more, adapterErr := adapterFiles(adapter)
@@ -45,7 +45,7 @@ func ModelFiles(dir string, adapters ...string) ([]ModelFile, error) {
 }
 
 // filesOf lists the files that opening dir as a model reads.
-func filesOf(dir string) ([]ModelFile, error) {
+func filesOf(dir string) ([]File, error) {
 	dir = cache.Folder(dir)
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func filesOf(dir string) ([]ModelFile, error) {
 		}
 		names = append(names, found...)
 	}
-	var files []ModelFile
+	var files []File
 	for _, name := range hub.Needed(names) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		info, err := os.Stat(path)
@@ -70,58 +70,49 @@ func filesOf(dir string) ([]ModelFile, error) {
 			return nil, err
 		}
 		if info.Mode().IsRegular() {
-			files = append(files, ModelFile{name, info, path})
+			files = append(files, File{name, info, path})
 		}
 	}
 	return files, nil
 }
 
 // partFiles lists the GGUF file at path, or its parts.
-func partFiles(path string) ([]ModelFile, error) {
-	var files []ModelFile
+func partFiles(path string) ([]File, error) {
+	var files []File
 	for _, part := range cache.Parts(path) {
 		info, err := os.Stat(part)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, ModelFile{filepath.Base(part), info, part})
+		files = append(files, File{filepath.Base(part), info, part})
 	}
 	return files, nil
 }
 
 // adapterFiles lists the files that opening dir, a folder or a GGUF file, as an adapter reads.
-func adapterFiles(dir string) ([]ModelFile, error) {
+func adapterFiles(dir string) ([]File, error) {
 	dir = cache.Folder(dir)
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []ModelFile{{filepath.Base(dir), info, dir}}, nil
+		return []File{{filepath.Base(dir), info, dir}}, nil
 	}
 	names, err := fs.Glob(os.DirFS(dir), "adapter_*")
-	var files []ModelFile
+	var files []File
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		info, statErr := os.Stat(path)
 		if err = cmp.Or(err, statErr); err == nil && info.Mode().IsRegular() {
-			files = append(files, ModelFile{name, info, path})
+			files = append(files, File{name, info, path})
 		}
 	}
 	return files, err
 }
 
-// Model is the fingerprint of a model, and of adapters to it.
-func Model(ctx context.Context, dir string, adapters ...string) (map[string]string, error) {
-	files, err := ModelFiles(dir, adapters...)
-	if err != nil {
-		return nil, err
-	}
-	return Fingerprint(ctx, files)
-}
-
-// Fingerprint is the files' digests by name.
-func Fingerprint(ctx context.Context, files []ModelFile) (map[string]string, error) {
+// Digests are the files' digests by name.
+func Digests(ctx context.Context, files []File) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, f := range files {
 		sum, err := digest(ctx, f.Path)
@@ -159,7 +150,7 @@ func digest(ctx context.Context, path string) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(binary.LittleEndian.AppendUint64(sums, uint64(length)))), nil
 }
 
-// Different names the files that two fingerprints have not in common.
+// Different names the files of which two results of Digests have not the same.
 func Different(a, b map[string]string) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(a)) {
