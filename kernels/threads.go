@@ -5,8 +5,9 @@ package kernels
 // functions; results do not depend on the number.
 //
 // All calls share one pool of workers, which starts with the first call that wants
-// one and grows to what the running calls want together, at most GOMAXPROCS-1. A
-// call never waits for a worker to come: the caller does whatever the workers have
+// one and grows to what the running calls want together: at most one less than
+// GOMAXPROCS, or than the processors that the program may use where these are fewer.
+// A call never waits for a worker to come: the caller does whatever the workers have
 // not begun. However many calls run on however many threads, at most GOMAXPROCS
 // goroutines compute. A worker without work looks for more for some 50
 // microseconds and then sleeps at no cost. Workers that a smaller GOMAXPROCS leaves

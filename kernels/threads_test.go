@@ -10,10 +10,14 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/par"
 )
 
-// withProcs runs the rest of the test with another GOMAXPROCS.
+// withProcs runs the rest of the test with another GOMAXPROCS, and as many processors.
 func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
-	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
+	par.PretendProcessors(n)
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(old)
+		par.PretendProcessors(0)
+	})
 }
 
 // TestConcurrentCallsHaveWorkers has eight goroutines make products on two threads,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/machine"
 )
 
@@ -35,6 +36,8 @@ func TestStopWorkers(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
+	par.PretendProcessors(2)
+	defer par.PretendProcessors(0)
 	n := 512
 	a, c := make([]float32, n*n), make([]float32, n*n)
 	kernels.Threads(2).Gemm(kernels.NoTrans, kernels.NoTrans, n, n, n, 1, a, n, a, n, 0, c, n)

@@ -1,6 +1,9 @@
 package par
 
-import "sync/atomic"
+import (
+	"runtime"
+	"sync/atomic"
+)
 
 // Linux may wake a worker on the CPU of the goroutine that wants its help and
 // leave the two there for some 10 ms while another CPU idles: where all CPUs
@@ -30,4 +33,24 @@ func letWorkersMove() {
 	if affinity.Load() {
 		yieldThread()
 	}
+}
+
+// pretended is how many processors tests have, or 0.
+var pretended atomic.Int32
+
+// PretendProcessors has the pool take the machine for one of n processors, until it is called with 0.
+// It is meant for tests of more goroutines than run at a time.
+func PretendProcessors(n int) {
+	pretended.Store(int32(n))
+	workers.asked.Store(long)
+}
+
+// processors is how many goroutines can compute at a time, GOMAXPROCS aside, which may be higher: further
+// goroutines would hold parts of a call while they wait for a processor. The number may grow while the
+// program runs; runtime.NumCPU is that of its start.
+func processors() int {
+	if n := int(pretended.Load()); n > 0 {
+		return n
+	}
+	return max(runtime.NumCPU(), allowedCPUs())
 }

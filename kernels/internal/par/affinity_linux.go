@@ -36,5 +36,15 @@ func leaveCPU(cpu int) {
 	}
 }
 
+// allowedCPUs is on how many CPUs the program's first thread may run, as others are unless it pins them, or 0
+// if it cannot be told.
+func allowedCPUs() int {
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(unix.Getpid(), &allowed) != nil {
+		return 0
+	}
+	return allowed.Count()
+}
+
 // yieldThread gives way to other threads on the calling thread's CPU.
 func yieldThread() { unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -2,7 +2,6 @@ package par
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,12 +9,15 @@ import (
 	"time"
 )
 
-// withProcs runs the rest of the test with another GOMAXPROCS.
+// withProcs runs the rest of the test with another GOMAXPROCS, and as many processors.
 func withProcs(t testing.TB, n int) {
 	old := runtime.GOMAXPROCS(n)
 	workers.limit.Store(0) // as if GOMAXPROCS had been 1, long ago
-	workers.asked.Store(math.MinInt64 / 2)
-	t.Cleanup(func() { runtime.GOMAXPROCS(old) })
+	PretendProcessors(n)
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(old)
+		PretendProcessors(0)
+	})
 }
 
 // each is a task that calls f for one part after the other.

@@ -26,7 +26,7 @@ type pool struct {
 	// demand has the number of running calls, times oneCall, plus the number of
 	// helpers that they want together.
 	demand atomic.Int64
-	// limit is GOMAXPROCS-1 at the time of asked.
+	// limit is one less than GOMAXPROCS, or than the processors if these are fewer, at the time of asked.
 	limit atomic.Int32
 	asked atomic.Int64
 	// shortCall is when a call last asked for a worker that is not worth waking one.
@@ -39,13 +39,16 @@ const oneCall = 1 << 32
 // lock, which is not to be had for nothing at every call.
 const askEvery = 10 * time.Millisecond
 
+// long is a time long ago.
+const long = math.MinInt64 / 2
+
 var workers = newPool()
 
 func newPool() *pool {
 	p := &pool{}
 	p.work.L, p.ended.L = &p.mu, &p.mu
 	p.all.Store(new([]*worker))
-	p.asked.Store(math.MinInt64 / 2)
+	p.asked.Store(long)
 	return p
 }
 
@@ -61,7 +64,7 @@ func (p *pool) helpers(wanted int) int {
 // before, sleeping workers wake to see whether they are too many.
 func (p *pool) currentLimit() int {
 	if t := now(); t-p.asked.Load() > int64(askEvery) {
-		limit := int32(runtime.GOMAXPROCS(0) - 1)
+		limit := int32(min(runtime.GOMAXPROCS(0), processors()) - 1)
 		old := p.limit.Swap(limit)
 		p.asked.Store(t) // last: a call that asks meanwhile must not take the old limit for a new one
 		if limit < old {
@@ -73,7 +76,7 @@ func (p *pool) currentLimit() int {
 	return int(p.limit.Load())
 }
 
-// surplus reports whether there are more workers than GOMAXPROCS has room for.
+// surplus reports whether there are more workers than limit has room for.
 func (p *pool) surplus() bool { return len(*p.all.Load()) > int(p.limit.Load()) }
 
 // crowded reports whether the running calls and the workers that are awake are

@@ -92,6 +92,25 @@ func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 	}
 }
 
+// TestPoolKeepsToProcessors has a GOMAXPROCS of which the machine has half: further workers would only
+// take processors from those that compute.
+func TestPoolKeepsToProcessors(t *testing.T) {
+	withProcs(t, 8)
+	Stop()
+	t.Cleanup(Stop)
+	PretendProcessors(4)
+	for range 100 {
+		Run(8, 64, each(func(int) { time.Sleep(10 * time.Microsecond) }))
+	}
+	if got := Workers(); got != 3 {
+		t.Errorf("%d workers on 4 processors, want 3", got)
+	}
+	PretendProcessors(0)
+	if got, least := processors(), runtime.NumCPU(); got < least {
+		t.Errorf("%d processors, and NumCPU is %d", got, least)
+	}
+}
+
 // TestPanicOnCaller recovers a panic of a part on the calling goroutine while workers
 // are inside others. From then on no part may run or begin.
 func TestPanicOnCaller(t *testing.T) {
