@@ -242,6 +242,8 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 		}
 		add(call{fn: NewPacker, name: "NewPacker", args: []any{FormatF32, n, k}, params: "f n k",
 			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"f", Format(len(weights.Names)), "want a Format"}})})
+		add(call{fn: PackedBytes, name: "PackedBytes", args: []any{FormatF32, n, k}, params: "f n k",
+			bad: cat(sized("n", "k"), []badArg{{"n", huge, "overflows"}, {"k", huge, "overflows"}, {"f", Format(len(weights.Names)), "want a Format"}})})
 		add(call{fn: part, name: "Packer.Pack", args: []any{0, data(3 * k)}, params: "j x",
 			bad: []badArg{{"j", -1, "j = -1, want a multiple"}, {"j", 1, "j = 1, want a multiple"}, {"j", 4 * unit, "up to 3 (n)"},
 				{"x", data(3*k - 1), "want rows of"}, {"x", data(2 * k), "want rows of"}, {"x", data(4 * k), "want rows of"}}})

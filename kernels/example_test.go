@@ -51,6 +51,13 @@ func ExamplePackB() {
 	// Output: [6 2 1 2 1 2]
 }
 
+// What packed weights take is known before.
+func ExamplePackedBytes() {
+	packed := kernels.PackBRows(kernels.FormatQ8_0, 48, 64, func(j int, dst []float32) { dst[0] = 1 })
+	fmt.Println(kernels.PackedBytes(kernels.FormatQ8_0, 48, 64) == packed.Bytes())
+	// Output: true
+}
+
 // Weights in fewer bits: each row of B transposed is asked for once.
 func ExamplePackBRows() {
 	const k, n = 64, 2

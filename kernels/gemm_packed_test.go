@@ -88,6 +88,9 @@ func TestPacker(t *testing.T) {
 					})
 				}
 				wg.Wait()
+				if bytes := PackedBytes(f, n, k); bytes != want.Bytes() {
+					t.Errorf("%v %dx%d: PackedBytes is %d, want %d", f, n, k, bytes, want.Bytes())
+				}
 				if !bytes.Equal(got.Packed().matrix.Data, want.matrix.Data) {
 					t.Errorf("%v %dx%d: other bytes in parts", f, n, k)
 				}

@@ -71,6 +71,14 @@ func NewPacker(f Format, n, k int) *Packer {
 	return newPacker(fn, f, n, k)
 }
 
+// PackedBytes is what [PackedB.Bytes] of an n x k matrix B^T in the format f would be on the active tier: for telling
+// what packing takes before it does.
+func PackedBytes(f Format, n, k int) int {
+	const fn = "PackedBytes"
+	checkPacker(fn, f, n, k)
+	return weights.Bytes(fn, weights.Of(weights.Format(f), simd.Active()), k, n)
+}
+
 func newPacker(fn string, f Format, n, k int) *Packer {
 	return &Packer{PackedB{weights.New(fn, weights.Of(weights.Format(f), simd.Active()), k, n)}}
 }

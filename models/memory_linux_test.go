@@ -32,7 +32,7 @@ func TestMemoryOfLoading(t *testing.T) {
 			o.Weights = kernels.FormatBF16
 		}
 		m := tftest.Must(o.Open(dir))(t)
-		fmt.Printf("peak %d\n", resident()-before)
+		fmt.Printf("peak %d %d\n", resident()-before, m.Footprint.Loading)
 		if m.LM == nil {
 			t.Error("no language model")
 		}
@@ -63,9 +63,12 @@ func TestMemoryOfLoading(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		_, text, _ := strings.Cut(string(out), "peak ")
-		var kb int
-		if _, err := fmt.Sscan(text, &kb); err != nil {
+		var kb, told int
+		if _, err := fmt.Sscan(text, &kb, &told); err != nil {
 			t.Fatalf("%v: %s", err, out)
+		}
+		if off := float64(kb) * 1024 / float64(told); !(off >= 0.9 && off <= 1.1) {
+			t.Errorf("%s: at most %d KiB were resident, told were %d", format, kb, told>>10)
 		}
 		got := float64(kb) * 1024 / float64(weights)
 		t.Logf("%s: %d weights, at most %.2f bytes each", format, weights, got)

@@ -36,6 +36,8 @@ type Model struct {
 	Adapters []string
 	// Holdings are the weights of linear layers and tables that the model was opened with, and the format of each.
 	Holdings []transformer.Holding
+	// Footprint is the memory that the model takes.
+	Footprint Footprint
 
 	Encoder         Encoder // from tokens to hidden states
 	Pooler          Head    // to the pooler_output of each sequence
@@ -181,6 +183,12 @@ type Options struct {
 	// Exact gives each sequence the same bits whatever else is computed with it: of float32 and 16-bit weights, one
 	// row is then multiplied as several are, which takes more time. Of other formats it is always so.
 	Exact bool
+	// MemoryLimit is the most bytes that opening the model may take, as Footprint.Loading tells them: more are an error
+	// that matches ErrMemory, before the memory is taken. 0: no limit.
+	MemoryLimit int64
+	// HeadersOnly leaves the weights where they are, but for vectors that are small: the model tells what it is and what memory
+	// it would take, and its parts give errors when they are to compute.
+	HeadersOnly bool
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.
 	Warn func(warning string)

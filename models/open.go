@@ -176,6 +176,7 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 		return nil, err
 	}
 	c.Loader.Pack(o.format)
+	c.Loader.Limit(o.MemoryLimit)
 	if o.hasPrompts() {
 		c.Loader.PackMany(o.prompts)
 	}
@@ -198,14 +199,17 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	}
 	o.warn(m.Warnings...)
 	m.Holdings = c.Loader.Holdings()
-	if err := c.Loader.Finish(); err != nil {
-		return nil, err
-	}
+	m.Config = c.Config
 	if d, ok := m.LM.(*decoder); ok {
 		d.held = o.Cache
 	}
-	m.Config = c.Config
-	return m, nil
+	if err := c.measure(m, o); err != nil {
+		return nil, err
+	}
+	if o.HeadersOnly {
+		return m, c.Loader.Check()
+	}
+	return m, c.Loader.Finish()
 }
 
 // readJSON reads the object in a file, fs.ErrNotExist if there is none.

@@ -40,7 +40,7 @@ func (f *folder) openDraft() (models.LanguageModel, error) {
 			return nil, refused("its token %d is %q, the model's %q", id, has, want)
 		}
 	}
-	m, err := openModel(fsys, models.Options{Weights: f.weights, Cache: f.cache, Warn: f.warn})
+	m, err := openModel(fsys, models.Options{Weights: f.weights, Cache: f.cache, MemoryLimit: f.most, HeadersOnly: f.headersOnly, Warn: f.warn})
 	if err != nil {
 		return nil, refused("%w", err)
 	}

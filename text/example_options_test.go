@@ -84,6 +84,27 @@ func ExampleMaxSim() {
 	// Output: 1.5
 }
 
+// The memory that a model takes, by the headers of its files, and a limit of it.
+func ExampleFootprintOf() {
+	const dir = "examples/models/embed"
+	wide, err := text.FootprintOf(text.KindEmbedder, dir)
+	must(err)
+	narrow, err := text.FootprintOf(text.KindEmbedder, dir, text.Weights(kernels.FormatBF16))
+	must(err)
+	fmt.Println(narrow.Weights < wide.Weights, wide.Weights <= wide.Loading)
+
+	_, err = text.OpenEmbedder(dir, text.MemoryLimit(wide.Loading-1))
+	fmt.Println(errors.Is(err, text.ErrMemory))
+
+	e, err := text.OpenEmbedder(dir, text.HeadersOnly()) // tells what it is, and computes nothing
+	must(err)
+	fmt.Println(e.Dim(), e.Footprint() == wide)
+	// Output:
+	// true true
+	// true
+	// 64 true
+}
+
 // What a folder is for, by its small files, and the pipeline for that.
 func ExampleKindOf() {
 	for _, dir := range []string{"embed", "rerank", "spam", "names", "chat", "numbers", "dial", "shapes"} {
@@ -103,7 +124,7 @@ func ExampleKindOf() {
 	// numbers translator
 	// dial transcriber
 	// shapes image-classifier
-	// 64 9
+	// 64 12
 }
 
 // A WAV file of 8 kHz becomes samples of 16 kHz, as transcribers take them.

@@ -41,6 +41,9 @@ func (f *folder) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
 // Holdings are the weights of the model's linear layers and its tables, and the format of each.
 func (f *folder) Holdings() []transformer.Holding { return f.model.Holdings }
 
+// Footprint is the memory of the model.
+func (f *folder) Footprint() models.Footprint { return f.model.Footprint }
+
 // MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
 // it; 0: no limit.
 func (f *folder) MaxTokens() int { return f.limit }
@@ -132,7 +135,7 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	if withTokenizer {
 		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
 	}
-	f.model, err = openModel(fsys, models.Options{Weights: o.weights, Formats: o.formats, Cache: o.cache, Adapters: o.adapters, Exact: o.exact, Prompts: o.prompts, Warn: o.warn})
+	f.model, err = openModel(fsys, o.of())
 	group.Wait()
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/models"
 )
 
 // Kind is the kind of a pipeline.
@@ -19,45 +20,95 @@ type Kind string
 
 // The kinds, each with the pipeline that it stands for.
 const (
-	KindEmbedder        Kind = "embedder"
-	KindReranker        Kind = "reranker"
-	KindClassifier      Kind = "classifier"
-	KindTokenClassifier Kind = "token-classifier"
-	KindGenerator       Kind = "generator"
-	KindTranslator      Kind = "translator"
-	KindTranscriber     Kind = "transcriber"
-	KindImageClassifier Kind = "image-classifier"
-	KindImageEmbedder   Kind = "image-embedder"
+	KindEmbedder         Kind = "embedder"
+	KindReranker         Kind = "reranker"
+	KindClassifier       Kind = "classifier"
+	KindTokenClassifier  Kind = "token-classifier"
+	KindMaskFiller       Kind = "mask-filler"
+	KindNextSentence     Kind = "next-sentence"
+	KindQuestionAnswerer Kind = "question-answerer"
+	KindGenerator        Kind = "generator"
+	KindTranslator       Kind = "translator"
+	KindTranscriber      Kind = "transcriber"
+	KindImageClassifier  Kind = "image-classifier"
+	KindImageEmbedder    Kind = "image-embedder"
 )
+
+// pipelines are the kinds with the names of their types, which options know, and what opens them.
+var pipelines = []struct {
+	kind Kind
+	name string
+	open func(dir string, opts []Option) (any, error)
+}{
+	{KindEmbedder, "Embedder", opened(OpenEmbedder)},
+	{KindReranker, "Reranker", opened(OpenReranker)},
+	{KindClassifier, "Classifier", opened(OpenClassifier)},
+	{KindTokenClassifier, "TokenClassifier", opened(OpenTokenClassifier)},
+	{KindMaskFiller, "MaskFiller", opened(OpenMaskFiller)},
+	{KindNextSentence, "NextSentence", opened(OpenNextSentence)},
+	{KindQuestionAnswerer, "QuestionAnswerer", opened(OpenQuestionAnswerer)},
+	{KindGenerator, "Generator", opened(OpenGenerator)},
+	{KindTranslator, "Translator", opened(OpenTranslator)},
+	{KindTranscriber, "Transcriber", opened(OpenTranscriber)},
+	{KindImageClassifier, "ImageClassifier", opened(OpenImageClassifier)},
+	{KindImageEmbedder, "ImageEmbedder", opened(OpenImageEmbedder)},
+}
+
+// opened is a function that opens a pipeline, as one for pipelines of any type.
+func opened[T any](open func(dir string, opts ...Option) (T, error)) func(dir string, opts []Option) (any, error) {
+	return func(dir string, opts []Option) (any, error) {
+		p, err := open(dir, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+}
 
 // Kinds are all kinds.
 func Kinds() []Kind {
-	return []Kind{KindEmbedder, KindReranker, KindClassifier, KindTokenClassifier, KindGenerator, KindTranslator, KindTranscriber, KindImageClassifier, KindImageEmbedder}
+	kinds := make([]Kind, len(pipelines))
+	for i, p := range pipelines {
+		kinds[i] = p.kind
+	}
+	return kinds
 }
 
 // OpenKind opens the pipeline of a kind in a folder: an *Embedder, a *Reranker and so on.
 func OpenKind(kind Kind, dir string, opts ...Option) (any, error) {
-	switch kind {
-	case KindEmbedder:
-		return OpenEmbedder(dir, opts...)
-	case KindReranker:
-		return OpenReranker(dir, opts...)
-	case KindClassifier:
-		return OpenClassifier(dir, opts...)
-	case KindTokenClassifier:
-		return OpenTokenClassifier(dir, opts...)
-	case KindGenerator:
-		return OpenGenerator(dir, opts...)
-	case KindTranslator:
-		return OpenTranslator(dir, opts...)
-	case KindTranscriber:
-		return OpenTranscriber(dir, opts...)
-	case KindImageClassifier:
-		return OpenImageClassifier(dir, opts...)
-	case KindImageEmbedder:
-		return OpenImageEmbedder(dir, opts...)
+	for _, p := range pipelines {
+		if p.kind == kind {
+			return p.open(dir, opts)
+		}
 	}
-	return nil, fmt.Errorf("%w: kind %q, want one of %q", ErrOption, kind, Kinds())
+	return nil, noKind(kind)
+}
+
+func noKind(kind Kind) error {
+	return fmt.Errorf("%w: kind %q, want one of %q", ErrOption, kind, Kinds())
+}
+
+// FootprintOf is the memory that the model of a pipeline of a kind in a folder would take, by the headers of its files.
+func FootprintOf(kind Kind, dir string, opts ...Option) (models.Footprint, error) {
+	at := slices.Index(Kinds(), kind)
+	if at < 0 {
+		return models.Footprint{}, noKind(kind)
+	}
+	o, err := newOptions(pipelines[at].name, opts)
+	if err != nil {
+		return models.Footprint{}, err
+	}
+	fsys, err := dirFS(dir)
+	if err != nil {
+		return models.Footprint{}, err
+	}
+	headers := o.of()
+	headers.HeadersOnly, headers.Warn = true, nil
+	m, err := openModel(fsys, headers)
+	if err != nil {
+		return models.Footprint{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m.Footprint, nil
 }
 
 // KindOf is the kind of a folder as its small files say, without its weights: what its modules.json makes vectors
@@ -120,6 +171,12 @@ func kindOf(fsys fs.FS) (Kind, error) {
 		return KindClassifier, nil
 	case ends("ForTokenClassification"):
 		return KindTokenClassifier, nil
+	case ends("ForMaskedLM"):
+		return KindMaskFiller, nil
+	case ends("ForNextSentencePrediction"):
+		return KindNextSentence, nil
+	case ends("ForQuestionAnswering"):
+		return KindQuestionAnswerer, nil
 	case ends("ForImageClassification"):
 		return KindImageClassifier, nil
 	case config.ModelType == "whisper":

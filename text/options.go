@@ -35,7 +35,9 @@ type options struct {
 	prompts     kernels.Format
 	adapters    []models.Adapter
 	exact       bool
-	memory      int64  // of keys and values; 0: no limit
+	memory      int64 // of keys and values; 0: no limit
+	most        int64 // bytes that opening the model may take; 0: no limit
+	headersOnly bool
 	draft       string // the folder of a draft model; empty: none
 	maxPixels   int
 	warn        func(warning string)
@@ -72,7 +74,7 @@ var takes = map[string][]string{
 }
 
 // toAll are the options that apply to all pipelines.
-var toAll = []string{"Threads", "Weights", "WeightsOf", "Adapter", "Warnings", "Exact"}
+var toAll = []string{"Threads", "Weights", "WeightsOf", "Adapter", "Warnings", "Exact", "MemoryLimit", "HeadersOnly"}
 
 // several are the options that may be given several times, with different values.
 var several = []string{"Adapter", "NamedAdapter", "WeightsOf"}
@@ -99,6 +101,12 @@ func option(name string, value any, set func(o *options)) Option {
 // wrong is an option that cannot be.
 func wrong(name string, value any, want string) Option {
 	return func(*options) error { return check.Option(name, value, "want %s", want) }
+}
+
+// of is how the model is opened.
+func (o *options) of() models.Options {
+	return models.Options{Weights: o.weights, Formats: o.formats, Cache: o.cache, Adapters: o.adapters, Exact: o.exact, Prompts: o.prompts,
+		MemoryLimit: o.most, HeadersOnly: o.headersOnly, Warn: o.warn}
 }
 
 func newOptions(pipeline string, opts []Option) (options, error) {
@@ -263,6 +271,22 @@ func CacheMemory(n int64) Option {
 // models.Options.Exact.
 func Exact() Option {
 	return option("Exact", "", func(o *options) { o.exact = true })
+}
+
+// MemoryLimit is the most bytes that opening the model may take: more, by the headers of its files, are an error that
+// matches [ErrMemory] and says what would take less, before the memory is taken. Footprint of a pipeline tells what its model took; keys
+// and values of texts that are generated have a limit of their own, [CacheMemory].
+func MemoryLimit(n int64) Option {
+	if n < 1 {
+		return wrong("MemoryLimit", n, "at least 1")
+	}
+	return option("MemoryLimit", n, func(o *options) { o.most = n })
+}
+
+// HeadersOnly opens a pipeline without reading the weights of its model, so that it tells what it is and what memory it
+// would take: where it should compute, there are errors.
+func HeadersOnly() Option {
+	return option("HeadersOnly", "", func(o *options) { o.headersOnly = true })
 }
 
 // Warnings has f called with each warning when the pipeline is opened, as soon as it is known: those of models.Model,

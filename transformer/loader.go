@@ -233,12 +233,26 @@ func (l *Loader) Holdings() []Holding {
 	return all
 }
 
+// Limit has Tensor fail, with an error that matches [ErrMemory], once the tensors that it read take more than n bytes; 0:
+// there is no limit.
+func (l *Loader) Limit(n int64) { l.at.Limit(n) }
+
+// Bytes is the memory of what l, and all loaders made from the same checkpoint, handed out so far: held once Finish has
+// returned, and the most while it reads, whereof scratch memory of all threads is a part. choose takes the place of what [Loader.Pack] was
+// given, for telling what other formats would take; nil: what that was. It is to be called before Finish, which forgets.
+func (l *Loader) Bytes(choose Chooser) (held, peak int64) { return l.at.Bytes(choose) }
+
+// Check is Finish that reads nothing: it tells whether all weights are there, by their headers. The layers cannot compute.
+func (l *Loader) Check() error { return loadError(l.at.Check()) }
+
 // Finish reads and packs the weights of linear layers and embeddings, if all are there, on
 // as many threads as there are; layers can be used from then on. Its error is nil if
 // every tensor was there in the right shape and none under the prefix is left over, else a
 // [*LoadError].
-func (l *Loader) Finish() error {
-	err := l.at.Finish()
+func (l *Loader) Finish() error { return loadError(l.at.Finish()) }
+
+// loadError is an error of package checkpoint as one of this package.
+func loadError(err error) error {
 	if e := (*checkpoint.LoadError)(nil); errors.As(err, &e) {
 		return &LoadError{e.Missing, e.Misshapen, e.LeftOver, e}
 	}

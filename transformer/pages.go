@@ -13,7 +13,7 @@ import (
 
 // PagesConfig says what the pages of a pool hold.
 type PagesConfig struct {
-	// Rows is the number of rows of a page; 0: 64.
+	// Rows is the number of rows of a page; 0: PageRows.
 	Rows int
 	// Windows are what a SlidingWindow mask lets a query of each layer see, or one for all layers; 0: all.
 	// What no further query sees is forgotten, page by page, so that its memory depends on the window and
@@ -58,13 +58,18 @@ type pageLayer struct {
 // pageStore is the rows of a layer; nil before the first pass.
 type pageStore struct{ keys, values *kernels.Pages }
 
-// defaultPageRows keeps what a head reads of a page contiguous for some kilobytes.
-const defaultPageRows = 64
+// PageRows is the rows of a page where PagesConfig does not say them: what a head reads of a page is contiguous for some kilobytes.
+const PageRows = 64
+
+// CacheBytes is the memory of the keys and values of a row in pages of a format.
+func (a *MultiHeadAttention) CacheBytes(f kernels.Format) int64 {
+	return 2 * int64(kernels.NewPages(f, a.KVHeads, 1, a.HeadDim).Bytes())
+}
 
 // NewPages is a pool without pages, which is ready for the first history.
 func NewPages(c PagesConfig) (*Pages, error) {
 	if c.Rows == 0 {
-		c.Rows = defaultPageRows
+		c.Rows = PageRows
 	}
 	if c.Format > kernels.FormatInt8 {
 		return nil, check.Errorf(ErrConfig, "pages in format %v, want f32, bf16, f16 or int8", c.Format)

@@ -92,6 +92,7 @@ func (e *embedding) modelFlags(f *flags) {
 	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
 	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
 	e.adapters = f.adapters()
+	f.memoryLimit()
 }
 
 // toFile reports whether the vectors go to a file.

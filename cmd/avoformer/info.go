@@ -36,13 +36,26 @@ type folderInfo struct {
 	Uses        []string          `json:"uses"`
 	Unsupported map[string]string `json:"unsupported,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
+	Memory      *models.Footprint `json:"memory,omitempty"`
+
+	options models.Options
+	held    string // what -weights says
 }
 
 func info(a *app, args []string) error {
 	f := a.flags("info")
 	asJSON := f.json("a line")
+	weights := f.String("weights", "f32", "tell the memory with "+weightsUsage)
+	cache := f.String("cache", "f32", "tell the memory with keys and values in this `format`: f32, bf16, f16 or int8")
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
+		return err
+	}
+	o := models.Options{HeadersOnly: true}
+	if o.Weights, o.Formats, err = parseWeights(*weights); err != nil {
+		return err
+	}
+	if o.Cache, err = parseCache(*cache); err != nil {
 		return err
 	}
 	type found struct {
@@ -50,7 +63,7 @@ func info(a *app, args []string) error {
 		no   error // why it is no model that is supported
 	}
 	i, err := interruptible(a, func() (found, error) {
-		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}}
+		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights}
 		if stat, err := os.Stat(i.Folder); err != nil {
 			return found{}, err
 		} else if stat.IsDir() {
@@ -129,13 +142,13 @@ func (i *folderInfo) model() error {
 	} else {
 		i.Tokenizer = fmt.Sprintf("%d tokens, %d added", t.Size(), len(t.AddedTokens()))
 	}
-	m, err := models.Open(i.Folder)
+	m, err := i.options.Open(i.Folder)
 	if err != nil {
 		i.Unsupported["model"] = oneLine(err)
 		return err
 	}
 	c := m.Config
-	i.Warnings = m.Warnings
+	i.Warnings, i.Memory = m.Warnings, &m.Footprint
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
 	has := func(part bool, use string) {
 		if part {
@@ -168,7 +181,7 @@ func (i *folderInfo) generates(use string) error {
 	var sampling error
 	switch use {
 	case "generate":
-		g, err := text.OpenGenerator(i.Folder)
+		g, err := text.OpenGenerator(i.Folder, text.HeadersOnly())
 		if err != nil {
 			return err
 		}
@@ -177,13 +190,13 @@ func (i *folderInfo) generates(use string) error {
 		}
 		_, sampling = g.Defaults()
 	case "translate":
-		t, err := text.OpenTranslator(i.Folder)
+		t, err := text.OpenTranslator(i.Folder, text.HeadersOnly())
 		if err != nil {
 			return err
 		}
 		_, sampling = t.Defaults()
 	case "transcribe":
-		_, err := text.OpenTranscriber(i.Folder)
+		_, err := text.OpenTranscriber(i.Folder, text.HeadersOnly())
 		return err
 	}
 	if sampling != nil {
@@ -208,6 +221,9 @@ func (i *folderInfo) print(a *app) error {
 	if len(types) > 0 {
 		line("weights", "%d in %.1f MB (%s)", i.Weights, float64(i.WeightBytes)/1e6, strings.Join(types, ", "))
 	}
+	if m := i.Memory; m != nil {
+		line("memory", "%.1f MB of weights with -weights %s, %.1f MB while loading%s", float64(m.Weights)/1e6, i.held, float64(m.Loading)/1e6, i.cache())
+	}
 	if i.Tokenizer != "" {
 		line("tokenizer", "%s", i.Tokenizer)
 	}
@@ -224,6 +240,21 @@ func (i *folderInfo) print(a *app) error {
 		line("warning", "%s", oneLine(errors.New(w)))
 	}
 	return nil
+}
+
+// cache is what texts that are generated take.
+func (i *folderInfo) cache() string {
+	m, said := i.Memory, ""
+	if m.Token > 0 {
+		said = fmt.Sprintf("; cache (%v): %.1f KB a token", i.options.Cache, float64(m.Token)/1e3)
+	}
+	if m.Context > 0 {
+		said += fmt.Sprintf(", %.1f MB for %d", float64(m.Context)/1e6, i.MaxLength)
+	}
+	if m.MemoryRow > 0 {
+		said += fmt.Sprintf(", %.1f KB for each that is read", float64(m.MemoryRow)/1e3)
+	}
+	return said
 }
 
 // texts is what the model takes, if it takes texts.

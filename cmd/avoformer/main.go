@@ -71,6 +71,8 @@ type app struct {
 	// describe gets a command's flags in the place of its running.
 	describe func(f *flags)
 	warned   map[string]bool
+	// memoryLimit is what -memory-limit says, in bytes; 0: no limit.
+	memoryLimit int64
 }
 
 // command is one of avoformer's.

@@ -53,9 +53,11 @@ func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, err
 			fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w)))
 		}
 	})
-	return interruptible(a, func() (T, error) {
-		return open(dir, append(opts[:len(opts):len(opts)], warnings)...)
-	})
+	opts = append(opts[:len(opts):len(opts)], warnings)
+	if a.memoryLimit > 0 {
+		opts = append(opts, text.MemoryLimit(a.memoryLimit))
+	}
+	return interruptible(a, func() (T, error) { return open(dir, opts...) })
 }
 
 // input is what is read; info describes its file, and is nil where it is none.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -19,26 +20,59 @@ const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, or blocks a
 
 // weightsOptions are the options of a -weights flag.
 func weightsOptions(value string) ([]text.Option, error) {
-	var opts []text.Option
+	format, formats, err := parseWeights(value)
+	if err != nil {
+		return nil, err
+	}
+	opts := []text.Option{text.Weights(format)}
+	for _, f := range formats {
+		opts = append(opts, text.WeightsOf(f.Pattern, f.Format))
+	}
+	return opts, nil
+}
+
+// parseWeights is the format that a -weights flag says, and those of weights whose names match.
+func parseWeights(value string) (format kernels.Format, formats []models.NamedFormat, err error) {
 	for i, part := range strings.Split(value, ",") {
 		pattern, name := "", part
 		if i > 0 {
 			var ok bool
 			if pattern, name, ok = strings.Cut(part, "="); !ok {
-				return nil, usagef("-weights: %q, want PATTERN=FORMAT after the first comma", part)
+				return format, nil, usagef("-weights: %q, want PATTERN=FORMAT after the first comma", part)
 			}
 		}
 		f, err := kernels.ParseFormat(name)
 		if err != nil {
-			return nil, usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+			return format, nil, usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
 		}
 		if i == 0 {
-			opts = append(opts, text.Weights(f))
+			format = f
 		} else {
-			opts = append(opts, text.WeightsOf(pattern, f))
+			formats = append(formats, models.NamedFormat{Pattern: pattern, Format: f})
 		}
 	}
-	return opts, nil
+	return format, formats, nil
+}
+
+// parseCache is the format that a -cache flag says.
+func parseCache(value string) (kernels.Format, error) {
+	cache, err := kernels.ParseFormat(value)
+	if err != nil || cache > kernels.FormatInt8 {
+		return cache, usagef("-cache: unknown format %q, want one of f32, bf16, f16, int8", value)
+	}
+	return cache, nil
+}
+
+// memoryLimit is the flag of what opening models may take.
+func (f *flags) memoryLimit() {
+	f.Func("memory-limit", "most `MiB` that loading the model may take: more are an error before they are taken; avoformer info tells how many; default: no limit", func(s string) error {
+		n, err := strconv.ParseUint(s, 10, 40)
+		if err != nil || n < 1 {
+			return errors.New("want a whole number of MiB from 1 on")
+		}
+		f.app.memoryLimit = int64(n) << 20
+		return nil
+	})
 }
 
 // adapters are low-rank changes of the model.
@@ -88,6 +122,7 @@ type decoderFlags struct {
 }
 
 func (f *flags) decoder() decoderFlags {
+	f.memoryLimit()
 	return decoderFlags{
 		f.String("weights", "f32", weightsUsage),
 		f.String("cache", "f32", "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"),
@@ -117,9 +152,9 @@ func (d decoderFlags) options() ([]text.Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := kernels.ParseFormat(*d.cache)
-	if err != nil || cache > kernels.FormatInt8 {
-		return nil, usagef("-cache: unknown format %q, want one of f32, bf16, f16, int8", *d.cache)
+	cache, err := parseCache(*d.cache)
+	if err != nil {
+		return nil, err
 	}
 	prompts, err := promptsOptions(*d.prompts)
 	if err != nil {

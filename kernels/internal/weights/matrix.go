@@ -28,21 +28,36 @@ func (f *Record) panelBytes(k int) int { return (k + f.Steps - 1) / f.Steps * f.
 
 // New has room for a k x n matrix; its elements are zero.
 func New(fn string, f *Record, k, n int) (p Matrix) {
+	p, size := shape(fn, f, k, n)
+	if size == 0 {
+		return p
+	}
+	words := make([]uint64, (size+7)/8) // on a page, if there are many
+	p.Data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
+	return p
+}
+
+// Bytes is the size of a k x n matrix, for which it takes no memory.
+func Bytes(fn string, f *Record, k, n int) int {
+	_, size := shape(fn, f, k, n)
+	return size
+}
+
+// shape is a k x n matrix without elements, and the bytes of these.
+func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 	p = Matrix{Record: f, K: k, N: n, stride: f.panelBytes(k)}
 	if k == 0 || n == 0 {
-		return p
+		return p, 0
 	}
 	if f.hasTail {
 		p.Tail = tune.DotColumns(f.ISA, n, k, 0)
 	}
 	mem.MulLen(fn, mem.MulLen(fn, (k+f.Steps-1)/f.Steps, f.bytes)+4, p.panels()*f.NR+p.Tail) // may be too large
-	size := p.panels()*p.stride + 4*p.Tail*k
+	size = p.panels()*p.stride + 4*p.Tail*k
 	if f.Kind.columnScales() {
 		size += 4 * p.panels() * f.NR
 	}
-	words := make([]uint64, (size+7)/8) // on a page, if there are many
-	p.Data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
-	return p
+	return p, size
 }
 
 // panels is how many panels there are.

@@ -152,7 +152,7 @@ type Stats struct {
 	Requests, Texts          int    // inside
 	Admitted, Ended, Refused uint64 // requests so far
 	Rate                     float64
-	Memory                   int64 // bytes of weights, estimated
+	Memory                   int64 // bytes of weights
 	Deferred                 int   // texts to generate that wait for room among those that are generated
 	Models                   []ModelInfo
 }

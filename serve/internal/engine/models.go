@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/text"
 )
@@ -36,7 +35,7 @@ type ModelInfo struct {
 	Dir     string
 	Kind    text.Kind
 	Weights kernels.Format
-	Bytes   int64 // of its weights in memory, estimated
+	Bytes   int64 // of its weights in memory
 	Open    bool
 	Users   int       // calls that run
 	Used    time.Time // last
@@ -45,6 +44,11 @@ type ModelInfo struct {
 	MaxTokens int
 	Adapters  []string // names of the model with an adapter
 }
+
+// served are the kinds of the models that requests can ask for something.
+var served = slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool {
+	return k == text.KindMaskFiller || k == text.KindNextSentence || k == text.KindQuestionAnswerer
+})
 
 // model is a Model with its state, which the engine's lock guards.
 type model struct {
@@ -83,14 +87,19 @@ func (e *Engine) add(spec Model) error {
 		if m.Kind, err = text.KindOf(m.Dir); err != nil {
 			return err
 		}
-	} else if !slices.Contains(text.Kinds(), m.Kind) {
-		return fmt.Errorf("%s: kind %q, want one of %q", m.Name, m.Kind, text.Kinds())
+		if !slices.Contains(served, m.Kind) {
+			m.Kind = text.KindEmbedder // what its encoder is good for
+		}
+	} else if !slices.Contains(served, m.Kind) {
+		return fmt.Errorf("%s: kind %q, want one of %q", m.Name, m.Kind, served)
 	}
-	if m.bytes, err = residentBytes(hub.Folder(m.Dir), m.Weights); err != nil {
+	footprint, err := text.FootprintOf(m.Kind, m.Dir, m.options()...)
+	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
+	m.bytes = footprint.Weights
 	if e.config.Memory > 0 && m.bytes > e.config.Memory {
-		return fmt.Errorf("%s: its weights take about %d bytes, which is more than the %d for all models", m.Name, m.bytes, e.config.Memory)
+		return fmt.Errorf("%s: its weights take %d bytes, which is more than the %d for all models", m.Name, m.bytes, e.config.Memory)
 	}
 	if len(m.Adapters) > 0 && m.Kind != text.KindGenerator {
 		return fmt.Errorf("%s: adapters with names for a %s, want a %s", m.Name, m.Kind, text.KindGenerator)
@@ -278,13 +287,18 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 	return nil
 }
 
+// options are those of the model's pipeline.
+func (m *model) options() []text.Option {
+	return append(slices.Clone(m.Options), text.Weights(m.Weights))
+}
+
 func openPipeline(m *model, batches func(windows, tokens int)) (p any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	opts := append(slices.Clone(m.Options), text.Weights(m.Weights))
+	opts := m.options()
 	switch m.Kind {
 	case text.KindEmbedder, text.KindReranker, text.KindClassifier, text.KindTokenClassifier:
 		if batches != nil {

@@ -96,7 +96,7 @@ func (m *Metrics) Watch(e *engine.Engine) {
 		{"llamacpp:requests_processing", "Requests that are being answered.", func(s engine.Stats) float64 { return float64(s.Requests) }},
 		{"llamacpp:requests_deferred", "Texts to generate that wait for room.", func(s engine.Stats) float64 { return float64(s.Deferred) }},
 		{"avoformer_texts_per_second", "Texts answered a second, a mean in which old ones count less.", func(s engine.Stats) float64 { return s.Rate }},
-		{"avoformer_weights_bytes", "Bytes of the weights of open models, estimated.", func(s engine.Stats) float64 { return float64(s.Memory) }},
+		{"avoformer_weights_bytes", "Bytes of the weights of open models.", func(s engine.Stats) float64 { return float64(s.Memory) }},
 		{"avoformer_models_open", "Models that are open.", func(s engine.Stats) (n float64) {
 			for _, model := range s.Models {
 				if model.Open {

@@ -39,6 +39,7 @@ type account struct {
 	tables  []*unread                                                           // embeddings that Finish fills
 	jobs    []job                                                               // what Finish does on all threads
 	held    []Holding                                                           // of linear layers
+	memory  memory
 
 	mu  sync.Mutex // of err while jobs run
 	err LoadError
@@ -236,7 +237,7 @@ func (s Scope) format(name string) kernels.Format {
 func (s Scope) Tensor(name string, shape ...int) []float32 {
 	s.noneBeside(name)
 	data, ok := s.find(name, shape...)
-	if ok = ok && s.takes(name, shape...); !ok {
+	if ok = ok && s.takes(name, shape...); !ok || !s.take(4*check.Product(shape)) {
 		return nil
 	}
 	if data != nil && len(s.additions(name)) == 0 {
@@ -253,15 +254,20 @@ func (s Scope) Tensor(name string, shape ...int) []float32 {
 // as many threads as there are; layers can be used from then on. Its error is nil if
 // every tensor was there in the right shape and none under the prefix is left over, else a
 // [*LoadError].
-func (s Scope) Finish() error {
+func (s Scope) Finish() error { return s.finish(true) }
+
+// Check is Finish that reads nothing: layers cannot be used.
+func (s Scope) Check() error { return s.finish(false) }
+
+func (s Scope) finish(read bool) error {
 	failed := len(s.err.other)
-	if s.err.count() == 0 {
+	if s.err.count() == 0 && read {
 		for _, t := range s.tables {
 			t.fill()
 		}
 		runJobs(s.jobs)
 	}
-	s.tables, s.jobs, s.held = nil, nil, nil
+	s.tables, s.jobs, s.held, s.memory = nil, nil, nil, memory{}
 	for name := range s.names {
 		// A part that could not be made did not ask for its tensors.
 		if failed == 0 && strings.HasPrefix(name, s.Prefix) && !s.used[name] && !s.ignores(name) {

@@ -128,10 +128,14 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	format := s.packed(parts[0].Name+"weight", false)
 	s.hold(weight, format, in, parts, data)
 	weight.Beside = s.beside(in, parts)
+	for _, b := range weight.Beside {
+		s.memory.taken += int64(b.Left.Bytes() + b.Right.Bytes())
+	}
 	if s.many != nil && !s.RowByRow {
 		if many := s.many(s.Prefix+parts[0].Name+"weight", format, false); many != format {
 			weight.many = new(Matrix)
 			s.hold(weight.many, many, in, parts, data)
+			s.memory.packed[len(s.memory.packed)-1].copy = true
 		}
 	}
 	return weight, b
@@ -143,6 +147,7 @@ func (s Scope) hold(weight *Matrix, format kernels.Format, in int, parts []Part,
 		s.held = append(s.held, Holding{s.Prefix + p.Name + "weight", s.lookup(p.Name + "weight"), p.Rows * in, format})
 	}
 	s.pack(weight, format, in, parts, data)
+	s.packs(in, parts, weight)
 }
 
 // Alike reports whether the weights with the given prefixes are to be held in the same
@@ -155,7 +160,9 @@ func (s Scope) Alike(names ...string) bool {
 // Packed is weight, [out, in], in the format for the tensor of that name.
 func (s Scope) Packed(in, out int, weight []float32) *Matrix {
 	s.noneBeside("weight")
-	return &Matrix{PackedB: s.alike(kernels.PackBRows(s.packed("weight", false), out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
+	format := s.packed("weight", false)
+	s.memory.taken += int64(kernels.PackedBytes(format, out, in)) - int64(4*len(weight)) // in the place of what Tensor gave
+	return &Matrix{PackedB: s.alike(kernels.PackBRows(format, out, in, func(j int, dst []float32) { copy(dst, weight[j*in:]) }))}
 }
 
 // pack has weight made of the rows of the parts, data being what find gave for each, in pieces: from what the
