@@ -107,8 +107,8 @@ for m in "${published[@]}"; do
 	echo "go get $module/$m@latest: $version"
 done
 
-# The sums of our own modules enter go.sum when they are tagged, in the order of published.sh: a sum of a
-# version that is not out yet would never fit.
+# The sums of our own modules enter go.sum on the commits that tag.sh makes: a sum of a version that is not
+# out yet would never fit.
 for m in . "${published[@]}"; do
 	if grep -s "$module" "$root/$m/go.sum"; then
 		echo "installable.sh: go.sum of $m has these sums of versions that are not out yet" >&2
