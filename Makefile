@@ -347,6 +347,7 @@ peers: ## install other libraries for the benchmarks into bench/.peers, from the
 .PHONY: folders
 folders: ## make the model folders and GGUF files in models/testdata again; PYTHON has torch, transformers 5, safetensors and gguf
 	$(or $(PYTHON),python3) scripts/folders/generate.py models/testdata/folders
+	$(or $(PYTHON),python3) scripts/folders/float8.py transformer/safetensors/testdata/float8.safetensors
 
 .PHONY: static-estimates
 static-estimates: ## what llvm-mca predicts for the inner loops on CPUs not at hand

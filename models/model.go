@@ -291,6 +291,8 @@ type Checkpoint struct {
 	llamaCpp bool
 	// neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
 	neighbours bool
+	// fp8 tells that quantization_config has been heeded: weights in FP8 have their scales.
+	fp8 bool
 	// widened makes warnings of weights that take more memory than their file; or is nil.
 	widened func(held []transformer.Holding) []string
 	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same

@@ -96,6 +96,9 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 		return nil, err
 	}
 	defer weights.Close()
+	if c.fp8, err = weights.joinFP8(doc); err != nil {
+		return nil, check.InFile(weights.name, ErrFormat, err)
+	}
 	m, err := c.build(build, base{Weights: weights, file: weights.name, path: o.path}, o)
 	if err != nil {
 		return nil, err
@@ -186,6 +189,9 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	var err error
 	if c.JSON, err = c.JSON.accounted(cmp.Or(classes[c.Config.ModelType], handMade[c.Config.ModelType]), new(ledger)); err != nil {
 		return nil, err
+	}
+	if c.fp8 {
+		c.JSON.note("quantization_config")
 	}
 	m, err := build(c)
 	if err != nil {

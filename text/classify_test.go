@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -260,11 +261,39 @@ func TestEntities(t *testing.T) {
 			}
 			for j, e := range list {
 				w := results[i][j]
+				if how == Tokens {
+					checkLogits(t, c, want.Texts[i], e)
+				}
 				if e.Label != w.Label || e.StartChar != w.StartChar || e.EndChar != w.EndChar {
 					t.Errorf("aggregation %d, text %d: %v, want %v", how, i, e, w)
 				}
 				close32(t, "score", []float32{e.Score}, []float32{w.Score}, 1e-5)
 			}
 		}
+	}
+}
+
+// checkLogits wants the logits of the token of an entity to be those that its label and score are of.
+func checkLogits(t *testing.T, c *TokenClassifier, text string, of Entity) {
+	t.Helper()
+	all, counts, err := c.Logits(context.Background(), []string{text}, InputOptions{})
+	if err != nil || counts.Tokens[0] != len(all[0]) {
+		t.Fatalf("logits of %d tokens of %d, error %v", len(all[0]), counts.Tokens, err)
+	}
+	found := 0
+	for _, token := range all[0] {
+		if token.Special || token.Start != of.Start || token.End != of.End {
+			continue
+		}
+		found++
+		p := slices.Clone(token.Logits)
+		softmax(p)
+		if at := slices.Index(c.Labels(), of.Label); at != argmax(p) {
+			t.Errorf("%q: the largest logit is not that of %s", text[of.Start:of.End], of.Label)
+		}
+		close32(t, "score by logits", []float32{slices.Max(p)}, []float32{of.Score}, 1e-6)
+	}
+	if found != 1 {
+		t.Errorf("%d tokens at %d to %d of %q", found, of.Start, of.End, text)
 	}
 }

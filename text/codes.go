@@ -30,7 +30,8 @@ func RangesOf(vectors [][]float32) (Ranges, error) {
 }
 
 // Uint8 is vectors as integers from 0, the smallest of a dimension, to 255, the largest, rounded down. What lies outside of the ranges
-// gets the nearest of the two. A range of a single number counts as one of 255.
+// gets the nearest of the two. A range of a single number counts as one of 255. Since float32 rounds the quotient before it is cut off, a
+// dimension's largest number may become 254: the bits are those of sentence-transformers.
 func (r Ranges) Uint8(vectors [][]float32) ([][]uint8, error) {
 	return codes(r, vectors, func(x uint8) uint8 { return x })
 }

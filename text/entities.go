@@ -79,21 +79,58 @@ func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Ag
 	if how < Simple || how > Max {
 		return nil, Counts{}, fmt.Errorf("%w: aggregation %d", ErrInput, how)
 	}
-	n := c.model.TokenClassifier.Out()
 	out := make([][]Entity, len(texts))
-	call := &call{
-		compute: c.headOf(c.model.TokenClassifier, true),
-		finish: func(in *input, results [][]float32) {
-			if logits := results[0]; logits != nil { // [tokens, labels]
-				out[in.number] = c.entities(in.first, in.windows[0], logits, n, how)
-			}
-		},
-	}
-	counts, err := c.serveInputs(ctx, call, Texts(texts), "", c.limit, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true}, o)
+	counts, err := c.logits(ctx, texts, o, func(in *input, logits []float32, n int) {
+		out[in.number] = c.entities(in.first, in.windows[0], logits, n, how)
+	})
 	if err != nil {
 		return nil, counts, err
 	}
 	return out, counts, nil
+}
+
+// TokenLogits is what a model of labels says of a token.
+type TokenLogits struct {
+	Start, End int       // its bytes in the text; 0, 0 of a special token
+	Special    bool      // it is not of the text
+	Logits     []float32 // of the labels in the order of [TokenClassifier.Labels]
+}
+
+// Labels are the model's labels in their order.
+func (c *TokenClassifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
+
+// Logits is, for each token of each text, what the model gives its labels, special tokens included.
+func (c *TokenClassifier) Logits(ctx context.Context, texts []string, o InputOptions) ([][]TokenLogits, Counts, error) {
+	out := make([][]TokenLogits, len(texts))
+	counts, err := c.logits(ctx, texts, o, func(in *input, logits []float32, n int) { // [tokens, labels]
+		e := in.windows[0]
+		tokens := make([]TokenLogits, len(e.IDs))
+		for i := range tokens {
+			tokens[i] = TokenLogits{Special: e.Special[i], Logits: slices.Clone(logits[i*n : (i+1)*n])}
+			if !e.Special[i] {
+				tokens[i].Start, tokens[i].End = e.Offsets[i].Start, e.Offsets[i].End
+			}
+		}
+		out[in.number] = tokens
+	})
+	if err != nil {
+		return nil, counts, err
+	}
+	return out, counts, nil
+}
+
+// logits hands the logits of each text's tokens, [tokens, n labels], to use, on several goroutines.
+func (c *TokenClassifier) logits(ctx context.Context, texts []string, o InputOptions, use func(in *input, logits []float32, n int)) (Counts, error) {
+	n := c.model.TokenClassifier.Out()
+	call := &call{
+		compute: c.headOf(c.model.TokenClassifier, true),
+		finish: func(in *input, results [][]float32) {
+			if results[0] != nil {
+				use(in, results[0], n)
+			}
+		},
+	}
+	return c.serveInputs(ctx, call, Texts(texts), "", c.limit, tokenizer.Options{Offsets: tokenizer.Bytes, Tokens: true}, o)
 }
 
 func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []float32, n int, how Aggregation) []Entity {

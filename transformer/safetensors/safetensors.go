@@ -48,6 +48,10 @@ const (
 	I8   DType = "I8"
 	I16  DType = "I16"
 	U16  DType = "U16"
+	// Numbers of 8 bits, as torch.float8_e4m3fn and float8_e5m2. A checkpoint has scales beside them.
+	F8E4M3 DType = "F8_E4M3"
+	F8E5M2 DType = "F8_E5M2"
+
 	F16  DType = "F16"
 	BF16 DType = "BF16"
 	I32  DType = "I32"
@@ -61,7 +65,7 @@ const (
 // size is the number of bytes of one element, 0 for an unknown type.
 func (d DType) size() int {
 	switch d {
-	case Bool, U8, I8:
+	case Bool, U8, I8, F8E4M3, F8E5M2:
 		return 1
 	case I16, U16, F16, BF16:
 		return 2

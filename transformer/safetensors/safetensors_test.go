@@ -176,7 +176,7 @@ func TestHostileFiles(t *testing.T) {
 // TestUnknownDType: what cannot be converted fails when it is asked for, and keeps
 // nobody from the rest.
 func TestUnknownDType(t *testing.T) {
-	f, err := Parse(file(`{"x":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]},"y":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},"z":{"dtype":"F4","shape":[4611686018427387904,16],"data_offsets":[8,9]}}`, make([]byte, 9)))
+	f, err := Parse(file(`{"x":{"dtype":"F8_E8M0","shape":[4],"data_offsets":[0,4]},"y":{"dtype":"F32","shape":[1],"data_offsets":[4,8]},"z":{"dtype":"F4","shape":[4611686018427387904,16],"data_offsets":[8,9]}}`, make([]byte, 9)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,4 +351,33 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%d bytes of tensors out of %d bytes of file", total, len(data))
 		}
 	})
+}
+
+// TestFloat8 compares all numbers of 8 bits with what torch makes of them; scripts/folders/float8.py wrote the file.
+func TestFloat8(t *testing.T) {
+	f, err := Open("testdata/float8.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name, dtype := range map[string]DType{"e4m3": F8E4M3, "e5m2": F8E5M2} {
+		got, err := f.Float32(name)
+		want, wantErr := f.Float32(name + "_float32")
+		raw, rawErr := f.Bytes(name)
+		if err := errors.Join(err, wantErr, rawErr); err != nil || len(got) != 256 || len(want) != 256 {
+			t.Fatalf("%s: %d and %d numbers, error %v", name, len(got), len(want), err)
+		}
+		if info, _ := f.Info(name); info.DType != dtype {
+			t.Errorf("%s is %v", name, info.DType)
+		}
+		for i := range got {
+			if int(raw[i]) != i {
+				t.Fatalf("%s: byte %d is %d", name, i, raw[i])
+			}
+			same := math.Float32bits(got[i]) == math.Float32bits(want[i]) || math.IsNaN(float64(got[i])) && math.IsNaN(float64(want[i]))
+			if !same {
+				t.Errorf("%s: %#x is %v, want %v", name, i, got[i], want[i])
+			}
+		}
+	}
 }

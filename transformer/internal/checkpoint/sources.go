@@ -97,6 +97,12 @@ func (f byteFile) Integers(name string) bool {
 	return info.DType == safetensors.I8 || info.DType == safetensors.I64
 }
 
+// DType is the type of a tensor's elements in the file.
+func (f byteFile) DType(name string) safetensors.DType {
+	info, _ := f.safetensors.Info(name)
+	return info.DType
+}
+
 func (f byteFile) ReadBytes(dst []byte, name string, from int) error {
 	if info, ok := f.safetensors.Info(name); ok && info.DType != safetensors.U8 {
 		return fmt.Errorf("%w: %q is %s, want %s", safetensors.ErrDType, name, info.DType, safetensors.U8)

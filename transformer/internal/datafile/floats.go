@@ -24,7 +24,17 @@ const (
 	F64          // rounded
 	I8           // integers, exact
 	I64          // integers, rounded
+	F8E4M3       // exact, as those of F8E5M2
+	F8E5M2
 )
+
+// eights are the values of all numbers of 8 bits.
+var eights = func() (all [2][256]float32) {
+	for i := range 256 {
+		all[0][i], all[1][i] = half.Float8E4M3(uint8(i)), half.Float8E5M2(uint8(i))
+	}
+	return all
+}()
 
 // Size is the number of bytes of one element.
 func (e Element) Size() int {
@@ -33,7 +43,7 @@ func (e Element) Size() int {
 		return 2
 	case F64, I64:
 		return 8
-	case I8:
+	case I8, F8E4M3, F8E5M2:
 		return 1
 	}
 	return 4
@@ -99,6 +109,11 @@ func (e Element) widen(x []float32, raw []byte) {
 		raw = raw[:2*len(x)]
 		for i := range x {
 			x[i] = half.BFloat16(le.Uint16(raw[2*i : 2*i+2]))
+		}
+	case F8E4M3, F8E5M2:
+		values := &eights[e-F8E4M3]
+		for i := range x {
+			x[i] = values[raw[i]]
 		}
 	case I8:
 		for i := range x {
