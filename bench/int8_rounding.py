@@ -61,12 +61,15 @@ def rounded(x, block, most=127):
     return (torch.round(y / scale) * scale).reshape(x.shape)
 
 
-# rotate; blocks of rows and weights, 0: a scale a row or column; whether rows, scores and values are rounded.
-AS_IT_IS = dict(rotate=True, rows=128, weights=0, round_rows=True, scores=False, values=False)
+# rotate; blocks of rows and weights, 0: a scale a row or column; the largest integer of either; whether rows, scores and values are rounded.
+AS_IT_IS = dict(rotate=True, rows=128, weights=0, most_row=127, most_weight=127, round_rows=True, scores=False, values=False)
 CASES = {
     "products, rotated, rows in blocks of 128 (as it is)": {},
     "the same, a scale a row": dict(rows=0),
     "the same, weights in blocks of 128 too": dict(weights=128),
+    "as it is, rows of 7 bits": dict(most_row=63),
+    "as it is, weights of 7 bits": dict(most_weight=63),
+    "weights of 7 bits in blocks of 128": dict(most_weight=63, weights=128),
     "rows not rounded, weights alone": dict(round_rows=False),
     "as it is, and scores from int8 queries and keys, keys centred": dict(scores=True),
     "as it is, and the values' product in int8, weights in 8 bits": dict(values=True),
@@ -84,11 +87,11 @@ class Rounded(torch.nn.Module):
         if how is None:
             return self.linear(x)
         turn = rotated if how["rotate"] else lambda y: y
-        key = (how["rotate"], how["weights"])
+        key = (how["rotate"], how["weights"], how["most_weight"])
         if key not in self.weights:
-            self.weights[key] = rounded(turn(self.linear.weight), how["weights"])
+            self.weights[key] = rounded(turn(self.linear.weight), how["weights"], how["most_weight"])
         x = turn(x)
-        return (rounded(x, how["rows"]) if how["round_rows"] else x) @ self.weights[key].T + self.linear.bias
+        return (rounded(x, how["rows"], how["most_row"]) if how["round_rows"] else x) @ self.weights[key].T + self.linear.bias
 
 
 def attention(module, query, key, value, mask, scaling=None, **_):
