@@ -90,6 +90,9 @@ func heap() int64 {
 
 // TestFootprint wants what is told of a model's memory by headers to be what it takes, and the limit to hold.
 func TestFootprint(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("packs some megabytes in several formats; what matrices take is tested in package kernels")
+	}
 	tensors := footprintTensors(t)
 	folder := bf16Folder(t, tensors)
 	q8, q4 := llamaFile(t, tensors, kernels.FormatQ8_0), llamaFile(t, tensors, kernels.FormatQ4_K)
@@ -156,6 +159,9 @@ func TestFootprint(t *testing.T) {
 
 // TestLimitOfFirstTensors: a limit holds for tensors that are read while a model is made.
 func TestLimitOfFirstTensors(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("writes some megabytes")
+	}
 	folder := bf16Folder(t, footprintTensors(t))
 	if _, err := (models.Options{MemoryLimit: 3 << 10}).Open(folder); !errors.Is(err, tf.ErrMemory) {
 		t.Errorf("a limit of 3 KiB: error %v, want ErrMemory", err)
