@@ -18,13 +18,13 @@ type Element int
 
 // The types that can be read.
 const (
-	F32  Element = iota + 1
-	F16          // exact
-	BF16         // exact
-	F64          // rounded
-	I8           // integers, exact
-	I64          // integers, rounded
-	F8E4M3       // exact, as those of F8E5M2
+	F32    Element = iota + 1
+	F16            // exact
+	BF16           // exact
+	F64            // rounded
+	I8             // integers, exact
+	I64            // integers, rounded
+	F8E4M3         // exact, as those of F8E5M2
 	F8E5M2
 )
 
