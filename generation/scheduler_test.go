@@ -26,6 +26,13 @@ func long(t testing.TB, more string) *models.Model {
 	return tftest.Must(models.New([]byte(longConfig(more)), tftest.Strong{Weights: tf.Random(3)}))(t)
 }
 
+// convolving is long with a convolution in the first of its layers.
+func convolving(t testing.TB) *models.Model {
+	t.Helper()
+	config := strings.Replace(longConfig(`, "layer_types": ["conv", "full_attention"]`), `"mistral", "architectures": ["MistralForCausalLM"]`, `"lfm2", "architectures": ["Lfm2ForCausalLM"]`, 1)
+	return tftest.Must(models.New([]byte(config), tftest.Strong{Weights: tf.Random(3)}))(t)
+}
+
 func longConfig(more string) string {
 	return fmt.Sprintf(`{"model_type": "mistral", "architectures": ["MistralForCausalLM"], "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2,
 		"num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "max_position_embeddings": 4096, "sliding_window": null%s}`, more)
@@ -118,8 +125,7 @@ func together(t *testing.T, s *generation.Scheduler, m *models.Model, prompts []
 // TestScheduler: many texts at once get the tokens that each gets alone, whatever the sizes of steps, with and without
 // proposals, prefixes and windows.
 func TestScheduler(t *testing.T) {
-	for name, more := range map[string]string{"all keys": "", "windows": `, "sliding_window": 20`} {
-		m := long(t, more)
+	for name, m := range map[string]*models.Model{"all keys": long(t, ""), "windows": long(t, `, "sliding_window": 20`), "convolutions": convolving(t)} {
 		for i, c := range []generation.SchedulerConfig{{}, {StepTokens: 40, Streams: 5}, {Draft: -1, NoPrefixes: true}, {StepTokens: 17, Threads: 2, Stall: 20}} {
 			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
 				c.Model = m.LM
@@ -152,7 +158,12 @@ func TestSmallSteps(t *testing.T) {
 // TestSharedPrefixes: of requests that begin alike, the beginning is computed once, also where all come at once, and of
 // the next turn of a chat what is new alone.
 func TestSharedPrefixes(t *testing.T) {
-	m := long(t, "")
+	for name, m := range map[string]*models.Model{"attention": long(t, ""), "convolutions": convolving(t)} {
+		t.Run(name, func(t *testing.T) { sharedPrefixes(t, m) })
+	}
+}
+
+func sharedPrefixes(t *testing.T, m *models.Model) {
 	r := rand.New(rand.NewPCG(3, 4))
 	s := schedule(t, generation.SchedulerConfig{Model: m.LM, Draft: -1})
 	system := prompts(r, 1, 300, 300)[0]

@@ -24,8 +24,8 @@ func sized(t testing.TB, o models.Options) *models.Model {
 	return tftest.Must(o.New([]byte(config), tf.Random(6)))(t)
 }
 
-// mixtures are decoders with a mixture of experts whose sizes all formats of weights allow: of Qwen 3, and of gpt-oss with
-// its windows and sinks.
+// mixtures are decoders whose sizes all formats of weights allow: with a mixture of experts as of Qwen 3, and of gpt-oss with
+// its windows and sinks; and with a convolution.
 func mixtures(t testing.TB, o models.Options) []*models.Model {
 	t.Helper()
 	sizes := `"vocab_size": 60, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 256,
@@ -33,6 +33,7 @@ func mixtures(t testing.TB, o models.Options) []*models.Model {
 	return []*models.Model{
 		tftest.Must(o.New([]byte(`{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "num_experts": 6, "moe_intermediate_size": 256, `+sizes+`}`), tf.Random(6)))(t),
 		tftest.Must(o.New([]byte(`{"model_type": "gpt_oss", "architectures": ["GptOssForCausalLM"], "num_local_experts": 4, "sliding_window": 9, `+sizes+`}`), tf.Random(6)))(t),
+		tftest.Must(o.New([]byte(`{"model_type": "lfm2", "architectures": ["Lfm2ForCausalLM"], "layer_types": ["conv", "full_attention"], `+sizes+`}`), tf.Random(6)))(t),
 	}
 }
 
@@ -120,7 +121,7 @@ func sameAlone(t *testing.T, m *models.Model, pieces [][][]int, some ...int) {
 	}
 }
 
-// TestMixturesAlone: so it is with a mixture of experts, where the others take the same experts or not.
+// TestMixturesAlone: so it is with a mixture of experts, where the others take the same experts or not, and with convolutions.
 func TestMixturesAlone(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("takes long in emulators")

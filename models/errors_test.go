@@ -55,6 +55,15 @@ func TestConfigErrors(t *testing.T) {
 		{"bart", "decoder_attention_heads", `7`},
 		{"whisper", "architectures", `["WhisperForAudioClassification"]`},
 		{"llama", "architectures", `["LlamaForQuestionAnswering"]`},
+		{"gemma3", "text_config", `null`},
+		{"gemma3", "text_config", `{"model_type":"llama"}`},
+		{"gemma3", "architectures", `["Gemma3ForSequenceClassification"]`},
+		{"lfm2", "layer_types", `["conv"]`},
+		{"lfm2", "layer_types", `["conv","full_attention","conv","mamba"]`},
+		{"lfm2", "is_causal", `false`},
+		{"lfm2", "sliding_window", `4`},
+		{"lfm2-hub", "block_multiple_of", `0`},
+		{"lfm2-hub", "block_ffn_dim_multiplier", `1e9`},
 	} {
 		_, err := models.OpenFS(withField(t, c.folder, c.field, c.value))
 		if !errors.Is(err, models.ErrConfig) {

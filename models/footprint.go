@@ -84,14 +84,19 @@ func attentions(l decoderLayer) (self, cross *transformer.MultiHeadAttention) {
 func (d *decoder) footprint(f *Footprint, length int) {
 	for i, l := range d.layers {
 		self, cross := attentions(l)
-		if self == nil {
+		var token int64
+		switch _, convolves := l.(*lfm2Convolution); {
+		case convolves:
+			token = 4 * int64(d.Dim()) // its inputs, in float32
+		case self != nil:
+			token = self.CacheBytes(d.held)
+		default:
 			continue
 		}
 		rows := length
 		if w := d.windows[i]; w > 0 {
 			rows = min(rows, w+transformer.PageRows) // of the page that begins the window, some are seen no more
 		}
-		token := self.CacheBytes(d.held)
 		f.Token += token
 		f.Context += token * int64((rows+transformer.PageRows-1)/transformer.PageRows*transformer.PageRows)
 		if cross != nil {

@@ -62,8 +62,45 @@ func (l *LayerCache) table(i int) (pages []int32, past int) {
 
 // open makes the rows of the layer ready, whose keys have the given heads.
 func (l *LayerCache) open(heads, headDim int) (err error) {
-	l.store, err = l.cache.pages.store(l.layer, l.memory, heads, headDim)
+	of := storedSelf
+	if l.memory {
+		of = storedMemory
+	}
+	l.store, err = l.cache.pages.store(l.layer, of, heads, headDim)
 	return err
+}
+
+// inputs sets the last rows of dst, [n, width], to the inputs that a convolution has of sequence i, as many as there are.
+func (l *LayerCache) inputs(dst []float32, i, n, width int) (err error) {
+	if l == nil {
+		return nil
+	}
+	if l.store, err = l.cache.pages.store(l.layer, storedInputs, 1, width); err != nil {
+		return err
+	}
+	pages, past := l.table(i)
+	if past < min(n, l.Past(i)) {
+		return check.Errorf(ErrShape, "convolution of %d rows with a window that holds %d of %d", n+1, past, l.Past(i))
+	}
+	for j := max(0, n-past); j < n; j++ {
+		row := past - n + j
+		l.store.keys.Row(dst[j*width:][:width], int(pages[row/l.cache.pages.Rows]), row%l.cache.pages.Rows)
+	}
+	return nil
+}
+
+// addInputs stores the inputs of the new rows of batch, [rows, width].
+func (l *LayerCache) addInputs(batch Batch, x []float32, width int) {
+	if l == nil {
+		return
+	}
+	for i := range batch.Len() {
+		pages, past := l.table(i)
+		for j := range batch.Length(i) {
+			row := past + j
+			l.store.keys.Set(int(pages[row/l.cache.pages.Rows]), row%l.cache.pages.Rows, x[(batch.Start(i)+j)*width:][:width])
+		}
+	}
 }
 
 // append stores the keys and values of the new rows of batch, which lie row
@@ -141,5 +178,8 @@ func (l *LayerCache) widened(ws *Workspace, x *kernels.Pages, sequences []kernel
 // copyOf is the keys or values of a sequence, [heads, rows, dim].
 func (l *LayerCache) copyOf(sequence int, of func(pageStore) *kernels.Pages) []float32 {
 	pages, rows := l.table(sequence)
+	if of(l.store) == nil { // a convolution's values
+		return nil
+	}
 	return l.widened(nil, of(l.store), []kernels.AttentionSequence{{Pages: pages}}, rows)
 }

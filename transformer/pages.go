@@ -21,7 +21,7 @@ type PagesConfig struct {
 	Windows []int
 	// Format is that of keys and values of self-attention: float32, which is the default; of 16 bits,
 	// FormatBF16 or FormatF16; or FormatInt8, with a scale for each row of a head. Those of a memory are
-	// float32.
+	// float32, and so are the inputs of a convolution.
 	Format kernels.Format
 	// Limit bounds the bytes of the pages in use; 0: no limit. The first pass of all counts after it alone,
 	// since it tells what a layer has.
@@ -55,8 +55,27 @@ type pageLayer struct {
 	memory pageStore
 }
 
-// pageStore is the rows of a layer; nil before the first pass.
+// pageStore is the rows of a layer; nil before the first pass. A convolution has its inputs as keys, and no values.
 type pageStore struct{ keys, values *kernels.Pages }
+
+// copy makes the first rows of a page those of another, among n pages.
+func (s pageStore) copy(to, from int32, rows, n int) {
+	for _, x := range []*kernels.Pages{s.keys, s.values} {
+		if x != nil {
+			x.Grow(n)
+			x.Copy(int(to), int(from), rows)
+		}
+	}
+}
+
+// stored is what the rows are that a layer stores.
+type stored int
+
+const (
+	storedSelf   stored = iota // keys and values
+	storedMemory               // those of what cross-attention attends to
+	storedInputs               // the inputs of a convolution
+)
 
 // PageRows is the rows of a page where PagesConfig does not say them: what a head reads of a page is contiguous for some kilobytes.
 const PageRows = 64
@@ -159,24 +178,33 @@ func (p *Pages) settle(layers int) error {
 	return nil
 }
 
-// store makes room for all pages in a layer, whose keys have the given heads.
-func (p *Pages) store(layer int, memory bool, heads, headDim int) (pageStore, error) {
+// store makes room for all pages in a layer, whose rows have the given heads.
+func (p *Pages) store(layer int, of stored, heads, headDim int) (pageStore, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := &p.layer[layer]
 	s, g, format := &l.self, &p.groups[l.group], p.Format
-	if memory {
+	switch of {
+	case storedMemory:
 		s, g, format = &l.memory, &p.memory, kernels.FormatF32
+	case storedInputs:
+		format = kernels.FormatF32
 	}
 	if s.keys == nil {
-		s.keys, s.values = kernels.NewPages(format, heads, p.Rows, headDim), kernels.NewPages(format, heads, p.Rows, headDim)
-		g.bytes += int64(s.keys.Bytes() + s.values.Bytes())
+		s.keys = kernels.NewPages(format, heads, p.Rows, headDim)
+		g.bytes += int64(s.keys.Bytes())
+		if of != storedInputs {
+			s.values = kernels.NewPages(format, heads, p.Rows, headDim)
+			g.bytes += int64(s.values.Bytes())
+		}
 	}
-	if s.keys.Heads() != heads || s.keys.Dim() != headDim {
+	if s.keys.Heads() != heads || s.keys.Dim() != headDim || (s.values == nil) != (of == storedInputs) {
 		return *s, check.Errorf(ErrShape, "pages of a layer with %d heads of %d used with %d heads of %d", s.keys.Heads(), s.keys.Dim(), heads, headDim)
 	}
 	s.keys.Grow(len(g.refs))
-	s.values.Grow(len(g.refs))
+	if s.values != nil {
+		s.values.Grow(len(g.refs))
+	}
 	return *s, nil
 }
 
@@ -231,10 +259,7 @@ func (p *Pages) own(group int, table []int32, rows int) error {
 	}
 	for i := range p.layer {
 		if l := &p.layer[i]; l.group == group && l.self.keys != nil {
-			for _, x := range []*kernels.Pages{l.self.keys, l.self.values} {
-				x.Grow(len(g.refs))
-				x.Copy(int(fresh[0]), int(table[last]), rows)
-			}
+			l.self.copy(fresh[0], table[last], rows, len(g.refs))
 		}
 	}
 	g.give(table[last:])

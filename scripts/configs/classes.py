@@ -17,7 +17,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 # Those of models.ModelTypes, which TestClasses compares.
 MODEL_TYPES = """
     bert electra albert deberta-v2 camembert xlm-roberta roberta mpnet distilbert modernbert nomic_bert gte eurobert jina_embeddings_v3
-    gpt2 llama mistral qwen2 qwen3 phi3 smollm3 olmo2 granite starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3_text
+    gpt2 llama mistral qwen2 qwen3 phi3 smollm3 olmo2 granite starcoder2 cohere2 phi gpt_neox gemma gemma2 gemma3 gemma3_text lfm2
     mixtral qwen2_moe qwen3_moe gpt_oss granitemoe
     t5 mt5 bart mbart marian m2m_100 whisper
     clip clip_text_model clip_vision_model siglip siglip_text_model siglip_vision_model siglip2 siglip2_text_model siglip2_vision_model vit dinov2 wav2vec2
@@ -71,6 +71,11 @@ def asked(cls):
     return fields
 
 
+def parts(cls):
+    """The classes of fields that are objects, by default where a field may be of several."""
+    return {k: CONFIG_MAPPING[spec.model_type] if spec.model_type else spec.config_class for k, spec in cls.sub_configs_defaults.items()}
+
+
 def text(value):
     if isinstance(value, hf.PreTrainedConfig):
         value = None
@@ -114,9 +119,9 @@ def main():
             for k, v in sorted(cls.attribute_map.items()):
                 print(f"\t\t\t{json.dumps(k)}: {json.dumps(v)},")
             print("\t\t},")
-        if cls.sub_configs:
+        if parts(cls):
             print("\t\tparts: map[string]string{")
-            for k, v in sorted(cls.sub_configs.items()):
+            for k, v in sorted(parts(cls).items()):
                 print(f"\t\t\t{json.dumps(k)}: {json.dumps(v.model_type)},")
             print("\t\t},")
         print("\t},")

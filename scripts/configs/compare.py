@@ -38,7 +38,7 @@ import transformers as hf
 
 import audio, decoders, encoders, experts, padding, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 import folder
-from classes import asked, declared, popped, SHARED
+from classes import asked, declared, parts, popped, SHARED
 from mutations import cases
 
 COMMITTED = os.path.join(HERE, "..", "..", "models", "testdata", "folders")
@@ -96,7 +96,7 @@ def table(cls):
     if "rope_parameters" in fields:
         fields |= {"rope_theta": 10000.0, "rope_scaling": None, "partial_rotary_factor": 1.0, "original_max_position_embeddings": 2048}
     fields = {k: v for k, v in fields.items() if not isinstance(v, hf.PreTrainedConfig)}
-    return fields, rare, cls.attribute_map, [(k, table(v)) for k, v in cls.sub_configs.items()]
+    return fields, rare, cls.attribute_map, [(k, table(v)) for k, v in parts(cls).items()]
 
 
 class TooSlow(BaseException):

@@ -156,6 +156,49 @@ def _(out, name):
     decoder(out, name, hf.Gemma3ForCausalLM(c), hf.Gemma3ForCausalLM, seed=1110, norm=0.0, scale=[("embed_tokens", 0.1)], config=config if name == "gemma3_text" else None)
 
 
+@folder("gemma3", "gemma3-new")
+def _(out, name):
+    """gemma3_text within the model that reads images too, whose other weights these folders have: with the fields and names of
+    the hub, and with those that transformers 5 has."""
+    types = ["sliding_attention", "sliding_attention", "full_attention"]
+    text = gemma(hf.Gemma3TextConfig, layer_types=types, rope_parameters={"full_attention": rope("linear", 1000000.0, factor=8.0), "sliding_attention": rope("default")})
+    image = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, image_size=32, patch_size=8)
+    c = hf.Gemma3Config(text_config=text.to_dict(), vision_config=image, mm_tokens_per_image=4, image_token_index=97, boi_token_index=98, eoi_token_index=99, eos_token_id=EOS, tie_word_embeddings=name == "gemma3")
+
+    def config(c):
+        t = c["text_config"]
+        for k in ("layer_types", "rope_parameters", "_sliding_window_pattern", "architectures", "dtype", "eos_token_id", "tie_word_embeddings"):
+            t.pop(k, None)
+        t.update(rope_theta=1000000.0, rope_local_base_freq=10000.0, rope_scaling={"factor": 8.0, "rope_type": "linear"}, sliding_window_pattern=3)
+        c.pop("tie_word_embeddings")
+        c["torch_dtype"] = c.pop("dtype")
+
+    def new(w):
+        return {k.removeprefix("language_model.") if "lm_head" in k else "model." + k.replace("language_model.model.", "language_model."): v for k, v in w.items()}
+
+    how = dict(config=config) if name == "gemma3" else dict(rename=new)
+    decoder(out, name, hf.Gemma3ForConditionalGeneration(c), hf.Gemma3ForConditionalGeneration, seed=1130, norm=0.0, scale=[("embed_tokens", 0.1)], **how)
+
+
+@folder("lfm2", "lfm2-hub", "lfm2-bias")
+def _(out, name):
+    """lfm2-hub has the fields of the hub, whose feed-forward network becomes wider; lfm2-bias a convolution over two rows with
+    biases, and layers with a convolution at both ends."""
+    more = {
+        "lfm2": dict(layer_types=["conv", "full_attention", "conv", "full_attention"], block_auto_adjust_ff_dim=False),
+        "lfm2-hub": dict(full_attn_idxs=[1, 2], block_multiple_of=16),
+        "lfm2-bias": dict(layer_types=["conv", "full_attention", "full_attention", "conv"], conv_bias=True, conv_L_cache=2, tie_word_embeddings=False, block_ffn_dim_multiplier=1.3, block_multiple_of=8),
+    }[name]
+    c = llama(hf.Lfm2Config, num_hidden_layers=4, **more)
+
+    def config(c):
+        old_rope(c)
+        c.pop("layer_types")
+        c.update(block_ff_dim=c.pop("intermediate_size"), tie_embedding=c.pop("tie_word_embeddings"), intermediate_size=7)
+
+    decoder(out, name, hf.Lfm2ForCausalLM(c), hf.Lfm2ForCausalLM, seed=3570, config=config if name == "lfm2-hub" else None)
+
+
 @folder("gemma3_text-both")
 def _(out, name):
     """As EmbeddingGemma: tokens see those behind them, in layers with windows half of those nearby."""

@@ -22,6 +22,7 @@ T5 = dict(vocab_size=VOCAB, d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads
 TEXT = SMALL | dict(max_position_embeddings=40)
 IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24, image_size=SIZE, patch_size=8)
 
+GEMMA3 = SMALL | dict(num_hidden_layers=6, num_key_value_heads=1, head_dim=8)
 SMALL_IMAGE = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24)
 
 # Name: the class, the fields of config.json, and by what the weights of embeddings are multiplied.
@@ -63,7 +64,9 @@ DECODERS = {
     "granitemoe": (hf.GraniteMoeForCausalLM, SMALL, 1e-3, []),
     "gemma": (hf.GemmaForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, []),
     "gemma2": (hf.Gemma2ForCausalLM, SMALL | dict(num_key_value_heads=1), 1e-4, [("q_proj", 20), ("model.norm", 1e5)]),
-    "gemma3_text": (hf.Gemma3ForCausalLM, SMALL | dict(num_hidden_layers=6, num_key_value_heads=1, head_dim=8), 1e-4, []),
+    "gemma3_text": (hf.Gemma3ForCausalLM, GEMMA3, 1e-4, []),
+    "gemma3": (hf.Gemma3ForConditionalGeneration, dict(text_config=GEMMA3, vision_config=IMAGE, mm_tokens_per_image=4), 1e-4, []),
+    "lfm2": (hf.Lfm2ForCausalLM, SMALL | dict(num_hidden_layers=2, num_attention_heads=8, full_attn_idxs=[1]), 1e-3, []),
 }
 SEQ2SEQ = {
     "t5": (hf.T5ForConditionalGeneration, T5 | dict(decoder_start_token_id=0), 1e-3, []),
