@@ -22,8 +22,8 @@ func (c *ShortConvolution) Forward(ws *Workspace, dst, x []float32, batch Batch,
 		return err
 	}
 	dim, rows := c.In.In, batch.Rows()
-	taps := len(c.Weight) / dim
-	if c.In.Out != 3*dim || c.Out.In != dim || taps < 1 || len(c.Weight) != taps*dim || c.Bias != nil && len(c.Bias) != dim {
+	taps := len(c.Weight) / max(dim, 1)
+	if dim < 1 || c.In.Out != 3*dim || c.Out.In != dim || c.Out.Out != dim || taps < 1 || len(c.Weight) != taps*dim || c.Bias != nil && len(c.Bias) != dim {
 		return check.Errorf(ErrShape, "convolution: projections of %d to %d and of %d, a weight of %d and a bias of %d elements", dim, c.In.Out, c.Out.In, len(c.Weight), len(c.Bias))
 	}
 	if err := check.Len("convolution: x", x, rows*dim, "rows*dim"); err != nil {

@@ -12,14 +12,12 @@ environment="AVOFORMER_REQUIRE=avx512 AVOFORMER_ISA=avx512 AVOFORMER_EMULATED=1"
 
 scripts/install.sh avx512
 
-# Packages that reach no kernel are left out: they gain nothing by the tier, and the guest lacks what
-# some of them need, a network and the rest of the tree.
+# The guest lacks what packages need that reach no kernel, a network and the rest of the tree.
 # The packages of kernels take as long as all others, so they have a guest of their own.
 trees=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
 # shellcheck disable=SC2086 # several
-packages=$(GOOS=linux GOARCH=amd64 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' ${PACKAGES:-./...} |
-	awk '/\/(kernels|internal\/avx512probe|internal\/checkasm)/ { print $1 }')
+packages=$(GOOS=linux GOARCH=amd64 scripts/kernel-packages.sh ${PACKAGES:-./...})
 for package in $packages; do
 	package=${package#"$(go list .)"/}
 	tree=$trees/others
