@@ -328,8 +328,8 @@ bench-full: ## time every case beside other libraries, about TIME (20m), printed
 	$(REPORT) -print
 
 .PHONY: report
-report: ## bench-full, written with plots to bench/results/, named by the CPU, and the README's part about speed; FLAGS=-merge continues one
-	$(REPORT) -readme ../README.md
+report: ## bench-full, written with plots to bench/results/, named by the CPU, and to doc/performance.md; FLAGS=-merge continues one
+	$(REPORT) -page ../doc/performance.md
 
 .PHONY: sweeps
 sweeps: ## speed at hundreds of sizes, with plots in bench/results/; tells where it falls

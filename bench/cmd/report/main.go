@@ -36,7 +36,7 @@ type options struct {
 	random  bool
 	held    string
 	render  string
-	readme  string
+	page    string
 	print   bool
 	merge   bool
 }
@@ -54,7 +54,7 @@ func main() {
 	flag.BoolVar(&o.random, "random", false, "also 40 shapes drawn at random, once")
 	flag.StringVar(&o.held, "held", "", "also the cases with this library and the others held to a narrower instruction `set` (avx2), without those that cannot be")
 	flag.StringVar(&o.render, "render", "", "write the report of a saved run again instead of measuring")
-	flag.StringVar(&o.readme, "readme", "", "also put an excerpt between the performance markers of this `file`")
+	flag.StringVar(&o.page, "page", "", "also put an excerpt between the performance markers of this `file`")
 	flag.BoolVar(&o.print, "print", false, "print the report and write no files")
 	flag.BoolVar(&o.merge, "merge", false, "keep what the saved run of this CPU has; without -cases, measure only what it lacks")
 	flag.Parse()
@@ -126,22 +126,22 @@ func write(o options, r *report.Run) error {
 		return err
 	}
 	fmt.Println("wrote", base+".md")
-	if o.readme != "" {
-		return excerpt(o.readme, o.dir, r, plots)
+	if o.page != "" {
+		return excerpt(o.page, o.dir, r, plots)
 	}
 	return nil
 }
 
-// The markers between which a README's table stands.
+// The markers between which a page's table stands.
 const (
 	begin = "<!-- performance: begin, written by make report -->"
 	end   = "<!-- performance: end -->"
 )
 
-// plotted is what the name of the README's plot ends with.
+// plotted is what the name of the page's plot ends with.
 const plotted = "-encoder-length.svg"
 
-// excerpt writes the part of a README about r, with a line for every run saved in dir.
+// excerpt writes the part of a page about r, with a line for every run saved in dir.
 func excerpt(file, dir string, r *report.Run, plots []report.Plot) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
