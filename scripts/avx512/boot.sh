@@ -17,13 +17,13 @@
 # Bochs 2.7 computes wrongly, and the heap is corrupted.
 #
 #   BOCHS_CPU       another model (`bochs --help cpu` lists them)
-#   BOCHS_TIMEOUT   seconds of host time (1800)
+#   BOCHS_TIMEOUT   seconds of host time (3600)
 #   BOCHS_VERBOSE   not empty: show the guest kernel's messages
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(cd "$1" && pwd)
 cpu=${BOCHS_CPU:-corei7_skylake_x}
-limit=${BOCHS_TIMEOUT:-1800}
+limit=${BOCHS_TIMEOUT:-3600}
 ips=50000000 # instructions in a second of the guest's time, about what Bochs does
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/avoformer
 die() { echo "boot.sh: $*" >&2; exit 125; }
