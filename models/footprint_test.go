@@ -144,7 +144,6 @@ func TestFootprint(t *testing.T) {
 				t.Errorf("limit of what loading takes: error %v", err)
 			}
 			o.MemoryLimit--
-			before = heap()
 			_, err := o.Open(c.path)
 			var e *tf.Error
 			if !errors.Is(err, tf.ErrMemory) || !errors.As(err, &e) || e.Field != "MemoryLimit" {
