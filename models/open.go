@@ -212,10 +212,14 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 	if err := c.measure(m, o); err != nil {
 		return nil, err
 	}
+	finish := c.Loader.Finish
 	if o.HeadersOnly {
-		return m, c.Loader.Check()
+		finish = c.Loader.Check
 	}
-	return m, c.Loader.Finish()
+	if err := finish(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // readJSON reads the object in a file, fs.ErrNotExist if there is none.
