@@ -191,7 +191,7 @@ func TestSameBytes(t *testing.T) {
 		for _, threads := range []int{1, 3} {
 			t.Run(fmt.Sprint(format, threads), func(t *testing.T) {
 				out := filepath.Join(t.TempDir(), "out")
-				task := embedding(t, bulk.Float32s, text.Threads(threads), text.BatchTokens(100*threads))
+				task := embedding(t, bulk.Float32Vectors, text.Threads(threads), text.BatchTokens(100*threads))
 				var runs sync.WaitGroup
 				for range threads {
 					runs.Go(func() {
@@ -242,7 +242,7 @@ func noneLeft(t *testing.T, dir string) {
 func TestPassed(t *testing.T) {
 	dir := t.TempDir()
 	records := []record{{5, "the cat"}, {-6, "reads"}}
-	task := embedding(t, bulk.Float32s)
+	task := embedding(t, bulk.Float32Vectors)
 	for _, name := range []string{"a.parquet", "b.csv", "c.jsonl"} {
 		write(t, filepath.Join(dir, name), encoded(t, name, records))
 		pass := []string{"id:int64"}
@@ -268,7 +268,7 @@ func TestDead(t *testing.T) {
 	write(t, filepath.Join(dir, "in/cut.jsonl.gz"), whole[:len(whole)/2])
 	damaged := encoded(t, "x.parquet", []record{{1, "the cat"}})
 	write(t, filepath.Join(dir, "in/damaged.parquet"), damaged[:len(damaged)-9])
-	task := embedding(t, bulk.Float32s, text.RefuseLong())
+	task := embedding(t, bulk.Float32Vectors, text.RefuseLong())
 	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: filepath.Join(dir, "out"), Format: "jsonl", Pause: time.Millisecond}
 	report, err := bulk.Run(t.Context(), task, o)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package bulk takes files of texts to files of vectors, scores or labels, each row exactly once.
 //
 //	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Exact())
-//	task, err := bulk.Embed(e, "", bulk.Float32s)
+//	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 //	model, err := bulk.Model(ctx, "all-MiniLM-L6-v2")
 //	report, err := bulk.Run(ctx, task, bulk.Options{
 //		Inputs: files, Out: "vectors", Format: "parquet", Model: model,

@@ -37,7 +37,7 @@ func ExampleRun() {
 
 	e, err := text.OpenEmbedder(tiny+"embed", text.Exact())
 	must(err)
-	task, err := bulk.Embed(e, "", bulk.Float32s)
+	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	must(err)
 	model, err := bulk.Model(ctx, tiny+"embed")
 	must(err)
@@ -91,7 +91,7 @@ func ExampleStream() {
 
 	e, err := text.OpenEmbedder(tiny + "embed")
 	must(err)
-	task, err := bulk.Embed(e, "", bulk.Float32s)
+	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	must(err)
 	must(bulk.Stream(context.Background(), task, "text", &in, &out))
 	r, err := ipc.NewReader(&out)

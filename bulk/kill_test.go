@@ -38,7 +38,7 @@ func process(dir string) error {
 	if err != nil {
 		return err
 	}
-	task, err := bulk.Embed(e, "", bulk.Float32s)
+	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}()
 	write(t, filepath.Join(dir, "in/a.txt"), []byte(strings.Join(texts(3000), "\n")+"\n"))
-	task := embedding(t, bulk.Float32s)
+	task := embedding(t, bulk.Float32Vectors)
 	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: "parquet", Pause: time.Millisecond}
 	report, err := bulk.Run(t.Context(), task, o)
 	if err == nil && len(report.Failed) == 0 || report.Made != 0 {

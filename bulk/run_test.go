@@ -59,7 +59,7 @@ func TestPassedTypes(t *testing.T) {
 	if err := parquet.WriteFile(in, rows); err != nil {
 		t.Fatal(err)
 	}
-	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32s), bulk.Options{Inputs: []string{in}, Out: dir + "/out", Format: "jsonl", Pass: []string{"*"}})
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors), bulk.Options{Inputs: []string{in}, Out: dir + "/out", Format: "jsonl", Pass: []string{"*"}})
 	if err != nil || report.Made != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}

@@ -110,7 +110,7 @@ func BenchmarkFiles(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			task, err := bulk.Embed(e, "", bulk.Float32s)
+			task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func BenchmarkClaims(b *testing.B) {
 	for i := range files {
 		write(b, filepath.Join(in, fmt.Sprintf("%03d.txt", i)), nil)
 	}
-	task := embedding(b, bulk.Float32s)
+	task := embedding(b, bulk.Float32Vectors)
 	for _, n := range []int{1, 2, 8} {
 		b.Run(fmt.Sprintf("runs=%d", n), func(b *testing.B) {
 			for b.Loop() {

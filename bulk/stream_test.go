@@ -39,7 +39,7 @@ func TestStream(t *testing.T) {
 	all := texts(40)
 	all[3], all[20] = "null", "\xff"
 	e := open(t, text.RefuseLong()) // refuses all[7]
-	task, err := bulk.Embed(e, "", bulk.Float32s)
+	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestStream(t *testing.T) {
 
 // TestStreamWrong: what is no stream, and columns that do not fit, are errors.
 func TestStreamWrong(t *testing.T) {
-	task := embedding(t, bulk.Float32s)
+	task := embedding(t, bulk.Float32Vectors)
 	stream := func(names ...string) []byte {
 		var b bytes.Buffer
 		fields := []arrow.Field{{Name: names[0], Type: arrow.PrimitiveTypes.Int64}, {Name: names[1], Type: arrow.BinaryTypes.String, Nullable: true}}
@@ -143,7 +143,7 @@ func TestSplitCounted(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a.txt", []byte(strings.Join(texts(20), "\n")+"\n"))
 	o := bulk.Options{Inputs: []string{dir + "/a.txt"}, Out: dir + "/out", Format: "parquet"}
-	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32s, text.SplitLong(2)), o)
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors, text.SplitLong(2)), o)
 	if err != nil || report.Split != 1 || report.Cut != 0 || report.Written != 20 {
 		t.Fatalf("%+v, %v", report, err)
 	}

@@ -12,20 +12,20 @@ type Vectors string
 
 // The ways. What a vector becomes depends on itself alone.
 const (
-	// Float32s: as they are.
-	Float32s Vectors = "float32"
+	// Float32Vectors: as they are.
+	Float32Vectors Vectors = "float32"
 	// Int8Vectors: elements times 127 over the largest magnitude, rounded to the nearest, of ties the even; a column
 	// "scale" holds what they are to be multiplied with.
 	Int8Vectors Vectors = "int8"
-	// Binary: a bit for each element, 1 above 0, the first in the highest bit of the first byte, as numpy.packbits
+	// BinaryVectors: a bit for each element, 1 above 0, the first in the highest bit of the first byte, as numpy.packbits
 	// has them; a column "scale" holds the mean magnitude, with which -1 and 1 are to be multiplied.
-	Binary Vectors = "binary"
+	BinaryVectors Vectors = "binary"
 )
 
 // check is an error if there is no such way.
 func (v Vectors) check() error {
 	switch v {
-	case Float32s, Int8Vectors, Binary:
+	case Float32Vectors, Int8Vectors, BinaryVectors:
 		return nil
 	}
 	return fmt.Errorf("%w: Vectors %q, want float32, int8 or binary", ErrOption, v)
@@ -37,7 +37,7 @@ func (v Vectors) columns(dim int) []Column {
 	switch v {
 	case Int8Vectors:
 		return []Column{{"embedding", Int8s, dim}, scale}
-	case Binary:
+	case BinaryVectors:
 		return []Column{{"embedding", Bytes, (dim + 7) / 8}, scale}
 	}
 	return []Column{{"embedding", Floats, dim}}
@@ -49,7 +49,7 @@ func (v Vectors) values(x []float32) []any {
 	case Int8Vectors:
 		q, scale := quantize(x)
 		return []any{q, scale}
-	case Binary:
+	case BinaryVectors:
 		bits, scale := signs(x)
 		return []any{bits, scale}
 	}

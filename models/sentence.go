@@ -26,7 +26,7 @@ type SentenceEmbedder struct {
 	// NoSpecial is whether texts become tokens without special ones around them.
 	NoSpecial bool
 	// IncludePrompt is whether the tokens of a prompt before a text count, as they do
-	// unless the folder says otherwise; see EmbedBehind.
+	// unless the folder says otherwise; see EmbedAfter.
 	IncludePrompt bool
 
 	encoder Encoder
@@ -81,12 +81,12 @@ func (s *SentenceEmbedder) Dim() int { return s.dim }
 
 // Embed sets dst, [sequences, Dim], to the vectors of texts.
 func (s *SentenceEmbedder) Embed(ws *Workspace, dst []float32, in Tokens) error {
-	return s.EmbedBehind(ws, dst, in, 0)
+	return s.EmbedAfter(ws, dst, in, 0)
 }
 
-// EmbedBehind is Embed without the hidden states of the first prompt tokens of each text in
+// EmbedAfter is Embed without the hidden states of the first prompt tokens of each text in
 // the vectors: those of a prompt that is not included.
-func (s *SentenceEmbedder) EmbedBehind(ws *Workspace, dst []float32, in Tokens, prompt int) error {
+func (s *SentenceEmbedder) EmbedAfter(ws *Workspace, dst []float32, in Tokens, prompt int) error {
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim())    // [rows, D]
 	if err := s.encoder.Encode(ws, x, in); err != nil { // [rows, D]

@@ -112,7 +112,7 @@ func TestHuggingFaceEntities(t *testing.T) {
 		Score      float32
 		Start, End int
 	}
-	for name, how := range map[string]text.Aggregation{"": text.Simple, "first": text.First, "average": text.Average, "max": text.Max} {
+	for name, how := range map[string]text.Aggregation{"": text.AggregateSimple, "first": text.AggregateFirst, "average": text.AggregateAverage, "max": text.AggregateMax} {
 		want, err := p.Entities(t.Context(), texts, how)
 		if err != nil {
 			t.Fatal(err)

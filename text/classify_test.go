@@ -249,7 +249,7 @@ func TestEntities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for how, results := range map[Aggregation][][]Entity{Tokens: want.None, Simple: want.Simple, First: want.First, Average: want.Average, Max: want.Max} {
+	for how, results := range map[Aggregation][][]Entity{AggregateNone: want.None, AggregateSimple: want.Simple, AggregateFirst: want.First, AggregateAverage: want.Average, AggregateMax: want.Max} {
 		got, err := c.Entities(context.Background(), want.Texts, how)
 		if err != nil {
 			t.Fatal(err)
@@ -261,7 +261,7 @@ func TestEntities(t *testing.T) {
 			}
 			for j, e := range list {
 				w := results[i][j]
-				if how == Tokens {
+				if how == AggregateNone {
 					checkLogits(t, c, want.Texts[i], e)
 				}
 				if e.Label != w.Label || e.StartChar != w.StartChar || e.EndChar != w.EndChar {

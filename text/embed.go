@@ -297,7 +297,7 @@ func pooled(pool *models.SentenceEmbedder, skip int) computation {
 		defer ws.Release(ws.Mark())
 		dim, n := pool.Dim(), in.Batch.Len()
 		dst := ws.Alloc(n * dim) // [windows, D]
-		if err := pool.EmbedBehind(ws, dst, in, skip); err != nil {
+		if err := pool.EmbedAfter(ws, dst, in, skip); err != nil {
 			return err
 		}
 		for i := range n {

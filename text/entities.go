@@ -29,14 +29,14 @@ type Entity struct {
 // names.
 type Aggregation int
 
-// With First, Average and Max all tokens of a word get one label: that of its
+// With AggregateFirst, AggregateAverage and AggregateMax all tokens of a word get one label: that of its
 // first token, of the mean of their scores, or of the surest of them.
 const (
-	Simple Aggregation = iota // neighbours with the same label, tags B- and I- heeded
-	Tokens                    // each token on its own ("none")
-	First
-	Average
-	Max
+	AggregateSimple Aggregation = iota // neighbours with the same label, tags B- and I- heeded
+	AggregateNone                      // each token on its own ("none")
+	AggregateFirst
+	AggregateAverage
+	AggregateMax
 )
 
 // TokenClassifier labels the words of texts: names, places, parts of speech.
@@ -76,7 +76,7 @@ func (c *TokenClassifier) Entities(ctx context.Context, texts []string, how Aggr
 
 // EntitiesOf is Entities with options.
 func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Aggregation, o InputOptions) ([][]Entity, Counts, error) {
-	if how < Simple || how > Max {
+	if how < AggregateSimple || how > AggregateMax {
 		return nil, Counts{}, fmt.Errorf("%w: aggregation %d", ErrInput, how)
 	}
 	out := make([][]Entity, len(texts))
@@ -150,7 +150,7 @@ func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []
 		}
 		tokens = append(tokens, s)
 	}
-	if how >= First {
+	if how >= AggregateFirst {
 		tokens = words(tokens, how)
 	}
 	list := make([]Entity, 0, len(tokens))
@@ -158,7 +158,7 @@ func (c *TokenClassifier) entities(text string, e *tokenizer.Encoding, logits []
 		best := argmax(s.scores)
 		list = append(list, Entity{Label: c.model.Config.Labels[best], Score: s.scores[best], Start: s.start, End: s.end})
 	}
-	if how != Tokens {
+	if how != AggregateNone {
 		list = grouped(list)
 	}
 	list = slices.DeleteFunc(list, func(e Entity) bool { return e.Label == "O" })
@@ -191,13 +191,13 @@ func words(tokens []scored, how Aggregation) []scored {
 		}
 		word := scored{scores: tokens[i].scores, start: tokens[i].start, end: tokens[j-1].end}
 		switch how {
-		case Max:
+		case AggregateMax:
 			for _, t := range tokens[i:j] {
 				if slices.Max(t.scores) > slices.Max(word.scores) {
 					word.scores = t.scores
 				}
 			}
-		case Average:
+		case AggregateAverage:
 			word.scores = make([]float32, len(word.scores))
 			for _, t := range tokens[i:j] {
 				for k, s := range t.scores {

@@ -80,7 +80,7 @@ func ExampleOpenTokenClassifier() {
 		log.Fatal(err)
 	}
 	s := "Clara Berger works for Nova Motors in Lisbon."
-	entities, err := c.Entities(ctx, []string{s}, text.First)
+	entities, err := c.Entities(ctx, []string{s}, text.AggregateFirst)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -164,7 +164,7 @@ func TestQueuePipelines(t *testing.T) {
 			return names, scores, err
 		},
 		"Entities": func(ctx context.Context) (names []string, scores []float32, err error) {
-			all, err := e.Entities(ctx, texts, Simple)
+			all, err := e.Entities(ctx, texts, AggregateSimple)
 			for _, l := range slices.Concat(all...) {
 				names, scores = append(names, fmt.Sprint(l.Label, l.Start, l.End)), append(scores, l.Score)
 			}

@@ -28,7 +28,7 @@ func bulkFiles(a *app, args []string) error {
 	f.StringVar(&b.Input, "input", "", "lines, jsonl, csv or parquet; default: by the files' names")
 	f.StringVar(&b.Text, "field", "text", "the `name` of the field or column of texts")
 	f.StringVar(&b.pass, "pass", "", "`names` of fields or columns to pass on, with commas between: name, or name:int64 or another kind; * for all of CSV and Parquet")
-	f.StringVar(&b.vectors, "vectors", string(bulk.Float32s), "float32, int8 or binary")
+	f.StringVar(&b.vectors, "vectors", string(bulk.Float32Vectors), "float32, int8 or binary")
 	f.StringVar(&b.shard, "shard", "", "`i/n`: the i-th of n parts of the files alone")
 	f.IntVar(&b.Concurrent, "files", 0, "files at once; default: 2")
 	f.DurationVar(&b.Stale, "stale", 0, "how long a claim stays unchanged until its file goes to another process; default: 1m")

@@ -171,7 +171,7 @@ func (a *app) embedArrow(e *embedding, rest []string, weights []text.Option, fie
 	if err != nil {
 		return err
 	}
-	task, err := bulk.Embed(m, e.prompt, bulk.Float32s)
+	task, err := bulk.Embed(m, e.prompt, bulk.Float32Vectors)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ var kind = bundle.Register("embed", bundle.Kind{
 		if err != nil {
 			return bulk.Task{}, err
 		}
-		return bulk.Embed(e, prompt, bulk.Float32s)
+		return bulk.Embed(e, prompt, bulk.Float32Vectors)
 	},
 	Value: func(r bulk.Result) any { return Vector{r.Values[0].([]float32), int32(r.Tokens), r.Cut} },
 })

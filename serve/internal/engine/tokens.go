@@ -57,7 +57,7 @@ func exercise(ctx context.Context, pipeline any) (err error) {
 	case *text.Classifier:
 		_, err = p.Classify(ctx, []string{hello})
 	case *text.TokenClassifier:
-		_, err = p.Entities(ctx, []string{hello}, text.Simple)
+		_, err = p.Entities(ctx, []string{hello}, text.AggregateSimple)
 	case *text.Generator:
 		_, err = text.Collect(p.Generate(ctx, hello, text.GenerateOptions{MaxTokens: 1}))
 	}

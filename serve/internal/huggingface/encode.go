@@ -130,7 +130,7 @@ func (p protocol) entities(c *wire.Call, model string, body []byte) error {
 	if err := in.read(body, &how); err != nil {
 		return err
 	}
-	strategy, known := map[string]text.Aggregation{"simple": text.Simple, "first": text.First, "average": text.Average, "max": text.Max}[how.Strategy]
+	strategy, known := map[string]text.Aggregation{"simple": text.AggregateSimple, "first": text.AggregateFirst, "average": text.AggregateAverage, "max": text.AggregateMax}[how.Strategy]
 	switch {
 	case how.Strategy == "none":
 		return engine.Errorf(engine.Invalid, "aggregation_strategy none is not supported here, want simple, first, average or max").At("aggregation_strategy")

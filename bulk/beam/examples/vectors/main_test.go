@@ -152,7 +152,7 @@ func TestSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		task, err := bulk.Embed(one, "", bulk.Float32s)
+		task, err := bulk.Embed(one, "", bulk.Float32Vectors)
 		if err != nil {
 			t.Fatal(err)
 		}
