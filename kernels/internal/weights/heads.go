@@ -68,27 +68,40 @@ func (k *Keys) Pack(f *Record, x []float32, ldx, n, dim int, factor float32) {
 		k.scale[j] *= factor
 	}
 	clear(k.scale[n:])
-	side := f.Kind.side()
 	for j := 0; j < n; j += f.NR {
 		some, panel := min(f.NR, n-j), k.panels[j*dim/4:][:f.NR*dim/4]
 		if some < f.NR {
 			clear(panel)
 		}
-		if side == 4 {
+		from, to := rows[j*dim:][:some*dim], mem.Bytes(panel)
+		switch f.Kind.side() {
+		case 2:
+			intoColumns(mem.Halves(to), mem.Halves(from), some, f.NR)
+		case 8:
+			intoColumns(mem.Words(to), mem.Words(from), some, f.NR)
+		default:
 			pack.Transpose(f.ISA, panel, k.rows[j*dim/4:], some, dim/4, f.NR, dim/4)
-			continue
-		}
-		to := mem.Bytes(panel)
-		for i := range some {
-			for p, v := range rows[(j+i)*dim:][:dim] {
-				to[p/side*side*f.NR+side*i+p%side] = v
-			}
 		}
 	}
 	if f.Kind == Int8Quads {
 		words := mem.Words(mem.Bytes(k.panels))
 		for i := range words {
 			words[i] ^= 0x8080808080808080
+		}
+	}
+}
+
+// intoColumns makes columns of n rows, which have no gaps between them: of elements of as many bytes as lie side by side.
+func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
+	if n == 0 {
+		return
+	}
+	elements := len(rows) / n
+	for i := range n {
+		at := i
+		for _, v := range rows[i*elements:][:elements] {
+			columns[at] = v
+			at += nr
 		}
 	}
 }
