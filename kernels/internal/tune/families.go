@@ -73,7 +73,7 @@ type Gemm struct {
 	Int8Panel int `unit:"bytes" at:"products: Int8Rows" on:"zen4"`
 	// From WinogradRows rows on, a panel of int8 is made words for Winograd's inner product,
 	// WinogradPanel bytes at a time.
-	WinogradRows  int `unit:"rows of A" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
+	WinogradRows  int `unit:"rows of A" at:"int8: Winograd's inner product from 36 rows on" on:"zen4, zen3"`
 	WinogradPanel int `unit:"bytes" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
 	// A packed B that one row is multiplied with, and one in blocks always, is fetched ahead bytes
 	// before its use; 0 where the machine does so by itself.
@@ -129,6 +129,7 @@ var families = []struct {
 	models []modelRange
 	tuning Record
 }{
+	{"AuthenticAMD", 0x19, []modelRange{{0x00, 0x0f}, {0x20, 0x2f}}, Zen3},
 	{"AuthenticAMD", 0x19, []modelRange{{0x10, 0x1f}, {0x60, 0x7f}, {0xa0, 0xaf}}, Zen4},
 	{"GenuineIntel", 0x06, []modelRange{{0x8f, 0x8f}, {0xcf, 0xcf}}, SapphireRapids},
 	{"ARM", 0, []modelRange{{0xd0c, 0xd0c}}, neoverseN1},
@@ -193,6 +194,14 @@ var Zen4 = Record{
 	},
 	Threads: Threads{WakeWork: 1 << 20, ReadyWork: 1 << 18, PartWork: 1 << 17, Bands: 4},
 }
+
+// Zen3 is what follows from the sizes of the caches of an EPYC of this family, but for what was measured on 2 cores of one.
+var Zen3 = func() Record {
+	t := Derived([4]int{1: 32 << 10, 2: 512 << 10, 3: 32 << 20})
+	t.name = "zen3"
+	t.Gemm.WinogradRows = 36
+	return t
+}()
 
 // SapphireRapids was measured on 2 cores of an Intel Xeon of model 0xcf, Emerald Rapids (L1 48 KiB, L2
 // 2 MiB), on products of 8 to 1024 rows. It is zen4's but for the sizes of the caches and for

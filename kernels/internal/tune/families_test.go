@@ -31,7 +31,9 @@ func TestTuning(t *testing.T) {
 	}{
 		{"AuthenticAMD", 0x19, 0x11, zen4Caches, Zen4},
 		{"AuthenticAMD", 0x19, 0x61, [4]int{}, Zen4},
-		{"AuthenticAMD", 0x19, 0x21, zen4Caches, like("derived from cache sizes")}, // Zen 3
+		{"AuthenticAMD", 0x19, 0x01, zen4Caches, Zen3},
+		{"AuthenticAMD", 0x19, 0x21, [4]int{}, Zen3},
+		{"AuthenticAMD", 0x19, 0x50, zen4Caches, like("derived from cache sizes")}, // Zen 3 with half its last level
 		{"GenuineIntel", 0x06, 0xcf, [4]int{}, SapphireRapids},
 		{"GenuineIntel", 0x19, 0x11, zen4Caches, like("derived from cache sizes")},
 		{"", 0, 0, [4]int{}, like("derived from cache sizes")},
