@@ -13,15 +13,18 @@ environment="AVOFORMER_REQUIRE=avx512 AVOFORMER_ISA=avx512 AVOFORMER_EMULATED=1"
 scripts/install.sh avx512
 
 # The guest lacks what packages need that reach no kernel, a network and the rest of the tree.
-# The packages of kernels take as long as all others, so they have a guest of their own.
+# Those of kernels and of models take longest, so they have guests of their own. Generation reads the folders of models.
 trees=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
 # shellcheck disable=SC2086 # several
 packages=$(GOOS=linux GOARCH=amd64 scripts/kernel-packages.sh ${PACKAGES:-./...})
 for package in $packages; do
 	package=${package#"$(go list .)"/}
-	tree=$trees/others
-	[[ $package != kernels* ]] || tree=$trees/kernels
+	case $package in
+	kernels*) tree=$trees/kernels ;;
+	models* | generation*) tree=$trees/models ;;
+	*) tree=$trees/others ;;
+	esac
 	dir=$tree/src/$package
 	mkdir -p "$dir"
 	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go test -c -cover -coverpkg=./kernels/internal/simd -ldflags='-s -w' \
