@@ -3,7 +3,9 @@ package serve
 import (
 	"bytes"
 	"mime/multipart"
+	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,20 +36,11 @@ func TestTranscriptions(t *testing.T) {
 		status      int
 		want        string
 	}{
-		{"response_format", "json", 200, ""}, {"response_format", "text", 200, ""}, {"response_format", "verbose_json", 200, `"duration":`}, {"temperature", "0", 200, ""},
-		{"response_format", "srt", 400, `"param":"response_format"`}, {"timestamp_granularities[]", "word", 400, "timestamp"}, {"model", "x", 404, "model_not_found"},
+		{"response_format", "json", 200, ""}, {"response_format", "text", 200, ""}, {"temperature", "0", 200, ""},
+		{"response_format", "x", 400, `"param":"response_format"`}, {"timestamp_granularities[]", "word", 400, "timestamp"}, {"model", "x", 404, "model_not_found"},
 		{"temperature", "0.7", 400, `"param":"temperature"`}, {"language", "none", 400, "none"},
 	} {
-		var body bytes.Buffer
-		w := multipart.NewWriter(&body)
-		f, err := w.CreateFormFile("file", "a.wav")
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Write(sound)
-		w.WriteField(c.name, c.value)
-		w.Close()
-		status, answer, _ := ask(t, "POST", h.URL+"/v1/audio/transcriptions", body.String(), "Content-Type", w.FormDataContentType())
+		status, answer := transcription(t, h, sound, c.name, c.value)
 		if status != c.status || !strings.Contains(answer, c.want) {
 			t.Errorf("%s %s: %d %s", c.name, c.value, status, answer)
 			continue
@@ -64,5 +57,108 @@ func TestTranscriptions(t *testing.T) {
 	}
 	if status, answer, _ := ask(t, "POST", h.URL+"/v1/audio/transcriptions", "{}", "Content-Type", "application/json"); status != 400 || !strings.Contains(answer, "multipart") {
 		t.Error(status, answer)
+	}
+}
+
+// transcription posts a sound with further fields, name and value in turn.
+func transcription(t *testing.T, h *httptest.Server, sound []byte, fields ...string) (status int, answer string) {
+	t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	f, err := w.CreateFormFile("file", "a.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write(sound)
+	for i := 0; i < len(fields); i += 2 {
+		w.WriteField(fields[i], fields[i+1])
+	}
+	w.Close()
+	status, answer, _ = ask(t, "POST", h.URL+"/v1/audio/transcriptions", body.String(), "Content-Type", w.FormDataContentType())
+	return status, answer
+}
+
+// TestTranscriptionTimes compares times in each format with those that the transcriber gives.
+func TestTranscriptionTimes(t *testing.T) {
+	sound, err := os.ReadFile(testdata + "transcribe/sound0.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, err := text.ReadWAV(bytes.NewReader(sound))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const granularity = "timestamp_granularities[]"
+	h := started(t, Options{}, "transcribe-times", "characters")
+	for name, words := range map[string]bool{"transcribe-times": false, "characters": true} {
+		p, err := text.OpenTranscriber(testdata + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o text.TranscribeOptions
+		fields := []string{"model", name}
+		if !words {
+			o.Language = "en"
+			fields = append(fields, "language", "en")
+		}
+		want, err := p.Segments(t.Context(), samples, o)
+		if err != nil || len(want) < 2 {
+			t.Fatal(want, err)
+		}
+		ask := func(more ...string) string {
+			status, answer := transcription(t, h, sound, append(slices.Clone(fields), more...)...)
+			if status != 200 {
+				t.Fatal(name, more, status, answer)
+			}
+			return answer
+		}
+		type verbose struct {
+			Text     string
+			Duration float64
+			Segments []struct {
+				ID         int
+				Start, End float64
+				Text       string
+			}
+			Words []struct {
+				Word       string
+				Start, End float64
+			}
+		}
+		got := decode[verbose](t, ask("response_format", "verbose_json"))
+		var said strings.Builder
+		for i, s := range got.Segments {
+			if i >= len(want) || s.ID != i || (text.Segment{Start: s.Start, End: s.End, Text: s.Text}) != want[i] {
+				t.Fatalf("%s: segment %d is %v, want %v", name, i, s, want)
+			}
+			said.WriteString(s.Text)
+		}
+		if len(got.Segments) != len(want) || got.Words != nil || got.Duration != float64(len(samples))/16000 || strings.ReplaceAll(got.Text, " ", "") != strings.ReplaceAll(said.String(), " ", "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if words {
+			got := decode[verbose](t, ask("response_format", "verbose_json", granularity, "word"))
+			if len(got.Words) != len(want) || got.Segments != nil || got.Words[1].Word != want[1].Text || got.Words[1].Start != want[1].Start {
+				t.Errorf("%s: %+v", name, got)
+			}
+			if got := decode[verbose](t, ask("response_format", "verbose_json", granularity, "word", granularity, "segment")); len(got.Words) != len(want) || len(got.Segments) != len(want) {
+				t.Errorf("%s: %+v", name, got)
+			}
+		} else if status, answer := transcription(t, h, sound, "model", name, "response_format", "verbose_json", granularity, "word"); status != 400 || !strings.Contains(answer, "not of words") {
+			t.Error(status, answer)
+		}
+		// ask trims the end
+		srt, vtt := ask("response_format", "srt"), ask("response_format", "vtt")
+		if n := strings.Count(srt, " --> "); n != len(want) || !strings.HasPrefix(srt, "1\n00:00:") || strings.Count(srt+"\n\n", "\n\n") != n {
+			t.Errorf("%s: %q", name, srt)
+		}
+		if n := strings.Count(vtt, " --> "); n != len(want) || !strings.HasPrefix(vtt, "WEBVTT\n\n00:00:") || strings.Count(vtt+"\n\n", "\n\n") != n+1 {
+			t.Errorf("%s: %q", name, vtt)
+		}
+	}
+	for _, c := range [][]string{{"response_format", "json", granularity, "word"}, {"response_format", "verbose_json", granularity, "x"}} {
+		if status, answer := transcription(t, h, sound, append(c, "model", "characters")...); status != 400 || !strings.Contains(answer, `"param":"timestamp_granularities"`) {
+			t.Error(c, status, answer)
+		}
 	}
 }

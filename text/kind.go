@@ -145,6 +145,8 @@ func kindOf(fsys fs.FS) (Kind, error) {
 		Architectures []string                   `json:"architectures"`
 		Labels        map[string]json.RawMessage `json:"id2label"`
 		LabelCount    *int                       `json:"num_labels"`
+		Timm          json.RawMessage            `json:"pretrained_cfg"`
+		Classes       int                        `json:"num_classes"`
 	}
 	if err := pyjson.Unmarshal(data, &config); err != nil {
 		return "", errorf("config.json: %w", err)
@@ -177,15 +179,15 @@ func kindOf(fsys fs.FS) (Kind, error) {
 		return KindNextSentence, nil
 	case ends("ForQuestionAnswering"):
 		return KindQuestionAnswerer, nil
-	case ends("ForImageClassification"):
+	case ends("ForImageClassification"), config.Timm != nil && config.Classes > 0:
 		return KindImageClassifier, nil
-	case config.ModelType == "whisper":
+	case config.ModelType == "whisper", ends("ForCTC"):
 		return KindTranscriber, nil
-	case ends("ForCausalLM", "LMHeadModel"):
+	case ends("ForCausalLM", "LMHeadModel"), config.ModelType == "gemma3": // whose text alone is computed
 		return KindGenerator, nil
 	case ends("ForConditionalGeneration", "MTModel"):
 		return KindTranslator, nil
-	case slices.Contains([]string{"vit", "clip", "clip_vision_model", "siglip", "siglip_vision_model"}, config.ModelType):
+	case slices.Contains([]string{"vit", "dinov2", "clip", "clip_vision_model", "siglip", "siglip_vision_model", "siglip2", "siglip2_vision_model"}, config.ModelType):
 		return KindImageEmbedder, nil
 	}
 	return KindEmbedder, nil

@@ -64,6 +64,18 @@ func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts Tran
 	return all, nil
 }
 
+// HasTimes reports whether the model tells when something was said, which Segments needs.
+func (t *Transcriber) HasTimes() bool {
+	if t.HasWords() {
+		return true
+	}
+	notimes, err := t.token("notimestamps")
+	return err == nil && t.model.LM.Vocab() > notimes+1 && len(t.model.Config.EOSTokens) > 0
+}
+
+// HasWords reports whether the model tells so for each word: then each of Segments is a word.
+func (t *Transcriber) HasWords() bool { return t.characters != nil }
+
 const (
 	framesPerSecond = models.SampleRate / models.SpectrogramHop
 	framesPerTime   = 2 // from one timestamp to the next
@@ -81,7 +93,7 @@ func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts
 		return nil, 0, err
 	}
 	rule := timestamps{first: notimes + 1, prompt: len(prompt), most: t.settings.MaxTime, end: t.model.Config.EOSTokens, hidden: t.settings.Suppress, hiddenFirst: t.settings.Begin}
-	if t.model.LM.Vocab() <= rule.first || len(rule.end) == 0 {
+	if !t.HasTimes() {
 		return nil, 0, errorf("the model has no timestamps")
 	}
 	o := GenerateOptions{MaxTokens: opts.MaxTokens, Hook: rule.hide}

@@ -21,7 +21,7 @@
 //
 // Model names: "" is the first model of the kind that an operation needs; [Engine.Default], [Engine.Find] and
 // [Engine.Models] tell which there are. [Engine.Embed], [Engine.Similarity], [Engine.Rank], [Engine.Classify],
-// [Engine.Entities], [Engine.Transcribe] and [Engine.Translate] take care of limits, models and records.
+// [Engine.Entities], [Engine.Transcribe], [Engine.TranscribeTimed] and [Engine.Translate] take care of limits, models and records.
 // [Engine.Generator] holds a generator for a request: call its Prompt and Pieces, and Release at the end.
 //
 // Metrics and traces implement [Observer], which gets a [Record] of each request, and read [Engine.Stats].

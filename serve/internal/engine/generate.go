@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/text"
@@ -72,9 +73,45 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 	}
 }
 
-// Transcribe yields the text of mono samples at 16 kHz, with a model, "" for the first transcriber.
-func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions) iter.Seq2[string, error] {
-	return streamed(ctx, e, model, text.KindTranscriber, func(p *text.Transcriber) iter.Seq2[string, error] { return p.Transcribe(ctx, samples, o) })
+// Transcribe is the text of mono samples at 16 kHz, with a model, "" for the first transcriber.
+func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions) (heard string, err error) {
+	err = listen(ctx, e, model, func(p *text.Transcriber) error {
+		heard, err = text.Collect(p.Transcribe(ctx, samples, o))
+		return err
+	})
+	return heard, err
+}
+
+// A Transcription is a text with its times.
+type Transcription struct {
+	Text     string
+	Segments []text.Segment // nil: the model tells no times
+	Words    bool           // each segment is a word
+}
+
+// TranscribeTimed is Transcribe with times, where the model tells them.
+func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []float32, o text.TranscribeOptions) (t Transcription, err error) {
+	err = listen(ctx, e, model, func(p *text.Transcriber) error {
+		if !p.HasTimes() {
+			t.Text, err = text.Collect(p.Transcribe(ctx, samples, o))
+			return err
+		}
+		t.Words = p.HasWords()
+		if t.Segments, err = p.Segments(ctx, samples, o); err != nil {
+			return err
+		}
+		parts := make([]string, len(t.Segments))
+		for i, s := range t.Segments {
+			parts[i] = s.Text
+		}
+		between := "" // a segment begins with its space
+		if t.Words {
+			between = " "
+		}
+		t.Text = strings.Join(parts, between)
+		return nil
+	})
+	return t, err
 }
 
 // Translate is the translations of texts, with a model, "" for the first translator. The options are what change makes
@@ -95,33 +132,24 @@ func (e *Engine) Translate(ctx context.Context, model string, texts []string, ch
 	return out, err
 }
 
-// streamed yields what a pipeline does for one input, with errors that have a kind.
-func streamed[P any](ctx context.Context, e *Engine, model string, kind text.Kind, pieces func(p P) iter.Seq2[string, error]) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		done, err := e.reserve(1)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		defer done()
-		p, release, err := use[P](ctx, e, model, kind)
-		if err != nil {
-			yield("", AsError(err))
-			return
-		}
-		defer release()
-		r := RecordOf(ctx)
-		began := r.start()
-		r.Texts++
-		defer func() { r.Compute = time.Since(began) }()
-		for piece, err := range pieces(p) {
-			if err != nil {
-				yield("", AsError(err))
-				return
-			}
-			if !yield(piece, nil) {
-				return
-			}
-		}
+// listen has a transcriber listen to one sound. Errors have a kind.
+func listen(ctx context.Context, e *Engine, model string, with func(p *text.Transcriber) error) error {
+	done, err := e.reserve(1)
+	if err != nil {
+		return err
 	}
+	defer done()
+	p, release, err := use[*text.Transcriber](ctx, e, model, text.KindTranscriber)
+	if err != nil {
+		return AsError(err)
+	}
+	defer release()
+	r := RecordOf(ctx)
+	began := r.start()
+	r.Texts++
+	defer func() { r.Compute = time.Since(began) }()
+	if err := with(p); err != nil {
+		return AsError(err)
+	}
+	return nil
 }

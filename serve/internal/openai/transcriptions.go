@@ -4,10 +4,12 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
@@ -54,7 +56,7 @@ func (p protocol) transcriptions(c *wire.Call) error {
 	value := func(name string) string { return strings.Join(fields[name], "") }
 	for name := range fields {
 		switch name {
-		case "file", "model", "language", "response_format":
+		case "file", "model", "language", "response_format", "timestamp_granularities", "timestamp_granularities[]":
 		case "temperature", "stream", "prompt":
 			if v := value(name); v != "" && v != "0" && v != "0.0" && v != "false" {
 				return engine.Errorf(engine.Invalid, "%s %.50q is not supported here", name, v).At(name)
@@ -63,30 +65,73 @@ func (p protocol) transcriptions(c *wire.Call) error {
 			return engine.Errorf(engine.Invalid, "%.100q is not supported here", name).At(name)
 		}
 	}
-	format := value("response_format")
+	format := cmp.Or(value("response_format"), "json")
+	granularities := append(fields["timestamp_granularities"], fields["timestamp_granularities[]"]...)
 	switch {
 	case value("file") == "":
 		return engine.Errorf(engine.Empty, "there is no file").At("file")
-	case format != "" && format != "json" && format != "text" && format != "verbose_json":
-		return engine.Errorf(engine.Invalid, "response_format %.50q, want json, text or verbose_json", format).At("response_format")
+	case !slices.Contains([]string{"json", "text", "verbose_json", "srt", "vtt"}, format):
+		return engine.Errorf(engine.Invalid, "response_format %.50q, want json, text, verbose_json, srt or vtt", format).At("response_format")
+	case len(granularities) > 0 && format != "verbose_json":
+		return engine.Errorf(engine.Invalid, "timestamp_granularities are for response_format verbose_json").At("timestamp_granularities")
+	}
+	for _, g := range granularities {
+		if g != "segment" && g != "word" {
+			return engine.Errorf(engine.Invalid, "timestamp_granularities %.50q, want segment or word", g).At("timestamp_granularities")
+		}
 	}
 	samples, err := text.ReadWAV(strings.NewReader(value("file")))
 	if err != nil {
 		return engine.AsError(err).At("file")
 	}
-	var written strings.Builder
-	for piece, err := range p.engine.Transcribe(c.Context(), value("model"), samples, text.TranscribeOptions{Language: value("language")}) {
+	o := text.TranscribeOptions{Language: value("language")}
+	if format == "json" || format == "text" {
+		heard, err := p.engine.Transcribe(c.Context(), value("model"), samples, o)
 		if err != nil {
 			return err
 		}
-		written.WriteString(piece)
+		if format == "text" {
+			return c.Write(http.StatusOK, "text/plain; charset=utf-8", []byte(heard+"\n"))
+		}
+		return c.WriteJSON(http.StatusOK, map[string]any{"text": heard})
 	}
-	out := map[string]any{"text": written.String()}
+	heard, err := p.engine.TranscribeTimed(c.Context(), value("model"), samples, o)
+	if err != nil {
+		return err
+	}
+	if heard.Segments == nil && (format != "verbose_json" || len(granularities) > 0) {
+		return engine.Errorf(engine.WrongModel, "the model tells no times").At("response_format")
+	}
 	switch format {
-	case "text":
-		return c.Write(http.StatusOK, "text/plain; charset=utf-8", []byte(written.String()+"\n"))
-	case "verbose_json":
-		out["task"], out["language"], out["duration"] = "transcribe", value("language"), float64(len(samples))/sampleRate
+	case "srt":
+		return c.Write(http.StatusOK, "application/x-subrip; charset=utf-8", subRip(heard.Segments))
+	case "vtt":
+		return c.Write(http.StatusOK, "text/vtt; charset=utf-8", webVTT(heard.Segments))
+	}
+	out := map[string]any{"task": "transcribe", "language": o.Language, "duration": float64(len(samples)) / sampleRate, "text": heard.Text}
+	if err := addTimes(out, heard, granularities); err != nil {
+		return err
 	}
 	return c.WriteJSON(http.StatusOK, out)
+}
+
+// addTimes adds to an answer the times that are asked for: of segments, unless granularities say otherwise.
+func addTimes(out map[string]any, heard engine.Transcription, granularities []string) error {
+	if heard.Segments == nil {
+		return nil
+	}
+	if len(granularities) == 0 {
+		granularities = []string{"segment"}
+	}
+	for _, g := range granularities {
+		switch {
+		case g == "segment":
+			out["segments"] = numbered(heard.Segments)
+		case heard.Words:
+			out["words"] = words(heard.Segments)
+		default:
+			return engine.Errorf(engine.WrongModel, "the model tells the times of segments, not of words").At("timestamp_granularities")
+		}
+	}
+	return nil
 }

@@ -1,0 +1,53 @@
+package text
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/avoformer/avoformer/models"
+)
+
+// TestKindOf compares the kinds that the small files of folders tell with what their models have.
+func TestKindOf(t *testing.T) {
+	const folders = "../models/testdata/folders/"
+	entries, err := os.ReadDir(folders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[Kind]int{}
+	for _, e := range entries {
+		dir := filepath.Join(folders, e.Name())
+		m, err := models.Options{HeadersOnly: true}.Open(dir)
+		if err != nil {
+			continue // no folder of a model, or one for a test of its own
+		}
+		if m.Audio != nil && m.CTC == nil && m.LM == nil {
+			continue // no pipeline is for hidden states of sound
+		}
+		embeds := m.Sentence != nil || m.Sparse != nil || m.Vectors != nil
+		texts := m.Encoder != nil && m.LM == nil || m.LM != nil && m.Encoder == nil && m.Audio == nil
+		can := map[Kind]bool{
+			KindTranscriber: m.Audio != nil, KindImageClassifier: m.ImageClassifier != nil, KindTokenClassifier: m.TokenClassifier != nil, KindQuestionAnswerer: m.Answer != nil,
+			KindNextSentence: m.NextSentence != nil, KindMaskFiller: m.MaskedLM != nil,
+			KindClassifier: m.Classifier != nil && m.Classifier.Out() > 1, KindReranker: m.Classifier != nil && m.Classifier.Out() == 1,
+			KindImageEmbedder: m.Image != nil || m.Joint != nil, KindTranslator: m.LM != nil && m.Encoder != nil, KindGenerator: m.LM != nil && texts, KindEmbedder: embeds || texts,
+		}
+		kind, err := KindOf(dir)
+		if err != nil || !can[kind] {
+			t.Errorf("%s is told to be a %s, %v", e.Name(), kind, err)
+		}
+		// A head says more than the body.
+		for _, head := range []Kind{KindImageClassifier, KindTokenClassifier, KindQuestionAnswerer, KindNextSentence, KindClassifier, KindReranker} {
+			if can[head] && kind != head && !embeds && !can[KindMaskFiller] {
+				t.Errorf("%s is told to be a %s, its model is a %s", e.Name(), kind, head)
+			}
+		}
+		told[kind]++
+	}
+	for _, kind := range Kinds() {
+		if told[kind] == 0 {
+			t.Errorf("no folder is told to be a %s", kind)
+		}
+	}
+}
