@@ -148,6 +148,22 @@ func TestTranscription(t *testing.T) {
 	if err != nil || got.Text != want {
 		t.Errorf("%v, %q; want %q", err, got.Text, want)
 	}
+	if _, err := f.Seek(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	segments, err := tr.Segments(t.Context(), samples, text.TranscribeOptions{Language: "en"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	timed, err := c.Audio.Transcriptions.New(t.Context(), openai.AudioTranscriptionNewParams{File: f, Model: "transcribe", Language: openai.String("en"), ResponseFormat: openai.AudioResponseFormatVerboseJSON})
+	if err != nil || len(timed.Segments) != len(segments) {
+		t.Fatalf("%v, %d segments, want %v", err, len(timed.Segments), segments)
+	}
+	for i, s := range segments {
+		if got := timed.Segments[i]; got.Start != s.Start || got.End != s.End || got.Text != s.Text {
+			t.Errorf("segment %d is %+v, want %+v", i, got, s)
+		}
+	}
 }
 
 func TestModelsAndErrors(t *testing.T) {
