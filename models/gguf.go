@@ -22,7 +22,7 @@ import (
 
 // OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's and Mixtral's
 // too), qwen2, qwen2moe, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, gpt-oss, granite, granitemoe, smollm3, olmo2,
-// cohere2, gptneox and starcoder2, or bert and nomic-bert. [Open] does so for a file.
+// cohere2, gptneox and starcoder2, or bert, nomic-bert, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
 // A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
 // the first part.
 //
@@ -60,7 +60,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	}
 	c.rename, c.widened, c.neighbours, o.asStored = llamaCppName(r.arch), r.widened, ggufDecoders[r.arch].neighbours, true
 	if r.isEncoder() {
-		c.rename = r.encoderName()
+		c.rename = ggufEncoders[r.arch].names(r)
 	}
 	ignored := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
 	if r.pool != nil {
@@ -77,9 +77,6 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	return m, nil
 }
 
-// ggufEncoders are llama.cpp's names of encoders.
-var ggufEncoders = []string{"bert", "nomic-bert"}
-
 // ggufReader collects the fields of config.json from metadata.
 type ggufReader struct {
 	file    *gguf.File
@@ -91,7 +88,7 @@ type ggufReader struct {
 	err     error           // the first
 }
 
-func (r *ggufReader) isEncoder() bool { return slices.Contains(ggufEncoders, r.arch) }
+func (r *ggufReader) isEncoder() bool { _, ok := ggufEncoders[r.arch]; return ok }
 
 // key is the architecture's key of a name, which is read.
 func (r *ggufReader) key(name string) string {
@@ -146,7 +143,7 @@ func (r *ggufReader) document() (Document, error) {
 	if r.arch, err = r.file.Text("general.architecture"); err != nil {
 		return Document{}, err
 	}
-	if all := slices.Concat(ggufArchitectures, ggufEncoders); !slices.Contains(all, r.arch) {
+	if all := slices.Concat(ggufArchitectures, ggufEncoderNames); !slices.Contains(all, r.arch) {
 		return Document{}, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.arch), Err: fmt.Errorf("want one of %s", strings.Join(all, ", "))}
 	}
 	embedding, _ := r.file.Info("token_embd.weight")

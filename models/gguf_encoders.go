@@ -1,22 +1,56 @@
 package models
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // Encoders of GGUF files, and how texts become vectors. Source: what llama.cpp does with their metadata.
 
+// ggufEncoder is what an architecture of llama.cpp's has beside what all encoders have.
+type ggufEncoder struct {
+	kind    string // model_type
+	epsilon string // the field of the epsilon of layer normalizations; "": none
+	read    func(r *ggufReader)
+	names   func(r *ggufReader) func(name string) string
+}
+
+// ggufEncoders are the architectures.
+var ggufEncoders = map[string]ggufEncoder{
+	"bert": {kind: "bert", epsilon: "layer_norm_eps", names: (*ggufReader).bertNames, read: func(r *ggufReader) {
+		r.types()
+		r.fields["hidden_act"] = "gelu"
+	}},
+	"jina-bert-v2": {kind: "bert", epsilon: "layer_norm_eps", names: (*ggufReader).bertNames, read: func(r *ggufReader) {
+		r.types()
+		r.fields["hidden_act"], r.fields["position_embedding_type"], r.fields["feed_forward_type"] = "gelu", "alibi", "geglu"
+	}},
+	"nomic-bert": {kind: "nomic_bert", epsilon: "layer_norm_eps", names: (*ggufReader).nomicNames, read: func(r *ggufReader) {
+		r.types()
+		r.fields["hidden_act"], r.fields["rope_theta"] = "silu", 10000
+		r.number("rope_theta", "rope.freq_base", false)
+		r.rope(ggufDecoder{})
+	}},
+	"modern-bert": {kind: "modernbert", epsilon: "norm_eps", names: (*ggufReader).modernNames, read: (*ggufReader).modern},
+	"t5":          {kind: "t5", names: (*ggufReader).t5Names, read: (*ggufReader).t5},
+	"t5encoder":   {kind: "t5", names: (*ggufReader).t5Names, read: (*ggufReader).t5},
+}
+
+// ggufEncoderNames are llama.cpp's names of encoders, and of models that have an encoder and a decoder.
+var ggufEncoderNames = slices.Sorted(maps.Keys(ggufEncoders))
+
 // encoder reads what encoders have beside the sizes of all models.
 func (r *ggufReader) encoder() {
-	r.fields["model_type"], r.fields["architectures"] = strings.ReplaceAll(r.arch, "-", "_"), []string{"Model"}
-	types, _ := r.file.Info("token_types.weight")
-	r.fields["type_vocab_size"] = 0
-	if len(types.Shape) == 2 {
-		r.fields["type_vocab_size"] = types.Shape[0]
+	own := ggufEncoders[r.arch]
+	r.fields["model_type"], r.fields["architectures"] = own.kind, []string{"Model"}
+	if own.epsilon != "" {
+		r.number(own.epsilon, "attention.layer_norm_epsilon", true)
 	}
-	r.number("layer_norm_eps", "attention.layer_norm_epsilon", true)
 	if r.flag("attention.causal", false) {
 		r.note(check.Errorf(ErrConfig, "%s.attention.causal = true: not supported", r.arch))
 	}
@@ -24,13 +58,77 @@ func (r *ggufReader) encoder() {
 	if n := r.integerOf("attention.head_count_kv"); n != 0 && n != heads {
 		r.note(check.Errorf(ErrConfig, "%s.attention.head_count_kv = %d, want head_count = %d", r.arch, n, heads))
 	}
-	if r.arch == "bert" {
-		r.fields["hidden_act"] = "gelu"
+	own.read(r)
+}
+
+// types reads how many types of tokens there are.
+func (r *ggufReader) types() {
+	types, _ := r.file.Info("token_types.weight")
+	r.fields["type_vocab_size"] = 0
+	if len(types.Shape) == 2 {
+		r.fields["type_vocab_size"] = types.Shape[0]
+	}
+}
+
+// modern reads what ModernBERT has: layers that see all tokens, the first and then every so many, and layers with a
+// window, whose positions have a base of their own.
+func (r *ggufReader) modern() {
+	r.integer("local_attention", "attention.sliding_window", true)
+	r.number("global_rope_theta", "rope.freq_base", true)
+	r.number("local_rope_theta", "rope.freq_base_swa", false)
+	const every = "attention.sliding_window_pattern"
+	value, _ := r.file.Value(r.key(every))
+	if kinds, ok := value.([]bool); ok { // whether each layer has a window
+		r.fields["layer_types"] = windowed(kinds)
+	} else {
+		r.integer("global_attn_every_n_layers", every, false)
+	}
+	if act, err := r.file.Text(r.key("hidden_activation")); err == nil {
+		r.fields["hidden_activation"] = act
+	} else if !errors.Is(err, gguf.ErrAbsent) {
+		r.note(err)
+	}
+	if kind, err := r.file.Text(r.key("rope.scaling.type")); err == nil && kind != "none" {
+		r.note(keyError(r.key("rope.scaling.type"), kind, "not supported"))
+	}
+}
+
+// windowed is the types of layers of which some have a window.
+func windowed(kinds []bool) []string {
+	types := make([]string, len(kinds))
+	for i, window := range kinds {
+		if types[i] = fullAttention; window {
+			types[i] = slidingAttention
+		}
+	}
+	return types
+}
+
+// t5 reads what T5 has. The largest distance of the buckets is not among the metadata: it is 128 in all published sizes,
+// and where a gate tells the feed-forward networks of version 1.1, the activation is GELU's approximation.
+func (r *ggufReader) t5() {
+	for field, of := range map[string]string{"d_model": "hidden_size", "d_ff": "intermediate_size", "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"} {
+		r.fields[field] = r.fields[of]
+		delete(r.fields, of)
+	}
+	delete(r.fields, "max_position_embeddings") // of the texts that it was trained with: its positions have no end
+	r.integer("d_kv", "attention.key_length", true)
+	if v, k := r.integerOf("attention.value_length"), r.integerOf("attention.key_length"); v != 0 && v != k {
+		r.note(keyError(r.key("attention.value_length"), v, "want key_length = %d", k))
+	}
+	r.number("layer_norm_epsilon", "attention.layer_norm_rms_epsilon", true)
+	r.integer("relative_attention_num_buckets", "attention.relative_buckets_count", true)
+	r.fields["relative_attention_max_distance"], r.fields["feed_forward_proj"] = 128, "relu"
+	if r.has("enc.blk.0.ffn_gate.weight") {
+		r.fields["feed_forward_proj"] = "gated-gelu"
+	}
+	if r.arch == "t5encoder" {
 		return
 	}
-	r.fields["hidden_act"], r.fields["rope_theta"] = "silu", 10000
-	r.number("rope_theta", "rope.freq_base", false)
-	r.rope(ggufDecoder{})
+	r.fields["architectures"], r.fields["is_encoder_decoder"] = []string{"T5ForConditionalGeneration"}, true
+	r.fields["tie_word_embeddings"] = !r.has("output.weight")
+	r.fields["decoder_start_token_id"] = r.integerOf("decoder_start_token_id")
+	r.integer("num_decoder_layers", "decoder_block_count", false)
 }
 
 // flag is the architecture's bool, or what holds without one.
@@ -64,30 +162,71 @@ func sentence(encoder Encoder, pool pooling) *SentenceEmbedder {
 	return &SentenceEmbedder{IncludePrompt: true, encoder: encoder, pools: []pooling{pool}, rest: []sentenceModule{{}}, out: dim, dim: dim}
 }
 
-// encoderName gives llama.cpp's names of the tensors that Hugging Face's have. Nomic BERT's are those of its
-// published form where queries, keys and values are one tensor.
-func (r *ggufReader) encoderName() func(name string) string {
-	whole := map[string]string{
-		"embeddings.word_embeddings": "token_embd", "embeddings.token_type_embeddings": "token_types",
-		"embeddings.position_embeddings": "position_embd", "embeddings.LayerNorm": "token_embd_norm",
-	}
-	switch {
-	case r.arch == "bert":
-		return ggufNames("encoder.layer.", map[string]string{
-			"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
-			"attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
-			"intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
-		}, whole)
-	case r.has("blk.0.attn_qkv.weight"):
-		whole["emb_ln"] = "token_embd_norm"
+// ggufEmbeddings are llama.cpp's names of BERT's embeddings.
+var ggufEmbeddings = map[string]string{
+	"embeddings.word_embeddings": "token_embd", "embeddings.token_type_embeddings": "token_types",
+	"embeddings.position_embeddings": "position_embd", "embeddings.LayerNorm": "token_embd_norm",
+}
+
+// bertNames gives llama.cpp's names of BERT's tensors, and of those that Jina's version 2 has instead.
+func (r *ggufReader) bertNames() func(name string) string {
+	return ggufNames("encoder.layer.", map[string]string{
+		"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
+		"attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
+		"intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
+		"mlp.gated_layers": "ffn_up", "mlp.gate": "ffn_gate", "mlp.wo": "ffn_down", "mlp.layernorm": "layer_output_norm",
+	}, ggufEmbeddings)
+}
+
+// nomicNames gives llama.cpp's names of Nomic BERT's tensors: of its published form where queries, keys and values are
+// one tensor.
+func (r *ggufReader) nomicNames() func(name string) string {
+	if r.has("blk.0.attn_qkv.weight") {
 		return ggufNames("encoder.layers.", map[string]string{
 			"attn.Wqkv": "attn_qkv", "attn.out_proj": "attn_output", "norm1": "attn_output_norm", "norm2": "layer_output_norm",
 			"mlp.fc11": "ffn_up", "mlp.fc12": "ffn_gate", "mlp.fc2": "ffn_down",
-		}, whole)
+		}, merged(ggufEmbeddings, map[string]string{"emb_ln": "token_embd_norm"}))
 	}
 	return ggufNames("layers.", map[string]string{
 		"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
 		"post_attention_layernorm": "attn_output_norm", "post_mlp_layernorm": "layer_output_norm",
 		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
-	}, whole)
+	}, ggufEmbeddings)
+}
+
+// modernNames gives llama.cpp's names of ModernBERT's tensors.
+func (r *ggufReader) modernNames() func(name string) string {
+	return ggufNames("layers.", map[string]string{
+		"attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "attn_norm": "attn_norm", "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down", "mlp_norm": "ffn_norm",
+	}, map[string]string{"embeddings.tok_embeddings": "token_embd", "embeddings.norm": "token_embd_norm", "final_norm": "output_norm"})
+}
+
+// t5Names gives llama.cpp's names of T5's tensors.
+func (r *ggufReader) t5Names() func(name string) string {
+	self := map[string]string{
+		"layer.0.SelfAttention.q": "attn_q", "layer.0.SelfAttention.k": "attn_k", "layer.0.SelfAttention.v": "attn_v", "layer.0.SelfAttention.o": "attn_o",
+		"layer.0.SelfAttention.relative_attention_bias": "attn_rel_b", "layer.0.layer_norm": "attn_norm",
+		"layer.1.EncDecAttention.q": "cross_attn_q", "layer.1.EncDecAttention.k": "cross_attn_k", "layer.1.EncDecAttention.v": "cross_attn_v", "layer.1.EncDecAttention.o": "cross_attn_o",
+	}
+	feed := func(layer string) map[string]string {
+		return map[string]string{
+			layer + ".DenseReluDense.wi": "ffn_up", layer + ".DenseReluDense.wi_0": "ffn_gate", layer + ".DenseReluDense.wi_1": "ffn_up",
+			layer + ".DenseReluDense.wo": "ffn_down", layer + ".layer_norm": "ffn_norm",
+		}
+	}
+	whole := map[string]string{"shared": "token_embd", "lm_head": "output", "encoder.final_layer_norm": "enc.output_norm", "decoder.final_layer_norm": "dec.output_norm"}
+	encoder := ggufNames("encoder.block.", merged(self, feed("layer.1")), whole)
+	decoder := ggufNames("decoder.block.", merged(merged(self, feed("layer.2")), map[string]string{"layer.1.layer_norm": "cross_attn_norm"}), whole)
+	return func(name string) string {
+		switch own := encoder(name); {
+		case strings.HasPrefix(own, "blk."):
+			return "enc." + own
+		case own != name:
+			return own
+		}
+		if own := decoder(name); own != name {
+			return "dec." + own
+		}
+		return name
+	}
 }

@@ -52,10 +52,15 @@ func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
 
 // jina2Feed is the feed-forward network of a layer, of which the last product alone has a bias.
 func jina2Feed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
+	f := &transformer.FeedForward{FeedForwardConfig: config, Down: l.At("mlp.wo.").Linear(config.Hidden, config.Dim, true)}
+	if l.Has("mlp.gate.weight") { // in older GGUF files
+		f.Gate, f.Up = l.At("mlp.gate.").Linear(config.Dim, config.Hidden, false), l.At("mlp.gated_layers.").Linear(config.Dim, config.Hidden, false)
+		return f
+	}
 	half := transformer.Part{Name: "mlp.gated_layers.", Rows: config.Hidden, Of: 2 * config.Hidden}
-	f := &transformer.FeedForward{FeedForwardConfig: config, Gate: l.Stacked(config.Dim, false, half)}
+	f.Gate = l.Stacked(config.Dim, false, half)
 	half.From = config.Hidden
-	f.Up, f.Down = l.Stacked(config.Dim, false, half), l.At("mlp.wo.").Linear(config.Hidden, config.Dim, true)
+	f.Up = l.Stacked(config.Dim, false, half)
 	return f
 }
 

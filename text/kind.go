@@ -13,6 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // Kind is the kind of a pipeline.
@@ -112,7 +113,8 @@ func FootprintOf(kind Kind, dir string, opts ...Option) (models.Footprint, error
 }
 
 // KindOf is the kind of a folder as its small files say, without its weights: what its modules.json makes vectors
-// with, else what the first of config.json's architectures is for; a GGUF file is a decoder. Where a folder serves
+// with, else what the first of config.json's architectures is for; a GGUF file with a pooling makes vectors too, one of T5
+// translates, and all others generate. Where a folder serves
 // several, such as a decoder with a modules.json, it is the one that its authors added.
 func KindOf(dir string) (Kind, error) {
 	fsys, err := dirFS(dir)
@@ -127,8 +129,8 @@ func KindOf(dir string) (Kind, error) {
 }
 
 func kindOf(fsys fs.FS) (Kind, error) {
-	if _, ok := fsys.(ggufFile); ok {
-		return KindGenerator, nil
+	if g, ok := fsys.(ggufFile); ok {
+		return g.kind()
 	}
 	embeds, err := embedsSentences(fsys)
 	if err != nil {
@@ -191,6 +193,27 @@ func kindOf(fsys fs.FS) (Kind, error) {
 		return KindImageEmbedder, nil
 	}
 	return KindEmbedder, nil
+}
+
+// kind is that of a GGUF file.
+func (g ggufFile) kind() (Kind, error) {
+	f, err := gguf.Open(g.path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	arch, err := f.Text("general.architecture")
+	if err != nil {
+		return "", err
+	}
+	pooling, err := f.Int(arch + ".pooling_type")
+	switch {
+	case err == nil && pooling != 0:
+		return KindEmbedder, nil
+	case arch == "t5":
+		return KindTranslator, nil
+	}
+	return KindGenerator, nil
 }
 
 // embedding are the modules of sentence-transformers that only folders of an Embedder have.

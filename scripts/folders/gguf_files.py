@@ -290,34 +290,53 @@ def pooling_of(source):
     return next(kind for mode, kind in POOLINGS.items() if c.get(mode) or c.get("pooling_mode") == mode)
 
 
-def convert_encoder(source, path, kind):
-    """Writes the folder source of BERT or Nomic BERT as a file, its matrices in a type."""
+ENCODERS = {"bert": gguf.MODEL_ARCH.BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT, "modernbert": gguf.MODEL_ARCH.MODERN_BERT, "t5": gguf.MODEL_ARCH.T5}
+
+
+def convert_encoder(source, path, kind, older=False):
+    """Writes the folder source of BERT, Jina's version 2, Nomic BERT, ModernBERT or T5 as a file, its matrices in a type. Older files
+    of Jina's version 2 have gate and up as tensors of their own."""
     with open(os.path.join(source, "config.json")) as f:
         c = json.load(f)
-    arch = {"bert": gguf.MODEL_ARCH.BERT, "nomic_bert": gguf.MODEL_ARCH.NOMIC_BERT}[c["model_type"]]
+    arch = ENCODERS[c["model_type"]]
+    if c.get("position_embedding_type") == "alibi":
+        arch = gguf.MODEL_ARCH.JINA_BERT_V2
+    if arch == gguf.MODEL_ARCH.T5 and c["architectures"] == ["T5EncoderModel"]:
+        arch = gguf.MODEL_ARCH.T5ENCODER
     w = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[arch])
-    layers = c.get("num_hidden_layers") or c["n_layer"]
+    layers = c.get("num_hidden_layers") or c.get("num_layers") or c["n_layer"]
     w.add_block_count(layers)
-    w.add_context_length(c.get("max_position_embeddings") or c["n_positions"])
-    w.add_embedding_length(c.get("hidden_size") or c["n_embd"])
-    w.add_feed_forward_length(c.get("intermediate_size") or c["n_inner"])
-    w.add_head_count(c.get("num_attention_heads") or c["n_head"])
-    w.add_layer_norm_eps(c.get("layer_norm_eps") or c["layer_norm_epsilon"])
-    if arch == gguf.MODEL_ARCH.NOMIC_BERT:
-        w.add_rope_freq_base(c["rope_parameters"]["rope_theta"] if "rope_parameters" in c else c["rotary_emb_base"])
-    w.add_causal_attention(False)
-    w.add_pooling_type(pooling_of(source))
-    w.add_vocab_size(c["vocab_size"])
-    w.add_token_type_count(c["type_vocab_size"])
-    w.add_tokenizer_model("bert")
-    w.add_token_list(["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + [f"\u2581t{i}" for i in range(4, c["vocab_size"])])
-    w.add_token_types([gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * (c["vocab_size"] - 4))
-    w.add_unk_token_id(1)
-    w.add_bos_token_id(2)
-    w.add_sep_token_id(3)
-    names = gguf.get_tensor_name_map(arch, layers)
-    for hub, x in load_file(os.path.join(source, "model.safetensors")).items():
-        name = names.get_name(hub, try_suffixes=(".weight", ".bias")) or plain_name(hub)
+    if c["model_type"] == "t5":
+        t5_metadata(w, arch, c)
+    else:
+        w.add_context_length(c.get("max_position_embeddings") or c["n_positions"])
+        w.add_embedding_length(c.get("hidden_size") or c["n_embd"])
+        w.add_feed_forward_length(c.get("intermediate_size") or c["n_inner"])
+        w.add_head_count(c.get("num_attention_heads") or c["n_head"])
+        w.add_layer_norm_eps(c.get("layer_norm_eps") or c.get("norm_eps") or c["layer_norm_epsilon"])
+        if arch == gguf.MODEL_ARCH.NOMIC_BERT:
+            w.add_rope_freq_base(c["rope_parameters"]["rope_theta"] if "rope_parameters" in c else c["rotary_emb_base"])
+        w.add_causal_attention(False)
+        w.add_pooling_type(pooling_of(source))
+        w.add_vocab_size(c["vocab_size"])
+        if "type_vocab_size" in c:
+            w.add_token_type_count(c["type_vocab_size"])
+        w.add_tokenizer_model("bert")
+        w.add_token_list(["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + [f"\u2581t{i}" for i in range(4, c["vocab_size"])])
+        w.add_token_types([gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * (c["vocab_size"] - 4))
+        w.add_unk_token_id(1)
+        w.add_bos_token_id(2)
+        w.add_sep_token_id(3)
+    if arch == gguf.MODEL_ARCH.MODERN_BERT:
+        modern_metadata(w, c)
+    names = gguf.get_tensor_name_map(arch, max(layers, c.get("num_decoder_layers") or 0))
+    weights = load_file(os.path.join(source, "model.safetensors"))
+    if c.get("scale_decoder_outputs") is False and "lm_head.weight" not in weights:  # without a scale, as models with a head of their own
+        weights["lm_head.weight"] = weights["shared.weight"].clone()
+    for hub in [k for k in weights if "mlp.gated_layers" in k and older]:
+        weights[hub.replace("gated_layers", "gated_layers_w")], weights[hub.replace("gated_layers", "gated_layers_v")] = weights.pop(hub).chunk(2)
+    for hub, x in weights.items():
+        name = names.get_name(hub.removeprefix("model."), try_suffixes=(".weight", ".bias")) or plain_name(hub)
         matrix = x.dim() == 2 and kind != TYPES.F32
         x = x.float().numpy()
         w.add_tensor(name, gguf.quants.quantize(x, kind) if matrix else x, raw_dtype=kind if matrix else TYPES.F32)
@@ -325,6 +344,47 @@ def convert_encoder(source, path, kind):
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
+
+
+def modern_metadata(w, c):
+    """What ModernBERT has beside what all encoders have."""
+    types = c["layer_types"]
+    assert types == ["sliding_attention" if i % 3 else "full_attention" for i in range(len(types))]
+    w.add_sliding_window(c["local_attention"])
+    w.add_sliding_window_pattern(3)
+    w.add_rope_scaling_type(gguf.RopeScalingType.NONE)
+    w.add_rope_freq_base(c["rope_parameters"]["full_attention"]["rope_theta"])
+    w.add_rope_freq_base_swa(c["rope_parameters"]["sliding_attention"]["rope_theta"])
+    w.add_string("modern-bert.hidden_activation", c["hidden_activation"])
+
+
+def t5_metadata(w, arch, c):
+    """T5's sizes and a vocabulary. llama.cpp's buckets have distances up to 128."""
+    c = hf.T5Config(**c).to_dict()
+    assert c["relative_attention_max_distance"] == 128
+    w.add_context_length(512)
+    w.add_embedding_length(c["d_model"])
+    w.add_feed_forward_length(c["d_ff"])
+    w.add_head_count(c["num_heads"])
+    w.add_key_length(c["d_kv"])
+    w.add_value_length(c["d_kv"])
+    w.add_layer_norm_eps(c["layer_norm_epsilon"])
+    w.add_layer_norm_rms_eps(c["layer_norm_epsilon"])
+    w.add_relative_attn_buckets_count(c["relative_attention_num_buckets"])
+    if arch == gguf.MODEL_ARCH.T5:
+        w.add_decoder_block_count(c["num_decoder_layers"])
+        w.add_decoder_start_token_id(c["decoder_start_token_id"])
+    n = c["vocab_size"]
+    w.add_tokenizer_model("t5")
+    w.add_tokenizer_pre("default")
+    w.add_token_list(["<pad>", "</s>", "<unk>"] + [f"\u2581t{i}" for i in range(3, n)])
+    w.add_token_scores([0.0] * 3 + [float(-i) for i in range(3, n)])
+    w.add_token_types([gguf.TokenType.CONTROL] * 2 + [gguf.TokenType.UNKNOWN] + [gguf.TokenType.NORMAL] * (n - 3))
+    w.add_add_space_prefix(True)
+    w.add_remove_extra_whitespaces(True)
+    w.add_pad_token_id(0)
+    w.add_eos_token_id(1)
+    w.add_unk_token_id(2)
 
 
 def plain_name(hub):
@@ -341,8 +401,10 @@ def _(out, name):
     """The folders of these names, which are there already, as files of these types."""
     path = os.path.join(os.path.dirname(out.rstrip("/")), name)
     os.makedirs(path, exist_ok=True)
-    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16}.items():
+    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "bert-alibi": TYPES.F32, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16, "modernbert": TYPES.F32,
+                         "t5-encoder-defaults": TYPES.F32, "t5-defaults": TYPES.F32, "t5-buckets": TYPES.F32}.items():
         convert_encoder(os.path.join(out, source), os.path.join(path, source + ".gguf"), kind)
+    convert_encoder(os.path.join(out, "bert-alibi"), os.path.join(path, "bert-alibi-older.gguf"), TYPES.F32, older=True)
     convert(os.path.join(out, "qwen3-embed"), os.path.join(path, "qwen3-embed.gguf"), [TYPES.F32], pooling_of(os.path.join(out, "qwen3-embed")))
 
 

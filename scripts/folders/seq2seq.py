@@ -48,18 +48,20 @@ def _(out, name):
     seq2seq(out, name, hf.MT5ForConditionalGeneration(c), hf.MT5ForConditionalGeneration, 0, 1, seed=1200, scale=[(".q.", 12 ** -0.5), ("lm_head", 3)])
 
 
-@folder("t5", "t5-gated")
+@folder("t5", "t5-gated", "t5-buckets")
 def _(out, name):
-    """t5-gated is as T5 1.1 and Flan-T5; t5 has the copies and the unused table of the first checkpoints."""
+    """t5-gated is as T5 1.1 and Flan-T5, and t5-buckets has their buckets of distances too; t5 has the copies and the unused table of the first checkpoints."""
 
     def copies(w):
         e = w["shared.weight"]
         return w | {"encoder.embed_tokens.weight": e.clone(), "decoder.embed_tokens.weight": e.clone(), "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": torch.ones(8, 3)}
 
-    more = dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=2) if name == "t5-gated" else {}
+    more = dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=2) if name != "t5" else {}
+    if name == "t5-buckets":
+        more |= dict(relative_attention_num_buckets=32, relative_attention_max_distance=128)
     c = hf.T5Config(**(dict(vocab_size=VOCAB, d_model=32, d_kv=12, d_ff=48, num_layers=2, num_decoder_layers=1, num_heads=3, relative_attention_num_buckets=8, relative_attention_max_distance=10,
                             decoder_start_token_id=0, pad_token_id=0, eos_token_id=1) | more))
-    scale = [(".q.", 12 ** -0.5)] + ([("lm_head", 3)] if name == "t5-gated" else [(".o.", 4), (".wo.", 4)])
+    scale = [(".q.", 12 ** -0.5)] + ([("lm_head", 3)] if name != "t5" else [(".o.", 4), (".wo.", 4)])
     seq2seq(out, name, hf.T5ForConditionalGeneration(c), hf.T5ForConditionalGeneration, 0, 1, seed=1200, scale=scale, rename=copies if name == "t5" else None)
 
 

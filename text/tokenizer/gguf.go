@@ -130,12 +130,15 @@ func (g *ggufVocab) special(key string) (string, bool) {
 // added gives the tokens that are found before all others.
 func (g *ggufVocab) added(m model) []AddedToken {
 	var list []AddedToken
+	mask, ok := g.special("mask")
+	pre := g.text("pre", "")
+	strips := ok && (pre == modernBERT || slices.Contains(ggufRoBERTa, pre) || g.text("model", "") == "t5" && g.beginsToo())
 	for id, kind := range g.types {
 		if kind != pieceControl && kind != pieceUserDefined && kind != pieceUnknown {
 			continue
 		}
 		if _, ok := m.token(uint32(id)); ok {
-			list = append(list, AddedToken{ID: uint32(id), Content: g.tokens[id], Special: kind != pieceUserDefined})
+			list = append(list, AddedToken{ID: uint32(id), Content: g.tokens[id], LStrip: strips && g.tokens[id] == mask, Special: kind != pieceUserDefined})
 		}
 	}
 	return list
@@ -172,7 +175,14 @@ func (g *ggufVocab) pieces() ([]spmPiece, error) {
 var ggufPatterns = map[string]string{
 	"gpt-2": gpt2Source, "llama-bpe": cl100kSource, "llama3": cl100kSource, "llama-v3": cl100kSource, "qwen2": qwen2Source,
 	"deepseek-r1-qwen": qwen2Source, "gpt-4o": o200kSource, "tekken": tekkenSource,
+	modernBERT: gpt2Source, "jina-v1-en": gpt2Source, "jina-v2-code": gpt2Source, "jina-v2-de": gpt2Source, "jina-v2-es": gpt2Source,
+	"jina-de": gpt2Source, "jina-es": gpt2Source, "roberta-bpe": gpt2Source,
 }
+
+// ggufRoBERTa are the names of patterns of encoders whose texts are as RoBERTa's.
+var ggufRoBERTa = []string{"jina-v1-en", "jina-v2-code", "jina-v2-de", "jina-v2-es", "jina-de", "jina-es", "roberta-bpe"}
+
+const modernBERT = "modern-bert" // a pattern
 
 func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	pre := g.text("pre", "")
@@ -200,10 +210,29 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	if g.bool("add_space_prefix", false) {
 		return nil, fmt.Errorf("%w: tokenizer.ggml.add_space_prefix with the model gpt2", ErrUnsupported)
 	}
-	if pre == "qwen2" || pre == "deepseek-r1-qwen" {
+	if pre == "qwen2" || pre == "deepseek-r1-qwen" || pre == modernBERT {
 		t.normalizer = form{ucd.FormC}
 	}
+	if pre == modernBERT || slices.Contains(ggufRoBERTa, pre) {
+		t.post, err = g.encoder(t.model, pre)
+		return t, err
+	}
 	return t, g.around(t, llama3)
+}
+
+// encoder adds what begins and ends the texts of encoders.
+func (g *ggufVocab) encoder(m model, pre string) (postProcessor, error) {
+	bos, okBOS := g.special("bos")
+	eos, okEOS := g.special("eos")
+	if !okBOS || !okEOS || !g.bool("add_bos_token", true) || !g.bool("add_eos_token", true) {
+		return nil, fmt.Errorf("%w: texts of an encoder without bos or eos", ErrUnsupported)
+	}
+	if pre == modernBERT {
+		return around(m, []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}}, []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}})
+	}
+	cls, err := specialOf(m, bos)
+	sep, errSEP := specialOf(m, eos)
+	return &bertProcessing{cls: cls, sep: sep, roberta: true, trim: true}, errors.Join(err, errSEP)
 }
 
 // around adds bos and eos as the file says.
@@ -264,12 +293,21 @@ func (g *ggufVocab) t5() (*Tokenizer, error) {
 		return nil, err
 	}
 	eos, ok := g.special("eos")
-	if !ok || !g.bool("add_eos_token", true) || g.bool("add_bos_token", false) {
-		return nil, fmt.Errorf("%w: the model t5 without eos or with bos", ErrUnsupported)
+	if !ok || !g.bool("add_eos_token", true) {
+		return nil, fmt.Errorf("%w: the model t5 without eos", ErrUnsupported)
 	}
-	t.post, err = endWith(t.model, eos)
+	if !g.beginsToo() {
+		t.post, err = endWith(t.model, eos)
+		return t, err
+	}
+	bos, _ := g.special("bos")
+	one := []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}}
+	t.post, err = around(t.model, one, append(slices.Clone(one), typedPiece{eos, 0}, typedPiece{textB, 0}, typedPiece{eos, 0}))
 	return t, err
 }
+
+// beginsToo tells whether texts of the model t5 are as XLM-RoBERTa's, with a token in front.
+func (g *ggufVocab) beginsToo() bool { return g.bool("add_bos_token", false) }
 
 // charsmap is kept as bytes or as signed bytes.
 func (g *ggufVocab) charsmap() []byte {

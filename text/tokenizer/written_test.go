@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -135,6 +136,11 @@ func marian(c contents) fileSet {
 
 // inGGUF is a file of the named model and pattern; settings are its keys that are true or false.
 func inGGUF(model, pre string, settings map[string]bool) func(contents) fileSet {
+	return inGGUFWith(nil, model, pre, settings)
+}
+
+// inGGUFWith is inGGUF with tokens of other roles.
+func inGGUFWith(more map[string][]string, model, pre string, settings map[string]bool) func(contents) fileSet {
 	return func(c contents) fileSet {
 		var keys bytes.Buffer
 		count := uint64(0)
@@ -165,7 +171,9 @@ func inGGUF(model, pre string, settings map[string]bool) func(contents) fileSet 
 		key("token_type", 9, uint32(5), uint64(len(c.types)), c.types)
 		key("scores", 9, uint32(6), uint64(len(c.scores)), c.scores)
 		key("precompiled_charsmap", 9, uint32(0), uint64(len(c.charsmap)), c.charsmap)
-		for role, tokens := range map[string][]string{"bos": {"<s>", "<|begin_of_text|>"}, "eos": {"</s>"}, "unknown": {"<unk>", "[UNK]"}, "cls": {"[CLS]"}, "seperator": {"[SEP]"}} {
+		roles := map[string][]string{"bos": {"<s>", "<|begin_of_text|>"}, "eos": {"</s>"}, "unknown": {"<unk>", "[UNK]"}, "cls": {"[CLS]"}, "seperator": {"[SEP]"}, "mask": {"<mask>", "[MASK]"}}
+		maps.Copy(roles, more)
+		for role, tokens := range roles {
 			if id := slices.IndexFunc(c.tokens, func(token string) bool { return slices.Contains(tokens, token) }); id >= 0 {
 				key(role+"_token_id", 4, uint32(id))
 			}
@@ -188,6 +196,17 @@ func bertInGGUF(c contents) fileSet {
 	return inGGUF("bert", "", nil)(c)
 }
 
+// modernInGGUF has other names for what begins and ends a text, as ModernBERT's config.json has.
+func modernInGGUF(c contents) fileSet {
+	for id, a := range c.added {
+		if a["special"] == false {
+			c.types[must(strconv.Atoi(id))] = pieceUserDefined
+		}
+	}
+	roles := map[string][]string{"bos": {"[CLS]"}, "eos": {"[SEP]"}}
+	return inGGUFWith(roles, "gpt2", "modern-bert", map[string]bool{"add_bos_token": true, "add_eos_token": true, "add_sep_token": true})(c)
+}
+
 // TestWritten compares with the ids of the folders that the vocabularies come from.
 func TestWritten(t *testing.T) {
 	type on = map[string]bool
@@ -208,6 +227,9 @@ func TestWritten(t *testing.T) {
 		"GGUF of Qwen 2":         {"qwen2", inGGUF("gpt2", "qwen2", nil), nil},
 		"GGUF of Llama 3":        {"llama-rope3-new", inGGUF("gpt2", "llama-bpe", nil), nil},
 		"GGUF of BERT":           {"bert", bertInGGUF, nil},
+		"GGUF of ModernBERT":     {"modernbert", modernInGGUF, nil},
+		"GGUF of RoBERTa":        {"roberta", inGGUF("gpt2", "jina-v2-de", on{"add_bos_token": true, "add_eos_token": true}), nil},
+		"GGUF of XLM-RoBERTa":    {"xlm-roberta", inGGUF("t5", "default", on{"remove_extra_whitespaces": true, "add_bos_token": true, "add_eos_token": true}), nil},
 		"GGUF of T5":             {"t5", inGGUF("t5", "", on{"remove_extra_whitespaces": true}), nil},
 		"GGUF of Llama's pieces": {"pieces/LlamaTokenizer-bpe", inGGUF("llama", "", on{"add_bos_token": false}), []string{"  two", "<s>"}},
 		"GGUF of Code Llama's":   {"pieces/CodeLlamaTokenizer-bpe", inGGUF("llama", "", on{"add_eos_token": true}), []string{"  two", "<s>"}},
