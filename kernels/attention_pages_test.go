@@ -117,8 +117,9 @@ func TestAttentionSequences(t *testing.T) {
 func TestAttentionOfManySequences(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	const heads, kvHeads, dim, rows = 4, 2, 24, 16
-	lengths := [][2]int{{1, 5}, {1, 1}, {0, 7}, {1, 300}, {3, 40}, {70, 90}, {1, 17}, {2, 2}, {1, 2500}, {33, 33}, {1, 0}}
+	lengths := [][2]int{{1, 5}, {1, 1}, {0, 7}, {1, 300}, {3, 40}, {70, 90}, {1, 17}, {2, 2}, {1, 2500}, {33, 33}, {1, 0}, {3, 2100}, {8, 1030}}
 	if testenv.Slow() {
+		smallBlocks(t)
 		lengths = [][2]int{{1, 5}, {0, 7}, {1, 40}, {3, 20}, {18, 33}, {1, 0}}
 	}
 	masks := map[string][]MaskTerm{"none": nil, "causal": {CausalMask()}, "window": {WindowMask(20, 0)}, "ALiBi": {CausalMask(), ALiBiMask([]float32{0.5, 0.25, 0.1, 0})}}

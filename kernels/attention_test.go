@@ -93,7 +93,7 @@ func smallBlocks(t *testing.T) {
 	old := attend.Size
 	t.Cleanup(func() { attend.Size = old })
 	attend.Size = attend.Sizes{
-		UnitRows: 5, TileKeys: 7, WindowKeys: 4, RelativeRows: 4, RelativeKeys: 6, SplitKeys: 8,
+		UnitRows: 5, TileKeys: 7, WindowKeys: 4, RelativeRows: 4, RelativeKeys: 6, SplitKeys: 8, FoldKeys: 2, FoldQueries: 64,
 		DotRows: 1, DotKeys: 3, DotTail: 16, AccumulateRows: 1, CrowdedRows: 3,
 	}
 }
@@ -231,6 +231,12 @@ func attentionCases() []attentionCase {
 	with("noKeys", func(p *AttentionParams) { p.LenK = 0 })
 	with("noQueries", func(p *AttentionParams) { p.LenQ = 0 })
 	with("zeroDim", func(p *AttentionParams) { p.HeadDim, p.ValueDim, p.Scale = 0, 3, 1 })
+	for i, kv := range []int{1, 2, 1, 2, 2} { // each head has something of its own
+		with(fmt.Sprintf("heads/%d", i), func(p *AttentionParams) {
+			p.KVHeads, p.ValueDim, p.HeadMask, p.Sinks = kv, 17+i, []float32{1, 0.25, 0.5, 2}, []float32{0.5, -3, 4, 1}
+			p.Mask = []MaskTerm{CausalMask(), BiasMask(randomSlice(r, 4*bk), 1, 4, 1, bk), KeepMask(randomBools(r, n, 0.7), 2, 4, bq, bk)}
+		})
+	}
 	return cases
 }
 

@@ -76,7 +76,8 @@ const (
 // Call is one call: checked, and with something to do.
 //
 // The work is cut into units: the queries [i, i+rows) of one head. Where each head has
-// but one query, a unit is the queries of all heads that share a key head. Where there
+// but one query, or few on keys in pages, a unit is those of all heads that share a key head:
+// the first query of each, then the second. Where there
 // are few queries and few heads, the keys of each unit are cut into splits, whose results
 // are merged at the end. One split of one unit is a piece. How the work is cut depends
 // on the arguments only, never on the number of threads.
@@ -112,6 +113,9 @@ type group struct {
 	part    int // the first part
 	partial int // where the results of the pieces begin in the call's, if there are several splits
 }
+
+// interleaved reports whether the rows of a unit are several queries of several heads, which are brought together.
+func (g *group) interleaved() bool { return g.fold > 1 && g.lenQ > 1 }
 
 // partsEnd is the part after the last of the group.
 func (g *group) partsEnd() int { return g.part + (g.units*g.splits+g.perPart-1)/g.perPart }

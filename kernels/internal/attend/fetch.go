@@ -19,7 +19,7 @@ func (u *unit) fetchAhead(from, to, j int, values bool) {
 		if j == u.lo {
 			u.fetchRows(to, values)
 		}
-	} else if j+u.g.tile >= u.hi && w.next.rows > 0 {
+	} else if j+u.g.tile >= u.hi && w.next.rows > 0 && !u.g.interleaved() {
 		w.next.fetchRows(0, values)
 	}
 	if j+u.g.tile < u.hi {

@@ -23,6 +23,9 @@ type Sizes struct {
 	RelativeRows, RelativeKeys int
 	// Keys are cut into splits of splitKeys at least.
 	SplitKeys int
+	// Queries of several heads are brought together from foldKeys keys in pages on, if widening these for each
+	// head would take as long as foldQueries queries or fewer take of them. More queries hide it, and long units share out worse.
+	FoldKeys, FoldQueries int
 	// Up to dotRows query rows, or dotKeys keys, the scores are dot products of queries
 	// and keys in place, instead of transposing the keys for the micro-kernel. So are the
 	// scores of the last keys of a tile, where they fill no more than one in dotTail
@@ -38,7 +41,7 @@ type Sizes struct {
 }
 
 var Size = Sizes{
-	UnitRows: 256, TileKeys: 256, WindowKeys: 128, RelativeRows: 64, RelativeKeys: 64, SplitKeys: 1024,
+	UnitRows: 256, TileKeys: 256, WindowKeys: 128, RelativeRows: 64, RelativeKeys: 64, SplitKeys: 1024, FoldKeys: 1024, FoldQueries: 24,
 	DotRows: 12, DotKeys: 32, DotTail: 4, wideDim: 64, AccumulateRows: 1, CrowdedRows: 32,
 }
 
@@ -111,10 +114,6 @@ func (c *Call) byIntegers(g *group) bool {
 // planUnits chooses the rows of a unit and the keys of a tile.
 func (c *Call) planUnits(g *group, sequences int) {
 	p := &c.P
-	g.fold = 1
-	if g.lenQ == 1 && p.Relative == nil {
-		g.fold = p.Heads / p.KVHeads
-	}
 	limit := Size.UnitRows
 	g.tile = Size.TileKeys
 	for i := range p.Mask {
@@ -128,12 +127,39 @@ func (c *Call) planUnits(g *group, sequences int) {
 	dim := max(p.HeadDim, p.ValueDim, 1)
 	limit = max(1, min(limit, unitElements/dim))
 	g.tile = c.evenTile(max(1, min(g.tile, tileElements/dim)), g.lenK)
-	rows, heads := g.lenQ*g.fold, sequences*(p.Heads/g.fold)
+	c.cut(g, sequences, 1, limit)
+	if shared := p.Heads / p.KVHeads; g.lenQ == 1 && p.Relative == nil {
+		c.cut(g, sequences, shared, limit)
+	} else if c.folds(g, shared) {
+		folded := *g
+		if c.cut(&folded, sequences, shared, limit); folded.units < g.units {
+			*g = folded
+		}
+	}
+}
+
+// folds reports whether units of several queries are to have those of all heads that share a key head, whose pages
+// are then made float32 once for these heads.
+func (c *Call) folds(g *group, shared int) bool {
+	p := &c.P
+	return p.KPages != nil && p.Relative == nil && p.Weights == nil && g.lenK >= Size.FoldKeys && g.lenQ*shared <= Size.FoldQueries*(shared-1) &&
+		!slices.ContainsFunc(p.Mask, func(t mask.Term) bool { return t.Kind == mask.ALiBi }) // whose ramp is a head's
+}
+
+// cut cuts the queries of fold heads at a time into units of up to limit rows, or less where units would be few.
+func (c *Call) cut(g *group, sequences, fold, limit int) {
+	p := &c.P
+	g.fold = fold
+	rows, heads := g.lenQ*fold, sequences*(p.Heads/fold)
 	for limit > minRows && heads*((rows+limit-1)/limit) < minUnits {
 		limit /= 2
 	}
 	g.chunks = (rows + limit - 1) / limit
 	g.rows = (rows + g.chunks - 1) / g.chunks
+	if g.interleaved() {
+		g.rows = (g.rows + fold - 1) / fold * fold
+		g.chunks = (rows + g.rows - 1) / g.rows
+	}
 	if strip := c.stripRows(); g.chunks > 1 && limit >= strip && g.fold == 1 && p.Relative == nil {
 		// Whole strips, so that these are the same where units are computed as one. The last one
 		// takes a few rows more, and so does the last unit.
@@ -158,10 +184,16 @@ func (c *Call) evenTile(limit, keys int) int {
 // planSplits cuts the keys of a unit.
 func (c *Call) planSplits(g *group) {
 	g.splits, g.split = 1, g.lenK
-	if g.way != attendTiles || g.lenQ*g.fold > splitRows {
+	most := maxSplits / g.units
+	switch {
+	case g.way != attendTiles:
+		return
+	case g.interleaved():
+		most = min(most, minUnits/g.units)
+	case g.lenQ*g.fold > splitRows:
 		return
 	}
-	g.splits = max(1, min(maxSplits/g.units, g.lenK/Size.SplitKeys))
+	g.splits = max(1, min(most, g.lenK/Size.SplitKeys))
 	g.split = (g.lenK + g.splits - 1) / g.splits
 	g.split = (g.split + g.tile - 1) / g.tile * g.tile
 	g.splits = max(1, (g.lenK+g.split-1)/max(g.split, 1))

@@ -17,9 +17,18 @@ func (u *unit) crowded(ld, rows, dim int) bool {
 	return u.rows >= Size.CrowdedRows && rows*dim <= crowdedElements && tune.Crowd(ld, 16)
 }
 
-// packQueries copies the queries of the unit if they crowd the cache.
+// packQueries copies the queries of the unit if they crowd the cache, or are those of several heads.
 func (u *unit) packQueries() {
 	p, w := &u.c.P, u.w
+	if fold := u.g.fold; u.g.interleaved() {
+		ld := pack.PaddedRow(p.HeadDim)
+		w.queries = mem.Grow(w.queries, u.rows*ld)
+		for h := range fold {
+			simd.CopyRows(u.c.isa, w.queries[h*ld:], u.q[h*p.QStrides.Head:], u.rows/fold, p.HeadDim, fold*ld, p.QStrides.Row)
+		}
+		u.q, u.ldq = w.queries, ld
+		return
+	}
 	if !u.crowded(u.ldq, u.rows, p.HeadDim) {
 		return
 	}
@@ -27,6 +36,25 @@ func (u *unit) packQueries() {
 	w.queries = mem.Grow(w.queries, u.rows*ld)
 	simd.CopyRows(u.c.isa, w.queries, u.q, u.rows, p.HeadDim, ld, u.ldq)
 	u.q, u.ldq = w.queries, ld
+}
+
+// ownOutput is memory for the outputs of an interleaved unit, [rows, ValueDim].
+func (u *unit) ownOutput() []float32 {
+	w := u.w
+	w.output = mem.Grow(w.output, u.rows*u.c.P.ValueDim)
+	return w.output
+}
+
+// spread copies the outputs of an interleaved unit from there to where they belong.
+func (u *unit) spread() {
+	p, fold := &u.c.P, u.g.fold
+	if !u.g.interleaved() {
+		return
+	}
+	for h := range fold {
+		o := p.Dst[u.c.row(p.DstStrides, u.seq, u.head+h, u.query):]
+		simd.CopyRows(u.c.isa, o, u.o[h*p.ValueDim:], u.rows/fold, p.ValueDim, p.DstStrides.Row, fold*p.ValueDim)
+	}
 }
 
 // packKeys transposes the keys [j, j+n), panel by panel of NR, into w.keys, and returns

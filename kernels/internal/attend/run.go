@@ -67,6 +67,9 @@ func (c *Call) piece(w *scratch, g *group, i, units int) {
 	} else {
 		u.packQueries()
 	}
+	if g.interleaved() && g.splits == 1 {
+		u.o, u.ldo = u.ownOutput(), c.P.ValueDim
+	}
 	from := i % g.splits * g.split
 	u.visible(from, min(from+g.split, g.lenK))
 	switch {
@@ -76,5 +79,6 @@ func (c *Call) piece(w *scratch, g *group, i, units int) {
 		u.tilesOfSplit(i)
 	default:
 		u.tiles()
+		u.spread()
 	}
 }

@@ -46,6 +46,9 @@ func (m *merges) Do(from, to int) {
 // order.
 func (u *unit) merge() {
 	c, g, w, dim := u.c, u.g, u.w, u.c.P.ValueDim
+	if g.interleaved() {
+		u.o, u.ldo = u.ownOutput(), dim
+	}
 	u.visible(0, g.lenK)
 	mem.Fill(w.max[:u.rows], mem.NegInf)
 	clear(w.sum[:u.rows])
@@ -68,6 +71,7 @@ func (u *unit) merge() {
 	}
 	u.finish(0, u.rows)
 	u.emptyRows()
+	u.spread()
 }
 
 // expFactor is exp(m-top), 0 where m is -Inf.

@@ -17,7 +17,7 @@ import (
 // scratch is the memory of one goroutine.
 type scratch struct {
 	scores               []float32 // strip: rows x tile keys
-	queries              []float32 // the unit's queries, if they are copied
+	queries, output      []float32 // the unit's, if they are copied
 	keys                 []float32 // the tile's keys: panels of NR, transposed
 	values               []float32 // the tile's values, if they are copied: panels of NR
 	columns              []float32 // the tile's last columns of values, each contiguous, where they are dot products
@@ -91,10 +91,13 @@ func (u *unit) begin(c *Call, g *group, w *scratch, number, units int) {
 		u.rows = units * g.rows
 	}
 	u.ldq, u.ldo = p.QStrides.Row, p.DstStrides.Row
-	if g.fold > 1 {
+	switch {
+	case g.interleaved(): // the first row is where it is; packQueries and ownOutput are for the rest
+		u.query = first / g.fold
+	case g.fold > 1:
 		u.head += first
 		u.ldq, u.ldo = p.QStrides.Head, p.DstStrides.Head
-	} else {
+	default:
 		u.query = first
 	}
 	u.q = p.Q[c.row(p.QStrides, u.seq, u.head, u.query):]
@@ -107,19 +110,9 @@ func (u *unit) begin(c *Call, g *group, w *scratch, number, units int) {
 }
 
 // headOf and queryOf are the query head and the query of a row.
-func (u *unit) headOf(r int) int {
-	if u.g.fold > 1 {
-		return u.head + r
-	}
-	return u.head
-}
+func (u *unit) headOf(r int) int { return u.head + r%u.g.fold }
 
-func (u *unit) queryOf(r int) int {
-	if u.g.fold > 1 {
-		return u.query
-	}
-	return u.query + r
-}
+func (u *unit) queryOf(r int) int { return u.query + r/u.g.fold }
 
 // visible computes the rows' intervals of keys within [from, to).
 func (u *unit) visible(from, to int) {
