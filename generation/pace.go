@@ -1,6 +1,9 @@
 package generation
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // How much of the prompts a step takes while texts are generated beside them.
 
@@ -10,6 +13,7 @@ type pace struct {
 	decode   float64 // seconds of a step without prompts
 	rows     int     // texts in it
 	perToken float64 // seconds more for each token of a prompt, or of another text
+	part     float64 // of a token, for which the steps before had room
 }
 
 // undisturbed is the seconds of a step of some texts without prompts. While prompts come one after another there are
@@ -35,8 +39,11 @@ func (p *pace) room(decoding, prompts, most int) int {
 		return leastPiece
 	}
 	allowed := p.stall * max(float64(prompts)/float64(decoding), 1)
-	n := int((allowed - 1) * p.undisturbed(decoding) / p.perToken)
-	return max(min(n, most), leastPiece)
+	n, part := math.Modf((allowed-1)*p.undisturbed(decoding)/p.perToken + p.part)
+	// What is left over counts for the next step. If it did not, pieces would shrink: of what a step with a piece takes more,
+	// much is the same for fewer tokens, so that each of these seems to take longer.
+	p.part = part
+	return max(int(min(n, float64(most))), leastPiece)
 }
 
 // learn takes in the time of a step.

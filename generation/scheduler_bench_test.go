@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -155,6 +156,7 @@ func BenchmarkLongPrompt(b *testing.B) {
 		var mu sync.Mutex
 		into := &calm
 		var wg sync.WaitGroup
+		var begun atomic.Int32 // texts with a token
 		for range streams {
 			wg.Go(func() {
 				before := time.Time{}
@@ -162,16 +164,18 @@ func BenchmarkLongPrompt(b *testing.B) {
 					now := time.Now()
 					if mu.Lock(); !before.IsZero() {
 						*into = append(*into, now.Sub(before).Seconds())
+					} else {
+						begun.Add(1)
 					}
 					before = now
 					mu.Unlock()
 				}
 			})
 		}
-		for s.Stats().Running < streams {
+		for begun.Load() < streams { // until their prompts are through
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(500 * time.Millisecond) // some texts began together
+		time.Sleep(500 * time.Millisecond)
 		mu.Lock()
 		calm = nil
 		mu.Unlock()
