@@ -22,7 +22,7 @@ import (
 
 // OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's and Mixtral's
 // too), qwen2, qwen2moe, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, gpt-oss, granite, granitemoe, smollm3, olmo2,
-// cohere2, gptneox and starcoder2, or bert, nomic-bert, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
+// cohere2, gptneox and starcoder2, or bert, nomic-bert, nomic-bert-moe, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
 // A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
 // the first part.
 //

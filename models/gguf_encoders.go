@@ -36,9 +36,10 @@ var ggufEncoders = map[string]ggufEncoder{
 		r.number("rope_theta", "rope.freq_base", false)
 		r.rope(ggufDecoder{})
 	}},
-	"modern-bert": {kind: "modernbert", epsilon: "norm_eps", names: (*ggufReader).modernNames, read: (*ggufReader).modern},
-	"t5":          {kind: "t5", names: (*ggufReader).t5Names, read: (*ggufReader).t5},
-	"t5encoder":   {kind: "t5", names: (*ggufReader).t5Names, read: (*ggufReader).t5},
+	"nomic-bert-moe": {kind: "nomic_bert", epsilon: "layer_norm_epsilon", names: (*ggufReader).nomicNames, read: (*ggufReader).nomicMixture},
+	"modern-bert":    {kind: "modernbert", epsilon: "norm_eps", names: (*ggufReader).modernNames, read: (*ggufReader).modern},
+	"t5":             {kind: "t5", names: (*ggufReader).t5Names, read: (*ggufReader).t5},
+	"t5encoder":      {kind: "t5", names: (*ggufReader).t5Names, read: (*ggufReader).t5},
 }
 
 // ggufEncoderNames are llama.cpp's names of encoders, and of models that have an encoder and a decoder.
@@ -59,6 +60,26 @@ func (r *ggufReader) encoder() {
 		r.note(check.Errorf(ErrConfig, "%s.attention.head_count_kv = %d, want head_count = %d", r.arch, n, heads))
 	}
 	own.read(r)
+}
+
+// nomicMixture reads what Nomic BERT with a mixture of experts has, in the words of the form that it is published in.
+func (r *ggufReader) nomicMixture() {
+	r.types()
+	for field, of := range map[string]string{"n_embd": "hidden_size", "n_inner": "intermediate_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_positions": "max_position_embeddings"} {
+		r.rename(field, of)
+	}
+	r.fields["activation_function"], r.fields["rotary_emb_base"] = "gelu", 10000
+	r.number("rotary_emb_base", "rope.freq_base", false)
+	r.integer("num_experts", "expert_count", true)
+	r.integer("moe_top_k", "expert_used_count", true)
+	r.integer("moe_every_n_layers", "moe_every_n_layers", true)
+	r.want("expert_weights_scale", 1)
+}
+
+// rename gives a field another name.
+func (r *ggufReader) rename(field, of string) {
+	r.fields[field] = r.fields[of]
+	delete(r.fields, of)
 }
 
 // types reads how many types of tokens there are.
@@ -108,8 +129,7 @@ func windowed(kinds []bool) []string {
 // and where a gate tells the feed-forward networks of version 1.1, the activation is GELU's approximation.
 func (r *ggufReader) t5() {
 	for field, of := range map[string]string{"d_model": "hidden_size", "d_ff": "intermediate_size", "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"} {
-		r.fields[field] = r.fields[of]
-		delete(r.fields, of)
+		r.rename(field, of)
 	}
 	delete(r.fields, "max_position_embeddings") // of the texts that it was trained with: its positions have no end
 	r.integer("d_kv", "attention.key_length", true)
@@ -184,7 +204,8 @@ func (r *ggufReader) nomicNames() func(name string) string {
 	if r.has("blk.0.attn_qkv.weight") {
 		return ggufNames("encoder.layers.", map[string]string{
 			"attn.Wqkv": "attn_qkv", "attn.out_proj": "attn_output", "norm1": "attn_output_norm", "norm2": "layer_output_norm",
-			"mlp.fc11": "ffn_up", "mlp.fc12": "ffn_gate", "mlp.fc2": "ffn_down",
+			"mlp.fc11": "ffn_up", "mlp.fc12": "ffn_gate", "mlp.fc2": "ffn_down", "mlp.fc1": "ffn_up",
+			"mlp.router.layer": "ffn_gate_inp", "mlp.experts.up": "ffn_up_exps", "mlp.experts.down": "ffn_down_exps",
 		}, merged(ggufEmbeddings, map[string]string{"emb_ln": "token_embd_norm"}))
 	}
 	return ggufNames("layers.", map[string]string{

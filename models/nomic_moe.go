@@ -56,6 +56,13 @@ func (f *nomicMoEFields) feed(plain transformer.FeedForwardConfig) func(l *trans
 func (f *nomicMoEFields) mixture(l *transformer.Loader, plain transformer.FeedForwardConfig) *plainExperts {
 	dim, hidden := plain.Dim, plain.Hidden
 	m := &plainExperts{dim: dim, top: f.TopK, normalize: f.Normalize, act: activate(plain.Activation), router: l.At("router.layer.").RowByRow().Linear(dim, f.Experts, false)}
+	if all := l.At("experts."); all.Has("up.weight") { // in GGUF files, [experts, hidden, D] and [experts, D, hidden]
+		for e := range f.Experts {
+			m.up = append(m.up, all.Stacked(dim, false, transformer.Part{Name: "up.", Rows: hidden, Stack: f.Experts, Item: e}))
+			m.down = append(m.down, all.Stacked(hidden, false, transformer.Part{Name: "down.", Rows: dim, Stack: f.Experts, Item: e}))
+		}
+		return m
+	}
 	up, down := l.Tensor("experts.mlp.w1", f.Experts*hidden, dim), l.Tensor("experts.mlp.w2", f.Experts*hidden, dim) // [experts*hidden, D]
 	if bias := l.Optional(l.Has("experts.bias"), "experts.bias", dim); slices.ContainsFunc(bias, func(v float32) bool { return v != 0 }) {
 		l.Fail(check.Errorf(transformer.ErrConfig, "%s: experts.bias is not 0: not supported", l.Name()))

@@ -301,6 +301,8 @@ def convert_encoder(source, path, kind, older=False):
     arch = ENCODERS[c["model_type"]]
     if c.get("position_embedding_type") == "alibi":
         arch = gguf.MODEL_ARCH.JINA_BERT_V2
+    if c.get("moe_every_n_layers"):
+        arch = gguf.MODEL_ARCH.NOMIC_BERT_MOE
     if arch == gguf.MODEL_ARCH.T5 and c["architectures"] == ["T5EncoderModel"]:
         arch = gguf.MODEL_ARCH.T5ENCODER
     w = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[arch])
@@ -314,7 +316,7 @@ def convert_encoder(source, path, kind, older=False):
         w.add_feed_forward_length(c.get("intermediate_size") or c["n_inner"])
         w.add_head_count(c.get("num_attention_heads") or c["n_head"])
         w.add_layer_norm_eps(c.get("layer_norm_eps") or c.get("norm_eps") or c["layer_norm_epsilon"])
-        if arch == gguf.MODEL_ARCH.NOMIC_BERT:
+        if c["model_type"] == "nomic_bert":
             w.add_rope_freq_base(c["rope_parameters"]["rope_theta"] if "rope_parameters" in c else c["rotary_emb_base"])
         w.add_causal_attention(False)
         w.add_pooling_type(pooling_of(source))
@@ -329,10 +331,19 @@ def convert_encoder(source, path, kind, older=False):
         w.add_sep_token_id(3)
     if arch == gguf.MODEL_ARCH.MODERN_BERT:
         modern_metadata(w, c)
+    if arch == gguf.MODEL_ARCH.NOMIC_BERT_MOE:
+        w.add_expert_count(c["num_experts"])
+        w.add_expert_used_count(c["moe_top_k"])
+        w.add_moe_every_n_layers(c["moe_every_n_layers"])
     names = gguf.get_tensor_name_map(arch, max(layers, c.get("num_decoder_layers") or 0))
     weights = load_file(os.path.join(source, "model.safetensors"))
     if c.get("scale_decoder_outputs") is False and "lm_head.weight" not in weights:  # without a scale, as models with a head of their own
         weights["lm_head.weight"] = weights["shared.weight"].clone()
+    for hub in [k for k in weights if ".experts." in k]:
+        x = weights.pop(hub)
+        if not hub.endswith("bias"):  # which is 0
+            x = x.reshape(c["num_experts"], c["n_inner"], -1)
+            weights[hub + ".weight"] = x.transpose(1, 2).contiguous() if hub.endswith("w2") else x
     for hub in [k for k in weights if "mlp.gated_layers" in k and older]:
         weights[hub.replace("gated_layers", "gated_layers_w")], weights[hub.replace("gated_layers", "gated_layers_v")] = weights.pop(hub).chunk(2)
     for hub, x in weights.items():
@@ -401,7 +412,7 @@ def _(out, name):
     """The folders of these names, which are there already, as files of these types."""
     path = os.path.join(os.path.dirname(out.rstrip("/")), name)
     os.makedirs(path, exist_ok=True)
-    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "bert-alibi": TYPES.F32, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16, "modernbert": TYPES.F32,
+    for source, kind in {"bert": TYPES.F32, "bert-pool-last": TYPES.BF16, "bert-alibi": TYPES.F32, "nomic_bert": TYPES.F32, "nomic_bert-hub": TYPES.BF16, "nomic_bert-moe": TYPES.F32, "modernbert": TYPES.F32,
                          "t5-encoder-defaults": TYPES.F32, "t5-defaults": TYPES.F32, "t5-buckets": TYPES.F32}.items():
         convert_encoder(os.path.join(out, source), os.path.join(path, source + ".gguf"), kind)
     convert_encoder(os.path.join(out, "bert-alibi"), os.path.join(path, "bert-alibi-older.gguf"), TYPES.F32, older=True)
