@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' "${@:-./...}" |
-	awk '/\/(kernels|internal\/avx512probe|internal\/checkasm)/ { print $1 }'
+	awk '/\/(kernels|kernels\/internal\/simd|internal\/avx512probe|internal\/checkasm)( |$)/ { print $1 }'

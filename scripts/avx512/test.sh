@@ -1,6 +1,11 @@
 #!/bin/bash
 # test.sh: run the tests on the AVX-512 tier, in an emulator (boot.sh).
 #
+# An instruction takes some hundred times as long there. So the tests of the
+# kernels run whole, and of the packages that call kernels those tests that
+# compare results on each tier. What is left looks at Go code, which is the same
+# on every tier: it runs natively and under qemu.
+#
 # It fails if a test fails, if the tier did not run, if one of its kernels was
 # never called, or if a kernel that is wrong on purpose goes unnoticed.
 # Arguments are passed to the test binaries, for example -test.run=Softmax; the
@@ -12,8 +17,15 @@ environment="AVOFORMER_REQUIRE=avx512 AVOFORMER_ISA=avx512 AVOFORMER_EMULATED=1"
 
 scripts/install.sh avx512
 
+# on_tiers PACKAGE: a pattern of the tests that run on each tier; nothing if there are none
+on_tiers() {
+	awk '/^func / { test = $2; sub(/\(.*/, "", test) }
+		test ~ /^(Test|Fuzz|Example)/ && (test == "TestForcedTier" || /([eE]achTier|eachISA)\(/) && !seen[test]++ { names = names "|" test; found = found || test != "TestForcedTier" }
+		END { if (found) print "^(" substr(names, 2) ")$" }' "$1"/*_test.go
+}
+
 # The guest lacks what packages need that reach no kernel, a network and the rest of the tree.
-# Those of kernels and of models take longest, so they have guests of their own. Generation reads the folders of models.
+# Two guests of about equal length, one for each processor: the kernels, which take half of the time, and the rest.
 trees=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
 # shellcheck disable=SC2086 # several
@@ -21,8 +33,12 @@ packages=$(GOOS=linux GOARCH=amd64 scripts/kernel-packages.sh ${PACKAGES:-./...}
 for package in $packages; do
 	package=${package#"$(go list .)"/}
 	case $package in
-	kernels*) tree=$trees/kernels ;;
-	models* | generation*) tree=$trees/models ;;
+	kernels | kernels/* | internal/*) tests=. ;;
+	*) tests=$(on_tiers "$package") ;;
+	esac
+	[ -n "$tests" ] || continue
+	case $package in
+	kernels) tree=$trees/kernels ;;
 	*) tree=$trees/others ;;
 	esac
 	dir=$tree/src/$package
@@ -34,7 +50,7 @@ for package in $packages; do
 	cp --parents -t "$tree/src" "$package"/*.go
 	[ "$package" != internal/avx512probe ] ||
 		echo "! /src/$package $environment AVOFORMER_CANARY=1 ./test -test.run=TestCanary" >>"$tree/commands"
-	echo "/src/$package $environment ./test -test.short -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
+	echo "/src/$package $environment ./test -test.short -test.run=$tests -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
 done
 
 declare -A guests
