@@ -22,7 +22,7 @@ import (
 
 // OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's and Mixtral's
 // too), qwen2, qwen2moe, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, gpt-oss, granite, granitemoe, smollm3, olmo2,
-// cohere2, gptneox and starcoder2, or bert, nomic-bert, nomic-bert-moe, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
+// cohere2, gptneox, starcoder2 and lfm2, or bert, nomic-bert, nomic-bert-moe, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
 // A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
 // the first part.
 //
@@ -188,7 +188,9 @@ func (r *ggufReader) decoder() {
 		r.fields["architectures"] = []string{"Model"}
 	}
 	r.fields["tie_word_embeddings"] = !r.has("output.weight")
-	r.integer("num_key_value_heads", "attention.head_count_kv", false)
+	if !own.byLayer {
+		r.integer("num_key_value_heads", "attention.head_count_kv", false)
+	}
 	r.integer("head_dim", "attention.key_length", false)
 	if own.epsilon == "" {
 		r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)

@@ -17,6 +17,7 @@ type ggufDecoder struct {
 	neighbours bool              // rotary pairs of queries and keys are neighbours
 	partial    string            // the field that says which part of a head turns, where that may be a part; "": all of it does
 	experts    bool              // there may be experts
+	byLayer    bool              // how many heads of keys and values there are differs from layer to layer, and read reads it
 	read       func(r *ggufReader)
 }
 
@@ -73,6 +74,11 @@ var ggufDecoders = map[string]ggufDecoder{
 	"starcoder2": {epsilon: "norm_epsilon", parts: map[string]string{"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}, read: func(r *ggufReader) {
 		r.fields["use_bias"] = r.has("blk.0.attn_q.bias")
 	}},
+	"lfm2": {byLayer: true, whole: map[string]string{"embedding_norm": "token_embd_norm"}, parts: map[string]string{
+		"operator_norm": "attn_norm", "ffn_norm": "ffn_norm", "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
+		"feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
+		"conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj", "conv.conv": "shortconv.conv",
+	}, read: (*ggufReader).lfm2},
 	"qwen2moe": {kind: "qwen2_moe", experts: true, parts: merged(ggufQwenExperts, map[string]string{
 		"mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp", "mlp.shared_expert.down_proj": "ffn_down_shexp",
 	}), read: func(r *ggufReader) {
@@ -125,6 +131,27 @@ func (r *ggufReader) experts(count string, softmax float64) {
 			r.note(keyError(r.key(groups), n, "not supported"))
 		}
 	}
+}
+
+// lfm2 reads what LFM2 has: the layers without heads of keys and values have a convolution.
+func (r *ggufReader) lfm2() {
+	key := r.key("attention.head_count_kv")
+	heads, err := r.file.Ints(key)
+	r.note(err)
+	kinds := make([]string, len(heads))
+	for i, n := range heads {
+		if kinds[i] = "conv"; n != 0 {
+			kinds[i] = fullAttention
+			if own, ok := r.fields["num_key_value_heads"]; ok && own != n {
+				r.note(keyError(key, heads, "not supported: the heads of layers differ"))
+			}
+			r.fields["num_key_value_heads"] = n
+		}
+	}
+	r.fields["layer_types"], r.fields["block_auto_adjust_ff_dim"] = kinds, false
+	r.integer("conv_L_cache", "shortconv.l_cache", true)
+	r.rename("norm_eps", "rms_norm_eps")
+	r.want("attention.sliding_window", 0)
 }
 
 // granite reads Granite's factors.

@@ -113,7 +113,11 @@ type lfm2Convolution struct {
 func (config *lfm2Config) convolution(l *transformer.Loader, layer transformer.LayerConfig) *lfm2Convolution {
 	dim, own := config.Dim, l.At("conv.")
 	layer.Norm.Shape, layer.FeedForward.Dim = []int{dim}, dim
-	weight := own.Tensor("conv.weight", dim, 1, config.Taps) // [D, 1, taps]
+	shape := []int{dim, 1, config.Taps}
+	if stored, ok := own.Shape("conv.weight"); ok && len(stored) == 2 { // in GGUF files
+		shape = []int{dim, config.Taps}
+	}
+	weight := own.Tensor("conv.weight", shape...) // [D, taps]
 	return &lfm2Convolution{
 		norm: l.At(lfm2Layer.SelfNorm).Norm(layer.Norm), feedNorm: l.At(lfm2Layer.FeedNorm).Norm(layer.Norm),
 		convolution: transformer.ShortConvolution{

@@ -17,7 +17,7 @@ from folder import BUILD, Folder, folder
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
                  "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
-                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS}
+                 "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2}
 NEIGHBOURS = ("llama", "mistral", "mixtral", "smollm3", "granite", "granitemoe")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3)  # norms of 1+w
 TYPES = gguf.GGMLQuantizationType
@@ -81,7 +81,7 @@ def kind_of(name, w, types):
     down the last."""
     if w.ndim < 2:
         return TYPES.F32
-    if "ffn_gate_inp" in name or types[-1] == TYPES.MXFP4:
+    if "ffn_gate_inp" in name or "shortconv.conv" in name or types[-1] == TYPES.MXFP4:
         return TYPES.F32
     return types[-1] if name.startswith(("token_embd", "output.")) or "ffn_down" in name else types[0]
 
@@ -102,8 +102,11 @@ def convert(source, path, types, pooling=None):
     w.add_block_count(c["num_hidden_layers"])
     w.add_feed_forward_length(c["intermediate_size"])
     w.add_head_count(heads)
-    w.add_head_count_kv(kv)
-    if "rms_norm_eps" in c:
+    w.add_head_count_kv([0 if kind == "conv" else kv for kind in c["layer_types"]] if c["model_type"] == "lfm2" else kv)
+    if c["model_type"] == "lfm2":
+        w.add_layer_norm_rms_eps(c["norm_eps"])
+        w.add_shortconv_l_cache(c["conv_L_cache"])
+    elif "rms_norm_eps" in c:
         w.add_layer_norm_rms_eps(c["rms_norm_eps"])
     else:
         w.add_layer_norm_eps(c.get("layer_norm_eps") or c["norm_epsilon"])
@@ -152,6 +155,8 @@ def convert(source, path, types, pooling=None):
             x = permute(x, heads if "q_proj" in hub else kv)
         if arch in GEMMA and hub.endswith("norm.weight"):
             x = x + 1
+        if "shortconv.conv" in own:
+            x = x[:, 0]
         kind = types[-1] if "_exps.weight" in own and types[-1] == TYPES.MXFP4 else kind_of(own, x, types)
         data = x if kind == TYPES.F32 else quantize(x, kind)
         w.add_tensor(own, data, raw_dtype=kind)
@@ -169,7 +174,7 @@ def convert(source, path, types, pooling=None):
             x = x - 1
         if "query_key_value" in hub:
             x = x.reshape(3, heads, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
-        back[hub] = torch.from_numpy(numpy.ascontiguousarray(x[None] if hub.endswith("shared_expert_gate.weight") else x))
+        back[hub] = torch.from_numpy(numpy.ascontiguousarray(x[None] if hub.endswith("shared_expert_gate.weight") else x[:, None] if "conv.conv" in hub else x))
     for i in range(c["num_hidden_layers"]):  # as transformers has the experts in memory
         gate, up = back.pop(f"blk.{i}.ffn_gate_exps.weight", None), back.pop(f"blk.{i}.ffn_up_exps.weight", None)
         if gate is not None and c["model_type"] != "gpt_oss":
@@ -440,6 +445,7 @@ GGUF = {
     "gguf-phi2": lambda: (decoders.llama(hf.PhiConfig, num_key_value_heads=4, **SIZES), hf.PhiForCausalLM, {}, {}),
     "gguf-gptneox": lambda: (hf.GPTNeoXConfig(vocab_size=101, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=256, bos_token_id=1, eos_token_id=100, pad_token_id=None, **SIZES), hf.GPTNeoXForCausalLM, {}, {}),
     "gguf-starcoder2": lambda: (decoders.llama(hf.Starcoder2Config, sliding_window=None, tie_word_embeddings=False, **SIZES), hf.Starcoder2ForCausalLM, {}, {}),
+    "gguf-lfm2": lambda: (decoders.llama(hf.Lfm2Config, num_hidden_layers=4, layer_types=["conv", "full_attention", "conv", "full_attention"], block_auto_adjust_ff_dim=False, **SIZES), hf.Lfm2ForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),
     "gguf-mixtral": lambda: (decoders.llama(hf.MixtralConfig, num_local_experts=4, num_experts_per_tok=2, **SIZES), hf.MixtralForCausalLM, {}, {}),
     "gguf-qwen2moe": lambda: (decoders.llama(hf.Qwen2MoeConfig, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32, shared_expert_intermediate_size=64, **SIZES), hf.Qwen2MoeForCausalLM, {}, {}),
     "gguf-qwen3moe": lambda: (decoders.llama(hf.Qwen3MoeConfig, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True, moe_intermediate_size=32, head_dim=16, **SIZES), hf.Qwen3MoeForCausalLM, {"q8_0": [TYPES.Q8_0]}, {}),

@@ -173,7 +173,7 @@ func (g *ggufVocab) pieces() ([]spmPiece, error) {
 
 // ggufPatterns are llama.cpp's names of patterns.
 var ggufPatterns = map[string]string{
-	"gpt-2": gpt2Source, "llama-bpe": cl100kSource, "llama3": cl100kSource, "llama-v3": cl100kSource, "qwen2": qwen2Source,
+	"gpt-2": gpt2Source, "llama-bpe": cl100kSource, "llama3": cl100kSource, "llama-v3": cl100kSource, "lfm2": cl100kSource, "qwen2": qwen2Source,
 	"deepseek-r1-qwen": qwen2Source, "gpt-4o": o200kSource, "tekken": tekkenSource,
 	modernBERT: gpt2Source, "jina-v1-en": gpt2Source, "jina-v2-code": gpt2Source, "jina-v2-de": gpt2Source, "jina-v2-es": gpt2Source,
 	"jina-de": gpt2Source, "jina-es": gpt2Source, "roberta-bpe": gpt2Source,
