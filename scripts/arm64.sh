@@ -1,6 +1,6 @@
 #!/bin/bash
-# arm64.sh: run the short tests under qemu: on the NEON tier those of packages that
-# reach a kernel, and without assembly all.
+# arm64.sh: run the short tests under qemu: on the NEON tier those that gain by a tier
+# (tier-tests.sh), and without assembly all.
 #
 # It fails if a test fails, if the tier did not run, or if one of its kernels was
 # never called. The CPU modelled is a Neoverse N1: what has no place on the
@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra packages <<<"${PACKAGES:-./...}"
-mapfile -t reach < <(GOOS=linux GOARCH=arm64 scripts/kernel-packages.sh "${packages[@]}")
+lines=$(GOOS=linux GOARCH=arm64 scripts/tier-tests.sh "${packages[@]}")
 covers=$(mktemp -d)
 trap 'rm -rf "$covers"' EXIT
 
@@ -20,19 +20,22 @@ trap 'rm -rf "$covers"' EXIT
 on() {
 	local qemu="qemu-aarch64-static -cpu $1"
 	shift
-	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go test -short -timeout 30m -exec "$qemu" "$@"
+	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go test -vet=off -short -timeout 30m -exec "$qemu" "$@" </dev/null
 }
-# neon CPU ARGUMENT...: go test on the tier, with what it covers in a file named by the CPU
+# neon CPU ARGUMENT...: go test on the tier, with what it covers in a file whose name begins with the CPU's
 neon() {
 	AVOFORMER_SLOW=1 AVOFORMER_REQUIRE=neon AVOFORMER_ISA=neon on "$1" \
-		-coverpkg=./kernels/internal/simd -coverprofile="$covers/$1" "${@:2}"
+		-coverpkg=./kernels/internal/simd -coverprofile="$(mktemp -p "$covers" "$1.XXXX")" "${@:2}"
 }
 
-neon neoverse-n1 "$@" "${reach[@]}"
+while read -r tests reach; do
+	# shellcheck disable=SC2086 # several
+	neon neoverse-n1 -run "$tests" "$@" $reach
+done <<<"$lines"
 AVOFORMER_EMULATED=1 on neoverse-n1 -tags purego "$@" "${packages[@]}"
 [ $# = 0 ] || exit 0
 neon max -run '^(TestInt8Bits|TestCatalog)$//i8mm$' ./kernels ./kernels/internal/simd
 neon cortex-a72 -run '^TestInt8Bits$' ./kernels
-go run ./scripts/tierran NEON "$covers/neoverse-n1"
-go run ./scripts/tierran NEONDotProd "$covers/neoverse-n1"
-go run ./scripts/tierran NEONI8MM "$covers/max"
+go run ./scripts/tierran NEON "$covers"/neoverse-n1.*
+go run ./scripts/tierran NEONDotProd "$covers"/neoverse-n1.*
+go run ./scripts/tierran NEONI8MM "$covers"/max.*

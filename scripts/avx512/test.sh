@@ -1,10 +1,8 @@
 #!/bin/bash
 # test.sh: run the tests on the AVX-512 tier, in an emulator (boot.sh).
 #
-# An instruction takes some hundred times as long there. So the tests of the
-# kernels run whole, and of the packages that call kernels those tests that
-# compare results on each tier. What is left looks at Go code, which is the same
-# on every tier: it runs natively and under qemu.
+# An instruction takes some hundred times as long there, so that only tests run
+# that gain by a tier (tier-tests.sh).
 #
 # It fails if a test fails, if the tier did not run, if one of its kernels was
 # never called, or if a kernel that is wrong on purpose goes unnoticed.
@@ -29,29 +27,26 @@ on_tiers() {
 trees=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$trees"' EXIT
 # shellcheck disable=SC2086 # several
-packages=$(GOOS=linux GOARCH=amd64 scripts/kernel-packages.sh ${PACKAGES:-./...})
-for package in $packages; do
-	package=${package#"$(go list .)"/}
-	case $package in
-	kernels | kernels/* | internal/*) tests=. ;;
-	*) tests=$(on_tiers "$package") ;;
-	esac
-	[ -n "$tests" ] || continue
-	case $package in
-	kernels) tree=$trees/kernels ;;
-	*) tree=$trees/others ;;
-	esac
-	dir=$tree/src/$package
-	mkdir -p "$dir"
-	GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go test -c -cover -coverpkg=./kernels/internal/simd -ldflags='-s -w' \
-		-o "$dir/test" "./$package" 2> >(grep -v 'warning: no packages being tested depend on' >&2)
-	# what tests read: their data, and the sources they parse
-	find "$package" -name testdata -prune -exec cp -r --parents -t "$tree/src" {} +
-	cp --parents -t "$tree/src" "$package"/*.go
-	[ "$package" != internal/avx512probe ] ||
-		echo "! /src/$package $environment AVOFORMER_CANARY=1 ./test -test.run=TestCanary" >>"$tree/commands"
-	echo "/src/$package $environment ./test -test.short -test.run=$tests -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
-done
+lines=$(GOOS=linux GOARCH=amd64 scripts/tier-tests.sh ${PACKAGES:-./...})
+while read -r tests packages; do
+	for package in $packages; do
+		package=${package#"$(go list .)"/}
+		case $package in
+		kernels) tree=$trees/kernels ;;
+		*) tree=$trees/others ;;
+		esac
+		dir=$tree/src/$package
+		mkdir -p "$dir"
+		GOOS=linux GOARCH=amd64 CGO_ENABLED=0 go test -c -cover -coverpkg=./kernels/internal/simd -ldflags='-s -w' \
+			-o "$dir/test" "./$package" </dev/null 2> >(grep -v 'warning: no packages being tested depend on' >&2)
+		# what tests read: their data, and the sources they parse
+		find "$package" -name testdata -prune -exec cp -r --parents -t "$tree/src" {} +
+		cp --parents -t "$tree/src" "$package"/*.go
+		[ "$package" != internal/avx512probe ] ||
+			echo "! /src/$package $environment AVOFORMER_CANARY=1 ./test -test.run=TestCanary" >>"$tree/commands"
+		echo "/src/$package $environment ./test -test.short -test.run=$tests -test.coverprofile=/out/${package//\//-}.cover $*" >>"$tree/commands"
+	done
+done <<<"$lines"
 
 declare -A guests
 for tree in "$trees"/*; do

@@ -1,0 +1,22 @@
+#!/bin/bash
+# tier-tests.sh [PACKAGE...]: the tests that gain by a tier, of the packages, ./... without any. Each line is a pattern
+# for go test -run, and packages: all tests of the kernels, and of packages that call kernels those that compare results
+# on each tier. The remaining tests look at Go code, which is the same on every tier. GOARCH tells for which processor.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' "${@:-./...}" |
+	awk '/\/(kernels|kernels\/internal\/simd|internal\/avx512probe|internal\/checkasm)( |$)/ { print $1, $2 }' | {
+	kernels='' callers='' tests=''
+	while read -r package dir; do
+		case $package in
+		*/kernels | */kernels/* | */internal/*)
+			kernels+=" $package" ;;
+		*)
+			names=$(awk '/^func / { name = $2; sub(/\(.*/, "", name) }
+				name ~ /^(Test|Fuzz|Example)/ && /([eE]achTier|eachISA)\(/ && !seen[name]++ { printf "|%s", name }' "$dir"/*_test.go)
+			[ -z "$names" ] || callers+=" $package" tests+=$names ;;
+		esac
+	done
+	[ -z "$kernels" ] || echo ".$kernels"
+	[ -z "$callers" ] || echo "^(TestForcedTier$tests)\$$callers"
+}
