@@ -92,17 +92,19 @@ cross: ## build everything for the platforms of the support matrix, and one of e
 cross-all: ## build everything for every platform that Go knows (some minutes)
 	@GO=$(GO) scripts/cross.sh
 
-# Tests on this machine.
+# Tests on this machine. What go test would vet, make vet does, and more.
+
+NO_VET := -vet=off
 
 .PHONY: test-native
 test-native: ## all tests of the root module, on every tier of this machine
-	$(GO) test ./kernels # by itself, since TestPauses measures time; the next line takes it from the cache
-	$(GO) test ./...
+	$(GO) test $(NO_VET) ./kernels # by itself, since TestPauses measures time; the next line takes it from the cache
+	$(GO) test $(NO_VET) ./...
 
 .PHONY: test-text
 test-text: ## tests of the published nested modules, with the root module of this tree
 	@[ "$$(id -u)" != 0 ] || scripts/install.sh namespaces # which root alone may make
-	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
+	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test $(NO_VET) ./...); done
 
 .PHONY: soak
 soak: ## 30 minutes of requests to the server, right and broken ones, with clients that vanish, read slowly or send half a body
@@ -197,39 +199,47 @@ config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go 
 	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/classes.go.new
 	gofmt models/classes.go.new > models/classes.go && rm models/classes.go.new
 
+# The remaining packages start no goroutines and hold no locks.
+RACE = $(GO) test $(NO_VET) -race -short
+HAVE_GOROUTINES := ./generation ./hub ./internal/checkasm ./internal/filelock ./kernels/... ./search ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
+AT_ONCE := Queue|Concurrent|Cancel|Shared|Goroutines|Together|ManyAtOnce|TwoProcesses|Commands
+
 .PHONY: test-race
-test-race: ## short tests under the race detector; of text and the command those of what runs at the same time
+test-race: ## short tests under the race detector: of what has goroutines or locks, and, of what computes with it, the tests of what runs at the same time
 	@scripts/install.sh race
-	CGO_ENABLED=1 $(GO) test -race -short ./...
-	cd text && CGO_ENABLED=1 $(GO) test -race -short -run 'Queue|Concurrent|Cancel' .
-	cd serve && CGO_ENABLED=1 $(GO) test -race -short ./...
-	cd serve/tracing && CGO_ENABLED=1 $(GO) test -race -short ./...
-	cd bulk && CGO_ENABLED=1 $(GO) test -race -short ./...
-	cd cmd/avoformer && CGO_ENABLED=1 $(GO) test -race -short -run 'ManyAtOnce|TwoProcesses|Commands' .
+	CGO_ENABLED=1 $(RACE) $(HAVE_GOROUTINES)
+	CGO_ENABLED=1 $(RACE) -run '$(AT_ONCE)' ./examples/numbers ./grammar ./models/...
+	cd text && CGO_ENABLED=1 $(RACE) -run '$(AT_ONCE)' .
+	cd serve && CGO_ENABLED=1 $(RACE) ./...
+	cd serve/tracing && CGO_ENABLED=1 $(RACE) ./...
+	cd bulk && CGO_ENABLED=1 $(RACE) ./...
+	cd cmd/avoformer && CGO_ENABLED=1 $(RACE) -run '$(AT_ONCE)' .
+
+TIER_TESTS := scripts/tier-tests.sh | while read -r tests packages; do
 
 .PHONY: test-purego
-test-purego: ## short tests without any assembly
-	$(GO) test -short -tags purego ./...
+test-purego: ## short tests without any assembly, those that gain by a tier
+	$(TIER_TESTS) $(GO) test $(NO_VET) -short -tags purego -run "$$tests" $$packages </dev/null; done
 
 # The machine's own tier, with which it starts, is what test-native runs; one that it lacks is left to the emulators below.
 .PHONY: test-tiers
-test-tiers: ## short tests with each tier but the machine's own forced by AVOFORMER_ISA
+test-tiers: ## those with each tier but the machine's own forced by AVOFORMER_ISA
 	@own=$$(AVOFORMER_ISA= $(GO) test -count=1 -v -run '^TestForcedTier$$' ./kernels | sed -n 's/.*the active tier is //p'); [ -n "$$own" ]; \
 	for isa in generic avx2 avx512 neon; do \
 		if [ $$isa = "$$own" ]; then echo "AVOFORMER_ISA=$$isa: this machine's own, which test-native runs"; \
 		elif AVOFORMER_ISA=$$isa $(GO) test -count=1 -run '^$$' ./kernels >/dev/null 2>&1; then \
-			echo "AVOFORMER_ISA=$$isa"; AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test -short ./...; \
+			echo "AVOFORMER_ISA=$$isa"; $(TIER_TESTS) AVOFORMER_ISA=$$isa AVOFORMER_REQUIRE=$$isa $(GO) test $(NO_VET) -short -run "$$tests" $$packages </dev/null; done; \
 		else echo "AVOFORMER_ISA=$$isa: not on this machine"; fi; \
 	done
 
 .PHONY: test-asm
 test-asm: ## tests of the generator, and of every other nested module
-	@for m in $(NESTED); do echo "go test in $$m"; (cd $$m && $(GO) test ./...); done
+	@for m in $(NESTED); do echo "go test in $$m"; (cd $$m && $(GO) test $(NO_VET) ./...); done
 
 .PHONY: test-second-go
 test-second-go: ## the quick part with the other supported Go release
 	GOTOOLCHAIN=$(SECOND_GO) $(GO) vet ./...
-	GOTOOLCHAIN=$(SECOND_GO) $(GO) test -short ./...
+	GOTOOLCHAIN=$(SECOND_GO) $(GO) test $(NO_VET) -short ./...
 
 .PHONY: test-installable
 test-installable: ## the published modules can be fetched and installed, and bring nothing else along than they say

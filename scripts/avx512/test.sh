@@ -15,13 +15,6 @@ environment="AVOFORMER_REQUIRE=avx512 AVOFORMER_ISA=avx512 AVOFORMER_EMULATED=1"
 
 scripts/install.sh avx512
 
-# on_tiers PACKAGE: a pattern of the tests that run on each tier; nothing if there are none
-on_tiers() {
-	awk '/^func / { test = $2; sub(/\(.*/, "", test) }
-		test ~ /^(Test|Fuzz|Example)/ && (test == "TestForcedTier" || /([eE]achTier|eachISA)\(/) && !seen[test]++ { names = names "|" test; found = found || test != "TestForcedTier" }
-		END { if (found) print "^(" substr(names, 2) ")$" }' "$1"/*_test.go
-}
-
 # The guest lacks what packages need that reach no kernel, a network and the rest of the tree.
 # Two guests of about equal length, one for each processor: the kernels, which take half of the time, and the rest.
 trees=$(mktemp -d)
