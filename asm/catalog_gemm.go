@@ -58,6 +58,21 @@ var gemmKernels = []Kernel{
 		Body:  kernel.GemmNear,
 	},
 	{
+		File: "gemm_pair", Source: "gemm_x86.go", Name: "gemmPair",
+		Doc: []string{
+			"is gemmPanel for two panels of nr columns, the tier's NR: the second one begins panel elements after",
+			"the first, and its part of C second elements after that of the first. Nothing is fetched ahead.",
+		},
+		Params: []Param{
+			each("m", 0, "1", "mr/2-1", "mr/2", "mr/2+1", "mr+1"), turn("nr", 1, "nr"), turn("k", 1, "1", "3", "4", "5", "8"), scalar("alpha", 1.25),
+			in("a", "m", "k", "lda"), Stride("lda"), in("b", "k", "2*nr", "ldb"), Stride("ldb"), turn("panel", 1, "nr"),
+			scalar("beta", 0, 1, -0.5), accumulator("c", "m", "2*nr", "ldc"), Stride("ldc"), turn("second", 1, "nr"),
+		},
+		Close: sums,
+		On:    []On{{Tier: "AVX2"}},
+		Body:  kernel.GemmPair,
+	},
+	{
 		File: "gemm", Source: "gemm_*.go", Name: "gemmPack",
 		Doc: []string{
 			"is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:",

@@ -23,6 +23,10 @@ var AttnPanels = Only(attnPanelsX86)
 // GemmNear is GemmPanel for any number of columns, on x86, so that a small product is one call.
 var GemmNear = Only(gemmNearX86)
 
+// GemmPair is GemmPanel for two whole panels at once, on x86: few rows of one panel have fewer vectors of sums than
+// multiply-adds are on their way.
+var GemmPair = Only(gemmPairX86)
+
 // GemmPack is one full tile of GemmPanel on B in place, which also stores the
 // rows of B that it loads, one after the other: the tile's multiply-adds hide
 // what packing costs.

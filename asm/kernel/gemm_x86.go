@@ -103,6 +103,19 @@ func attnPanelsX86(x *x86.Machine) {
 	x.JG(operand.LabelRef("panels"))
 }
 
+// gemmPairX86 emits GemmPair: tiles of half the height and twice the width, the second half of which is another panel's.
+func gemmPairX86(x *x86.Machine) {
+	mr := x.Tier().Gemm.MR
+	g := &gemmX86Gen{x: x, lanes: x.Width(), near: true, beside: true}
+	frame := x.AllocLocal(24)
+	g.m, g.a, g.c = frame, frame.Offset(8), frame.Offset(16)
+	g.toSlot("m", g.m)
+	g.toSlot("a_base", g.a)
+	g.toSlot("c_base", g.c)
+	g.lda, g.ldb, g.panel = g.x.Stride("lda"), g.x.Stride("ldb"), g.x.Stride("panel")
+	g.rows("", mr/2, x86Columns{vectors: 4})
+}
+
 // gemmNearX86 emits GemmNear. Tiles are as wide as there are registers for the rows, and of nearly
 // equal width: 5 vectors are 3 + 2. The last columns are those of a mask, in the last vector of a tile:
 // on AVX-512 of every tile, since that costs nothing. There up to half a vector of them is multiplied
@@ -205,9 +218,10 @@ type gemmX86Gen struct {
 	ahead    operand.Mem // what it fetches of the next panel
 	left     operand.Mem // and how many pieces of it
 	lda, ldb reg.GPVirtual
-	halves   halves // nil where B is float32
-	near     bool   // all of it is in a core's own caches: what is fetched is something else,
-	beside   bool   // or the columns beside the tile's
+	halves   halves       // nil where B is float32
+	near     bool         // all of it is in a core's own caches: what is fetched is something else,
+	beside   bool         // or the columns beside the tile's
+	panel    reg.Register // how far after the first two vectors of columns the second two begin; nil where they are beside each other
 }
 
 // x86Columns are the columns of a tile.

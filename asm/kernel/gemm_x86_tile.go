@@ -173,7 +173,11 @@ func (t *x86Tile) wideStep(kk int) {
 	}
 	for j := range t.vectors {
 		bv := t.x.NewV()
-		t.loadColumns(operand.Mem{Base: t.b, Disp: j * t.lanes * 4}, j, bv)
+		at := operand.Mem{Base: t.b, Disp: j * t.lanes * 4}
+		if t.panel != nil && j >= 2 {
+			at = operand.Mem{Base: t.b, Index: t.panel, Scale: 1, Disp: (j - 2) * t.lanes * 4}
+		}
+		t.loadColumns(at, j, bv)
 		t.prefetch(j)
 		for i := range t.acc {
 			if i < len(av) {
@@ -250,7 +254,20 @@ func (t *x86Tile) rowOfB(kk int) []reg.VecVirtual {
 func (t *x86Tile) scaleAndStore() {
 	base := t.x.GP64()
 	t.x.MOVQ(t.c, base)
-	c, _ := t.x.IndexedRows(t.h, base, t.x.Stride("ldc"))
+	ldc := t.x.Stride("ldc")
+	c, _ := t.x.IndexedRows(t.h, base, ldc)
+	at := func(i, j int) operand.Mem { return c(i, j*t.lanes*4) }
+	if t.panel != nil {
+		second := t.x.Stride("second")
+		t.x.ADDQ(base, second)
+		c2, _ := t.x.IndexedRows(t.h, second, ldc)
+		at = func(i, j int) operand.Mem {
+			if j >= 2 {
+				return c2(i, (j-2)*t.lanes*4)
+			}
+			return c(i, j*t.lanes*4)
+		}
+	}
 	acc := make([][]vec.V, t.h)
 	for i := range acc {
 		for _, r := range t.acc[i] {
@@ -274,12 +291,12 @@ func (t *x86Tile) scaleAndStore() {
 		},
 		load: func(i, j int) []vec.V {
 			old := t.x.NewV()
-			t.loadColumns(c(i, j*t.lanes*4), j, old)
+			t.loadColumns(at(i, j), j, old)
 			return []vec.V{t.x.Value(old)}
 		},
 		store: func(i int) {
 			for j, v := range t.acc[i] {
-				t.storeColumns(v, j, c(i, j*t.lanes*4))
+				t.storeColumns(v, j, at(i, j))
 			}
 		},
 	}.emit(t.x)
@@ -326,6 +343,8 @@ func (t *x86Tile) startFetch() {
 func (t *x86Tile) prefetch(j int) {
 	m, v := operand.Mem{Base: t.fetch}, j
 	switch {
+	case t.panel != nil: // two streams, which the machine fetches by itself
+		return
 	case t.beside && t.h < 3: // as much comes from the second-level cache as it gives
 		return
 	case t.beside:

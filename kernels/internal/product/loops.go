@@ -18,6 +18,7 @@ type nest struct {
 	b        *block
 	nc, mc   int  // columns and rows that are in turn at a time
 	prefetch bool // a panel is fetched while the one before it is multiplied
+	pairs    bool // two panels of a packed B are multiplied at once
 
 	// In turn: columns [j, j+n), steps [p, p+k) of k, rows [i, i+m), and A at these rows
 	// and steps, the rows lda apart.
@@ -39,13 +40,14 @@ func (b *block) panels() {
 		l.nc = size.NC
 	}
 	l.prefetch = g.prefetches(b.m)
+	l.pairs = g.way == packedBefore && b.m <= pairRows && simd.KernelGemmPair.InAssembly(g.isa) && simd.KernelGemmPair.On(g.isa).ISA == g.isa
 	var s *scratch
 	if g.finish || b.tail > 0 || g.copyA || ways[g.way].makes {
 		s = scratches.Get().(*scratch)
 		b.s = s
 	}
 	if g.finish {
-		s.sums = mem.Grow(s.sums, l.mc*g.nr)
+		s.sums = mem.Grow(s.sums, max(l.mc, 2*pairRows)*g.nr)
 	}
 	for l.j = 0; l.j < b.n; l.j += l.nc { // all, or nc where panels are kept
 		l.n = min(l.nc, b.n-l.j)
@@ -57,6 +59,10 @@ func (b *block) panels() {
 				l.m = min(l.mc, b.m-l.i)
 				l.a, l.lda = b.rowsOfA(l.i, l.p, l.m, l.k)
 				for q, w := 0, 0; q < l.n; q += w {
+					if w = 2 * g.nr; l.pairs && l.k > 0 && l.source.n-q >= w {
+						l.pair(q)
+						continue
+					}
 					w = l.width(q)
 					l.panel(q, w)
 				}
@@ -136,6 +142,33 @@ func (l *nest) panel(q, w int) {
 	}
 }
 
+// pair is panel for two whole panels at once.
+func (l *nest) pair(q int) {
+	b, g, nr := l.b, l.b.g, l.b.g.nr
+	beta := g.beta
+	if l.p > 0 {
+		beta = 1
+	}
+	c := b.c[l.i*g.ldc+l.j+q:]
+	sums, lds, second := c, g.ldc, nr
+	if g.finish {
+		sums, lds, second = b.s.sums, nr, l.m*nr
+		if beta != 0 {
+			simd.CopyRows(g.isa, sums, c, l.m, nr, lds, g.ldc)
+			simd.CopyRows(g.isa, sums[second:], c[nr:], l.m, nr, lds, g.ldc)
+		}
+	}
+	for p := 0; p < l.k; p += g.kc {
+		k := min(g.kc, l.k-p)
+		simd.GemmPair(g.isa, l.m, nr, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, nr*l.source.ofColumn, beta, sums, lds, second)
+		beta = 1
+	}
+	if g.finish {
+		b.finish(c, sums, l.i, l.j+q, l.m, nr)
+		b.finish(c[nr:], sums[second:], l.i, l.j+q+nr, l.m, nr)
+	}
+}
+
 // fetched is what gemmPanel fetches while it multiplies a panel, after some rows with which it
 // fetches nothing.
 type fetched struct{ rows, next, pace, turn, steps int }
@@ -174,6 +207,9 @@ const (
 	// farRows is how many rows ahead a B in place is fetched of which no panel stays in the
 	// second-level cache: as many lines as are on their way from the third at a time.
 	farRows = 24
+	// Up to pairRows rows, two panels of a packed B are multiplied at once: one has six vectors of sums at most then, and
+	// AVX2 eight multiply-adds on their way.
+	pairRows = 3
 )
 
 // nextNarrow is the panel of a packed B that is made float32 next, from the panel in scratch memory.

@@ -8,6 +8,7 @@ package simd
 var functions = [numKernels][]any{
 	KernelGemmPanel:           {gemmPanelAVX512, gemmPanelAVX2, gemmPanelGeneric},
 	KernelGemmNear:            {gemmNearAVX512, gemmNearAVX2, gemmNearGeneric},
+	KernelGemmPair:            {gemmPairAVX2, gemmPairGeneric},
 	KernelGemmPack:            {gemmPackAVX512, gemmPackAVX2, gemmPackGeneric},
 	KernelGemmPanelFloat16:    {gemmPanelFloat16AVX512, gemmPanelFloat16AVX2F16C, gemmPanelFloat16Generic},
 	KernelGemmPanelBFloat16:   {gemmPanelBFloat16AVX512, gemmPanelBFloat16AVX2, gemmPanelBFloat16Generic},

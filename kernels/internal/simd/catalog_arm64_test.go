@@ -8,6 +8,7 @@ package simd
 var functions = [numKernels][]any{
 	KernelGemmPanel:           {gemmPanelNEON, gemmPanelGeneric},
 	KernelGemmNear:            {gemmNearGeneric},
+	KernelGemmPair:            {gemmPairGeneric},
 	KernelGemmPack:            {gemmPackNEON, gemmPackGeneric},
 	KernelGemmPanelFloat16:    {gemmPanelFloat16Generic},
 	KernelGemmPanelBFloat16:   {gemmPanelBFloat16Generic},

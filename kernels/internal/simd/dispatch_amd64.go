@@ -40,6 +40,21 @@ func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 	}
 }
 
+// GemmPair runs the implementation of gemmPair for the tier.
+func GemmPair(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, k, 2*nr, ldb)
+		raceWriteRows(c, m, 2*nr, ldc)
+	}
+	switch chosen[KernelGemmPair][isa&isaMask] {
+	case 0:
+		gemmPairAVX2(m, nr, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, second)
+	default:
+		gemmPairGeneric(m, nr, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, second)
+	}
+}
+
 // GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {

@@ -26,6 +26,11 @@ func GemmNear(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []flo
 	gemmNearGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
+// GemmPair runs the implementation of gemmPair for the tier.
+func GemmPair(isa ISA, m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int) {
+	gemmPairGeneric(m, nr, k, alpha, a, lda, b, ldb, panel, beta, c, ldc, second)
+}
+
 // GemmPack runs the implementation of gemmPack for the tier.
 func GemmPack(isa ISA, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	if race.Enabled {

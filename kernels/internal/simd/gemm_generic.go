@@ -74,6 +74,14 @@ func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []floa
 	}
 }
 
+func gemmPairGeneric(m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int) {
+	if m == 0 { // there may be no second part of C
+		return
+	}
+	gemmPanelGeneric(m, nr, k, alpha, a, lda, b, ldb, 0, 0, 0, 0, beta, c, ldc)
+	gemmPanelGeneric(m, nr, k, alpha, a, lda, b[panel:], ldb, 0, 0, 0, 0, beta, c[second:], ldc)
+}
+
 func gemmPackGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	copyRowsGeneric(dst, b, k, n, n, ldb)
 	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, 0, 0, beta, c, ldc)

@@ -13,6 +13,9 @@ var implementations = [numKernels][]Implementation{
 	KernelGemmNear: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelGemmPair: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelGemmPack: {
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},

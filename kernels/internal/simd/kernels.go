@@ -6,6 +6,7 @@ package simd
 const (
 	KernelGemmPanel Kernel = iota
 	KernelGemmNear
+	KernelGemmPair
 	KernelGemmPack
 	KernelGemmPanelFloat16
 	KernelGemmPanelBFloat16
@@ -92,6 +93,7 @@ const (
 var kernelNames = [numKernels]string{
 	"gemmPanel",
 	"gemmNear",
+	"gemmPair",
 	"gemmPack",
 	"gemmPanelFloat16",
 	"gemmPanelBFloat16",

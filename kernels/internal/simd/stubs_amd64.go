@@ -80,6 +80,18 @@ func gemmNearAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float3
 //go:noescape
 func gemmNearAVX2(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 
+// gemmPairAVX2 is gemmPanel for two panels of nr columns, the tier's NR: the second one begins panel elements after
+// the first, and its part of C second elements after that of the first. Nothing is fetched ahead.
+//
+//	a m x k, rows lda apart
+//	b k x 2*nr, rows ldb apart
+//	c m x 2*nr, rows ldc apart, written, and read unless beta is 0
+//
+// nr >= 1, k >= 1, panel >= 1, second >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func gemmPairAVX2(m, nr, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel int, beta float32, c []float32, ldc, second int)
+
 // gemmPackAVX512 is gemmPanel for a whole tile, m = MR and n = NR, that packs the panel on its way:
 //
 //	for p := range k {
