@@ -91,7 +91,7 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}, Body: kernel.Blocks(l, kernel.BlockQuads)},
 			{Tier: "AVX512", Body: kernel.Blocks(l, kernel.BlockPairs)},
 			{Tier: "AVX2", Needs: []arch.Feature{arch.AVXVNNI, arch.F16C}, Body: kernel.Blocks(l, kernel.BlockQuads)},
-			{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}, Body: kernel.Blocks(l, kernel.BlockPairs)},
+			{Tier: "AVX2", Needs: []arch.Feature{arch.F16C}, Body: kernel.Blocks(l, kernel.BlockSigns)},
 			{Tier: "NEON", Needs: []arch.Feature{arch.DotProd}, Body: kernel.Blocks(l, kernel.BlockQuads)},
 			{Tier: "NEON", Body: kernel.Blocks(l, kernel.BlockWords)},
 		},

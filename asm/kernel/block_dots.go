@@ -7,10 +7,18 @@ import (
 
 // The ways to multiply weights in blocks.
 
-// BlockQuads, BlockWords and BlockPairs are the ways of Blocks.
+// BlockQuads, BlockWords, BlockPairs and BlockSigns are the ways of Blocks.
 func BlockQuads(BlockLayout) blockDot   { return &quads{} }
 func BlockWords(BlockLayout) blockDot   { return &words{} }
 func BlockPairs(l BlockLayout) blockDot { return &bytePairs{byHalves: l.Bits == 8} }
+
+// BlockSigns is BlockPairs for AVX2, which has an instruction for signs of bytes.
+func BlockSigns(l BlockLayout) blockDot {
+	if l.Bits == 8 {
+		return &byteSigns{}
+	}
+	return BlockPairs(l)
+}
 
 func (d *quads) blockRows(g *blockTile) int {
 	few := len(g.Tier().Vectors) <= 16
@@ -121,3 +129,45 @@ func (d *bytePairs) flush(t *intTile) {
 func (d *bytePairs) halves() bool         { return d.byHalves }
 func (d *bytePairs) signed(*intTile) bool { return false }
 func (d *bytePairs) starts(*intTile) bool { return false }
+
+// byteSigns, on AVX2 without VPDPBUSD, multiplies weights of 8 bits without their signs, which it gives to A instead: two
+// products make no more than 2*128*127, a word, and become sums of 32 bits at once.
+type byteSigns struct {
+	pairs
+	x    *x86.Machine
+	ones vec.V
+}
+
+func (d *byteSigns) elements() (n, bytes int) { return 16, 1 }
+func (d *byteSigns) blockRows(*blockTile) int { return 4 }
+
+func (d *byteSigns) start(t *intTile, _ func(i int) vec.V) {
+	d.x, d.ones, d.sums = t.Tiler.(*x86.Machine), t.Splat(0x00010001), make([][]vec.V, t.h)
+}
+
+func (d *byteSigns) pair(t *intTile, a vec.Lanes, j [2]int, _ int, first []vec.V, second func() []vec.V) {
+	d.quad(t, a, j[0], first)
+	d.quad(t, a, j[1], second())
+}
+
+// quad multiplies lane j of each row with the weights.
+func (d *byteSigns) quad(t *intTile, a vec.Lanes, j int, weights []vec.V) {
+	magnitudes := of(weights, d.x.Magnitudes)
+	for i := range t.h {
+		l := a.Lane(i, j)
+		for v, w := range weights {
+			product := d.x.MulBytes(d.x.SignBytes(l, w), magnitudes[v])
+			d.x.MulWords(d.ones, product, product)
+			if len(d.sums[i]) == v {
+				d.sums[i] = append(d.sums[i], product)
+			} else {
+				t.AddInt32To(d.sums[i][v], product)
+			}
+		}
+	}
+}
+
+func (d *byteSigns) flush(*intTile)       {}
+func (d *byteSigns) halves() bool         { return false }
+func (d *byteSigns) signed(*intTile) bool { return true }
+func (d *byteSigns) starts(*intTile) bool { return false }

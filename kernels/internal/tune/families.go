@@ -77,7 +77,7 @@ type Gemm struct {
 	WinogradPanel int `unit:"bytes" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
 	// A packed B that one row is multiplied with, and one in blocks always, is fetched ahead bytes
 	// before its use; 0 where the machine does so by itself.
-	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second level" on:"sapphire rapids"`
+	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second level" on:"sapphire rapids, zen3"`
 	// AheadBytes is Ahead for weights of 8 bits in blocks, of which up to a tile of rows reads as much as memory gives.
 	AheadBytes int `unit:"bytes" at:"products: weights of 8 bits fetched 8 KiB ahead" on:"zen4"`
 	// From NextRows rows on, the first tile with a piece of a panel of integers fetches the next piece, if the
@@ -200,6 +200,7 @@ var Zen3 = func() Record {
 	t := Derived([4]int{1: 32 << 10, 2: 512 << 10, 3: 32 << 20})
 	t.name = "zen3"
 	t.Gemm.WinogradRows = 36
+	t.Gemm.Ahead = 8 << 10
 	return t
 }()
 
