@@ -53,7 +53,7 @@ var attentionKernels = []Kernel{
 		File: "attention_panels", Source: "gemm_x86.go", Name: "attnPanels",
 		Doc: []string{
 			"is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next",
-			"panel elements behind the one before. All of it is expected in a core's own caches.",
+			"panel elements after the one before. All of it is expected in a core's own caches.",
 			"",
 			"next, pace and count are hints: every two steps of k, 256 bytes of what is used afterwards are fetched, count",
 			"times; the first begin next elements from b, and the others pace bytes further each.",

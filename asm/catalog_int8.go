@@ -238,7 +238,7 @@ func int8Doc(start, product string) []string {
 	}
 }
 
-// int8Params are those of a micro-kernel: starts beside the scales, hints behind B.
+// int8Params are those of a micro-kernel: starts beside the scales, hints after B.
 func int8Params(a, b Elem, starts []Param, hints ...Param) []Param {
 	return slices.Concat([]Param{
 		each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64", "80", "192"), turn("block", 16, "64", "32"), turn("nr", 1, "nr"),

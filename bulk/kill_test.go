@@ -78,7 +78,7 @@ func newFolder(t *testing.T, files, rows int) *folder {
 	return f
 }
 
-// start starts a process, behind other commands such as "nice".
+// start starts a process, after other commands such as "nice".
 func (f *folder) start(t *testing.T, before ...string) (c *exec.Cmd, said *bytes.Buffer, ended chan error) {
 	t.Helper()
 	line := append(before, os.Args[0])

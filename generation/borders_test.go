@@ -76,7 +76,7 @@ func TestMinNewTokens(t *testing.T) {
 	}
 }
 
-// TestBeamStops has two tokens that end a hypothesis and are the likeliest behind each of
+// TestBeamStops has two tokens that end a hypothesis and are the likeliest after each of
 // two beams: of what follows them, as many as the width go on.
 func TestBeamStops(t *testing.T) {
 	step := []float32{2, 2, 1, 0.5} // 0 and 1 end

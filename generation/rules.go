@@ -31,8 +31,8 @@ type Rules struct {
 	EncoderNoRepeatNgram int     // nor comes one of Encoder's
 	BadWords             [][]int // sequences of tokens that are not completed
 	MinLength            int     // no EOS before there are this many tokens, prompt included
-	MinNewTokens         int     // the same, behind the prompt
-	ForcedBOS            []int   // up to one token, behind a prompt of one token
+	MinNewTokens         int     // the same, after the prompt
+	ForcedBOS            []int   // up to one token, after a prompt of one token
 	ForcedEOS            []int   // one of these is the last token where MaxTokens ends
 	RemoveInvalid        bool    // NaN becomes 0, and infinities the largest numbers
 	// ExponentialDecay makes EOS likelier by this power of the number of new tokens
@@ -40,14 +40,14 @@ type Rules struct {
 	ExponentialDecay    float64
 	DecayStart          int
 	SuppressTokens      []int
-	BeginSuppressTokens []int // not the first token behind the prompt and ForcedBOS
+	BeginSuppressTokens []int // not the first token after the prompt and ForcedBOS
 	Renormalize         bool  // log probabilities at the end
 
 	EOS     []int // that end a text
 	Encoder []int // the tokens that the encoder got
 }
 
-// SequenceBias adds to the score of the last token of a sequence behind the others.
+// SequenceBias adds to the score of the last token of a sequence after the others.
 type SequenceBias struct {
 	Tokens []int
 	Bias   float64

@@ -85,7 +85,7 @@ func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder tra
 }
 
 // bart is an encoder-decoder whose embedders are e and d. Where normalization comes
-// first, there is one behind the last layer too.
+// first, there is one after the last layer too.
 func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder, normFirst bool) (*Model, error) {
 	encoderLayer, decoderLayer, err := f.layers(c, normFirst)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 	return &Model{LM: lm, Encoder: encoder}, c.bartHead(lm, f.Tied)
 }
 
-// bartEncoder is encoder and decoder as one: the hidden states behind the decoder, which
+// bartEncoder is encoder and decoder as one: the hidden states after the decoder, which
 // gets the same text, one place later, and attends to the encoder.
 type bartEncoder struct {
 	*textEncoder

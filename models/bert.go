@@ -138,7 +138,7 @@ func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embe
 }
 
 // loadBERT is the encoder whose tensors body has, with first as the position of the
-// first token; above 0 it is that behind the padding token.
+// first token; above 0 it is that after the padding token.
 func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*textEncoder, error) {
 	layer, err := config.layer(c.JSON)
 	if err != nil {

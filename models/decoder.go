@@ -23,7 +23,7 @@ type decoder struct {
 	windows []int               // keys that a query of each layer sees, itself included; 0: all
 	masks   []*transformer.Mask // of the layers, by their windows
 	bias    *relativeBias       // of the scores; nil: none
-	norm    *transformer.Norm   // behind the last layer; nil: none
+	norm    *transformer.Norm   // after the last layer; nil: none
 	head    *transformer.Linear
 	held    kernels.Format // of keys and values in caches
 	// adapters are the names of those beside the weights.
@@ -293,7 +293,7 @@ func (m *Model) noLM() error {
 	return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
 }
 
-// Logits sets dst, [rows, vocabulary], to the logits of the token behind each token of a
+// Logits sets dst, [rows, vocabulary], to the logits of the token after each token of a
 // batch, with m.LM. The tokens follow those that cache holds, which may be nil, as
 // memory may be.
 func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {

@@ -93,7 +93,7 @@ func (e *embedder) addTypes(ws *Workspace, x []float32, in Tokens) error {
 }
 
 // addPositions adds the vectors of positions, counted in each sequence, to x. Where tokens first-1
-// are padding, their position is first-1 too, and the tokens behind them are counted without them.
+// are padding, their position is first-1 too, and the tokens after them are counted without them.
 func (e *embedder) addPositions(ws *Workspace, x []float32, in Tokens, cache *Cache) error {
 	most := e.positionLimit()
 	if most == 0 {
@@ -150,7 +150,7 @@ func (s *sinusoids) add(x []float32, positions []int, pad int) {
 	}
 }
 
-// textEncoder is a stack of layers behind embeddings. It implements Encoder.
+// textEncoder is a stack of layers after embeddings. It implements Encoder.
 type textEncoder struct {
 	embedder
 	layers *transformer.Stack
@@ -181,7 +181,7 @@ type relativeBias struct {
 	weight         []float32 // [buckets, heads]
 	heads, buckets int
 	maxDistance    int  // that and more are the last bucket
-	bothWays       bool // half of the buckets are for keys behind the query
+	bothWays       bool // half of the buckets are for keys after the query
 }
 
 // bucket is that of a key which lies behind the query by a number of positions. Logarithms are

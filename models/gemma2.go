@@ -9,7 +9,7 @@ import (
 
 // Gemma 2 and 3: Gemma Team, 2024, "Gemma 2: Improving Open Language Models at a
 // Practical Size", and 2025, "Gemma 3 Technical Report". Normalizations in front of and
-// behind attention and feed-forward network, windows in some layers; version 2 caps
+// after attention and feed-forward network, windows in some layers; version 2 caps
 // scores and logits, version 3 normalizes queries and keys, and has a base of its own
 // for the rotary positions of layers with windows.
 
@@ -111,7 +111,7 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 		}
 		return c.gemma2Layer(l, global), 0
 	})
-	if config.BothWays { // EmbeddingGemma's tokens see those behind them too
+	if config.BothWays { // EmbeddingGemma's tokens see those after them too
 		if c.Config.Head() == "ForCausalLM" {
 			return nil, c.JSON.Errorf("use_bidirectional_attention", "not supported for a language model")
 		}

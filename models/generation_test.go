@@ -39,7 +39,7 @@ func (e *expected) generation(ws *models.Workspace, m *models.Model) {
 	e.greedy(ws, m, memories)
 }
 
-// logits is those of the token behind each token of in.
+// logits is those of the token after each token of in.
 func (e *expected) logits(ws *models.Workspace, m *models.Model, in batch, memory *models.Memory) []float32 {
 	e.t.Helper()
 	x := make([]float32, len(in.IDs)*m.LM.Dim())
@@ -157,7 +157,7 @@ func compareCache(t *testing.T, m *models.Model, e *expected) {
 	if _, each := e.memory(ws, m); each != nil {
 		memory = &each[0]
 	}
-	// whole is the logits behind ids, computed at once.
+	// whole is the logits after ids, computed at once.
 	whole := func(ids []int) []float32 {
 		x, y := make([]float32, len(ids)*m.LM.Dim()), make([]float32, m.LM.Vocab())
 		e.ok(m.LM.Hidden(ws, x, ids, transformer.Uniform(1, len(ids)), memory, nil))

@@ -177,7 +177,7 @@ func eachSequence(dst, x []float32, batch Batch, dim, skip int, f func(i int, ds
 	}
 	for i := range batch.Len() {
 		if batch.Length(i) <= skip {
-			return check.Errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool behind %d", i, batch.Length(i), skip)
+			return check.Errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool after %d", i, batch.Length(i), skip)
 		}
 		if err := f(i, dst[i*dim:(i+1)*dim], x[(batch.Start(i)+skip)*dim:batch.Start(i+1)*dim]); err != nil {
 			return err

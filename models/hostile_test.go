@@ -224,7 +224,7 @@ func TestOtherTypes(t *testing.T) {
 }
 
 // values calls f for every value in a document, with a function that replaces it. The old
-// value is put back behind f.
+// value is put back after f.
 func values(v any, set func(any), at string, f func(at string, set func(v any))) {
 	switch v := v.(type) {
 	case map[string]any:

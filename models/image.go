@@ -59,7 +59,7 @@ func (p *patches) forward(ws *Workspace, dst, pixels []float32, images, height, 
 	return p.project.Forward(ws, dst, cut) // [images, patches, D]
 }
 
-// positionsFor is a table of positions, [side*side, dim] behind the first rows, for another
+// positionsFor is a table of positions, [side*side, dim] after the first rows, for another
 // grid of patches.
 func positionsFor(table []float32, first, dim, side, down, across int, resize func(table []float32, dim, down, across, toDown, toAcross int) []float32) []float32 {
 	if down == side && across == side {

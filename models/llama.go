@@ -26,7 +26,7 @@ type llamaFields struct {
 	ropeFields
 
 	frequencies func(length int) []float64 // where they depend on the length
-	norm        transformer.NormConfig     // behind the last layer; zero: RMS with Eps
+	norm        transformer.NormConfig     // after the last layer; zero: RMS with Eps
 	normName    string                     // prefix of its tensors; "": norm.
 }
 

@@ -47,7 +47,7 @@ type Model struct {
 	NextSentence    Head    // to the logits of each sequence's second text following its first, and not
 	Answer          Head    // to the logits of an answer starting and ending at each token
 
-	// LM generates text: a decoder on its own, or behind Encoder or Audio, to whose
+	// LM generates text: a decoder on its own, or after Encoder or Audio, to whose
 	// output it then attends.
 	LM    LanguageModel
 	Audio AudioEncoder
@@ -91,7 +91,7 @@ func (in Tokens) visible() *transformer.Mask {
 // An Encoder turns tokens into hidden states.
 type Encoder interface {
 	Dim() int // width of the hidden states
-	// Encode sets dst, [rows, Dim], to the hidden states behind the last layer.
+	// Encode sets dst, [rows, Dim], to the hidden states after the last layer.
 	Encode(ws *Workspace, dst []float32, in Tokens) error
 }
 
@@ -104,7 +104,7 @@ type Head interface {
 	Forward(ws *Workspace, dst, x []float32, in Tokens) error
 }
 
-// A LanguageModel predicts the token behind each token.
+// A LanguageModel predicts the token after each token.
 type LanguageModel interface {
 	Vocab() int
 	Dim() int // width of the hidden states
@@ -112,8 +112,8 @@ type LanguageModel interface {
 	// than they need. Those in use have at most limit bytes; 0: no limit.
 	NewPages(limit int64) *Pages
 	// Hidden sets dst, [rows, Dim], to the hidden states of the tokens of batch
-	// behind the last layer and its normalization. The tokens follow those that
-	// cache holds; it may be nil. memory is what a decoder behind an encoder
+	// after the last layer and its normalization. The tokens follow those that
+	// cache holds; it may be nil. memory is what a decoder after an encoder
 	// attends to, else nil.
 	Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error
 	// Logits sets dst, [rows, Vocab], to the logits for rows x of what Hidden gives.

@@ -9,7 +9,7 @@ import (
 // Vectors of sentences: what sentence-transformers' modules compute. sentence_folder.go reads them.
 
 // A SentenceEmbedder makes one vector of a text, by the modules that
-// sentence-transformers' modules.json lists behind the encoder: pooling, dense layers,
+// sentence-transformers' modules.json lists after the encoder: pooling, dense layers,
 // normalization.
 type SentenceEmbedder struct {
 	// MaxLength is the most tokens of a text where the files of sentence-transformers say it, which

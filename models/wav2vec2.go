@@ -170,7 +170,7 @@ func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*convolutio
 	return groups
 }
 
-// waveEps is added to the variance behind convolutions.
+// waveEps is added to the variance after convolutions.
 const waveEps = 1e-5
 
 // channelNorm normalizes each column over time.

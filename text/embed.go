@@ -211,7 +211,7 @@ func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Inpu
 		check: func(in *input) error {
 			for _, w := range in.windows {
 				if n := len(w.IDs); skip > 0 && n <= skip {
-					return fmt.Errorf("%w: text %d has %d tokens, none behind the %d of the prompt, which do not count", ErrInput, in.number, n, skip)
+					return fmt.Errorf("%w: text %d has %d tokens, none after the %d of the prompt, which do not count", ErrInput, in.number, n, skip)
 				}
 			}
 			return nil

@@ -38,7 +38,7 @@ func closeSparse(t *testing.T, what string, got, want SparseVector) {
 	}
 	for i, g := range got {
 		if i > 0 && got[i-1].Index >= g.Index {
-			t.Fatalf("%s: element %d comes behind %d", what, g.Index, got[i-1].Index)
+			t.Fatalf("%s: element %d comes after %d", what, g.Index, got[i-1].Index)
 		}
 		if d := math.Abs(float64(g.Value - left[g.Index])); !(d <= 2e-5) {
 			t.Fatalf("%s: element %d is %v, want %v", what, g.Index, g.Value, left[g.Index])

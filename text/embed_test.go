@@ -285,7 +285,7 @@ func TestEmbedFiles(t *testing.T) {
 		}
 	}
 
-	// A prompt is as long as texts can be: behind it is the token that ends a text, if there is one.
+	// A prompt is as long as texts can be: after it is the token that ends a text, if there is one.
 	short := map[string]string{"sentence_bert_config.json": `{"max_seq_length": 4}`}
 	if v := vector(open("embed-prompt", short).EmbedQueries, "x"); len(v) != 4*32 {
 		t.Errorf("a vector of %d elements", len(v))

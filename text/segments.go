@@ -37,7 +37,7 @@ func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts Tran
 	if opts.Beams > 1 {
 		return nil, check.Option("Beams", opts.Beams, "segments are not searched for")
 	}
-	window := make([]float32, max(t.samples, len(samples))) // silence behind short speech
+	window := make([]float32, max(t.samples, len(samples))) // silence after short speech
 	copy(window, samples)
 	features, err := models.LogMel(window, t.bins) // [bins, frames]
 	if err != nil {
@@ -46,7 +46,7 @@ func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts Tran
 	var all []Segment
 	frames, most := len(features)/t.bins, t.samples/models.SpectrogramHop
 	for at := 0; at < frames; {
-		part := make([]float32, t.bins*most) // [bins, most], zeros behind the end
+		part := make([]float32, t.bins*most) // [bins, most], zeros after the end
 		n := min(most, frames-at)
 		for b := range t.bins {
 			copy(part[b*most:], features[b*frames+at:][:n])
@@ -116,7 +116,7 @@ func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts
 func (t *Transcriber) split(tokens []int, first, n int) ([]Segment, int) {
 	isTime := func(i int) bool { return i >= 0 && i < len(tokens) && tokens[i] >= first }
 	seconds := func(i int) float64 { return float64(tokens[i]-first) * framesPerTime / framesPerSecond }
-	var ends []int // behind the timestamp that ends a segment
+	var ends []int // after the timestamp that ends a segment
 	for i := range tokens {
 		if isTime(i) && isTime(i+1) {
 			ends = append(ends, i+1)

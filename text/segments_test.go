@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// samplesOf is the samples of files of testdata/transcribe, one behind the other.
+// samplesOf is the samples of files of testdata/transcribe, one after the other.
 func samplesOf(t *testing.T, names ...string) (all []float32) {
 	t.Helper()
 	for _, name := range names {
@@ -145,7 +145,7 @@ func TestTimestampRules(t *testing.T) {
 		{nil, []int{4, 5, 6}},                        // a time at first, not too late
 		{[]int{5}, []int{0, 1, 2}},                   // then text
 		{[]int{5, 1}, []int{0, 1, 2, 6, 7, 8, 9}},    // and a later time
-		{[]int{5, 1, 7}, []int{7, 8, 9}},             // with another behind it, or the end, which is notimestamps here
+		{[]int{5, 1, 7}, []int{7, 8, 9}},             // with another after it, or the end, which is notimestamps here
 		{[]int{5, 1, 7, 7}, []int{0, 1, 2}},          // and so on
 		{[]int{5, 1, 7, 7, 1}, []int{0, 1, 2, 8, 9}}, // never back
 	} {

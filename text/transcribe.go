@@ -89,7 +89,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts Tr
 		}
 		more := true
 		for at := 0; at < len(samples) && more; at += t.samples {
-			stretch := make([]float32, t.samples) // silence behind short speech
+			stretch := make([]float32, t.samples) // silence after short speech
 			copy(stretch, samples[at:])
 			err := t.stretch(ctx, stretch, opts, func(s string, err error) bool {
 				more = yield(s, err) && err == nil

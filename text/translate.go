@@ -33,7 +33,7 @@ func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
 		return nil, err
 	}
 	if f.model.LM == nil || f.model.Encoder == nil {
-		return nil, errorf("model_type %q with %s has no decoder behind an encoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+		return nil, errorf("model_type %q with %s has no decoder after an encoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	if f.model.Config.DecoderStart < 0 {
 		return nil, fileError("config.json", "decoder_start_token_id", "", "missing")

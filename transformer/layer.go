@@ -123,7 +123,7 @@ type LayerInput struct {
 
 // Forward sets dst, [rows, Dim], to the layer's output. dst may be in.X.
 //
-// Trace reports "after_self" and "after_cross", the rows behind each attention
+// Trace reports "after_self" and "after_cross", the rows after each attention
 // with its residual and, in post-norm, its normalization, and the output under
 // the layer's own name. cache is nil, or the layer's part of one.
 func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache) error {
@@ -220,7 +220,7 @@ func (l *Layer) leave(ws *Workspace, dst, norm []float32, n *Norm) error {
 type StackConfig struct {
 	Layers int
 	Layer  LayerConfig
-	// FinalNorm adds a normalization behind the last layer.
+	// FinalNorm adds a normalization after the last layer.
 	FinalNorm bool
 }
 
@@ -231,12 +231,12 @@ type StackNames struct {
 	Norm   string
 }
 
-// Stack is layers one behind the other: an encoder, or with cross-attention a
+// Stack is layers one after the other: an encoder, or with cross-attention a
 // decoder.
 type Stack struct {
 	Dim    int
 	Layers []*Layer
-	Norm   *Norm // behind the last layer, or nil
+	Norm   *Norm // after the last layer, or nil
 	name   string
 }
 

@@ -47,7 +47,7 @@ type maskTerm struct {
 // far within an int of 32 bits.
 const unbounded = 1 << 29
 
-// Causal hides the keys behind a query's own position. A query's position is
+// Causal hides the keys after a query's own position. A query's position is
 // its index plus the number of positions that the cache held before.
 func Causal() *Mask { return window(unbounded, 0) }
 
@@ -56,7 +56,7 @@ func Causal() *Mask { return window(unbounded, 0) }
 func SlidingWindow(size int) *Mask { return window(max(size, 1)-1, 0) }
 
 // LocalWindow hides the keys more than before positions in front of the query
-// or more than after positions behind it.
+// or more than after positions past it.
 func LocalWindow(before, after int) *Mask { return window(before, after) }
 
 func window(before, after int) *Mask {
@@ -88,7 +88,7 @@ func AdditiveMask(bias []float32, batch, heads, queries, keys int) *Mask {
 	return &Mask{terms: []maskTerm{{bias: bias, shape: [4]int{batch, heads, queries, keys}}}}
 }
 
-// ValidLengths hides from sequence i the keys at index lengths[i] and behind. It is for
+// ValidLengths hides from sequence i the keys at index lengths[i] and after. It is for
 // models/classic, as KeepMask is.
 func ValidLengths(lengths ...int) *Mask {
 	if lengths == nil { // of a batch without sequences
@@ -98,7 +98,7 @@ func ValidLengths(lengths ...int) *Mask {
 }
 
 // ValidLengthsPerQuery hides from query q of sequence i the keys at index
-// lengths[i*queries+q] and behind. lengths is [batch, queries], where queries
+// lengths[i*queries+q] and after. lengths is [batch, queries], where queries
 // is the length of the longest sequence. It is for models/classic, as KeepMask is.
 func ValidLengthsPerQuery(lengths []int, queries int) *Mask {
 	return &Mask{terms: []maskTerm{{lengths: lengths, queries: max(queries, 1)}}}

@@ -25,7 +25,7 @@ type AttentionNames struct {
 type FeedForwardNames struct {
 	Up, Down string
 	Gate     string // where it has one
-	// Packed, if set, is the prefix of the gate and, behind it, Up in one tensor.
+	// Packed, if set, is the prefix of the gate and, after it, Up in one tensor.
 	Packed string
 }
 

@@ -224,7 +224,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestRetry repeats a pass that failed behind the projection of its memory, which a
+// TestRetry repeats a pass that failed after the projection of its memory, which a
 // cache must not keep.
 func TestRetry(t *testing.T) {
 	s := newStack(t, twinLayers()["decoder"])

@@ -18,7 +18,7 @@ const ShortQueries, ShortRows = 64, 64 + 5
 //
 // The last elements of queries, keys and values, where they would fill no more than a
 // quarter of a vector, are taken one by one, for a vector of queries each: they cost
-// an operation for each key then, and not for each key and query. Four rows behind those
+// an operation for each key then, and not for each key and query. Four rows after those
 // of all keys and one more are for them.
 func AttnShort(m vec.Machine) {
 	a := shortHead{m}
@@ -200,7 +200,7 @@ func AttnFew(m vec.Machine) {
 }
 
 // inverse is what exponentials with this sum are multiplied by to add up to the parameter weight. It stands
-// behind them, since only the output is multiplied, which need not wait for the division. The greatest
+// after them, since only the output is multiplied, which need not wait for the division. The greatest
 // score gives the sum a term of 1, unless all are -Inf, and then anything finite may
 // multiply the zeros.
 func inverse(m vec.Machine, sum vec.V) vec.V {

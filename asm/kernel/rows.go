@@ -100,7 +100,7 @@ const (
 // stages work on different rows at once, in one loop: while the second stage is
 // at row r, the first is at row r+1 and the third at row r-1. So the latencies
 // at the end of a pass (the reduction of a vector, a division) are hidden
-// behind the other passes, and rows come from memory while others are computed.
+// after the other passes, and rows come from memory while others are computed.
 // rows may be 0; cols is at least 1. rows is consumed.
 //
 // Rows of least elements that do not begin at multiples of half a vector are taken in aligned vectors, where the

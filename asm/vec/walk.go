@@ -74,7 +74,7 @@ func (s Span) whole(p int) bool {
 	return s.tail == nil || s.aligned && p >= len(s.group.Rows)+len(s.group.Anew)
 }
 
-// Prefetch fetches what in stream p lies a number of bytes behind vector i of the step.
+// Prefetch fetches what in stream p lies a number of bytes after vector i of the step.
 func (s Span) Prefetch(p, i, bytes int) {
 	if s.tail == nil {
 		s.m.Prefetch(s.ptrs[p], i*4*s.m.Width()+bytes)
@@ -130,7 +130,7 @@ func (g Group) all() []Ptr { return slices.Concat(g.Rows, g.Anew, g.Scratch) }
 
 // Walk goes through a row of n elements in each group of streams at once: like Each,
 // two vectors at a time, but body gets a span for each group, and the streams move:
-// it leaves them behind the last element.
+// it leaves them after the last element.
 func Walk(m Machine, n Int, t Tail, groups []Group, body func([]Span)) {
 	w := walk{m: m, groups: groups, body: body}
 	left := m.CopyInt(n)

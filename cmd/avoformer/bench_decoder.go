@@ -14,7 +14,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// benchDecoder measures what generates text, by itself or behind an encoder. The error is
+// benchDecoder measures what generates text, by itself or after an encoder. The error is
 // text.ErrFolder where the folder has neither.
 func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64, asJSON bool) error {
 	begin := time.Now()

@@ -14,7 +14,7 @@ import (
 )
 
 // format writes vectors. Its header has the same size whatever is written
-// behind it.
+// after it.
 type format struct {
 	name   string
 	header func(rows, dim int) []byte

@@ -60,7 +60,7 @@ func (b *Buffer) Fill() {
 
 // Placement says where in a buffer a slice lies.
 type Placement struct {
-	// Front puts the slice behind the page in front of it; otherwise it ends
+	// Front puts the slice after the page in front of it; otherwise it ends
 	// before the page that follows.
 	Front bool
 	// Distance is the number of bytes between the slice and that page.

@@ -126,7 +126,7 @@ func TestSlices(t *testing.T) {
 					}
 				}
 				if dst[n] != 0 {
-					t.Fatalf("%s: written behind %d elements", f.name, n)
+					t.Fatalf("%s: written after %d elements", f.name, n)
 				}
 			}
 		}

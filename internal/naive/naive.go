@@ -196,7 +196,7 @@ func plus(x, y []float64) []float64 {
 	return z
 }
 
-// Stack is layers one behind the other.
+// Stack is layers one after the other.
 func Stack(s *transformer.Stack, x []float64, visible Visible, memory []float64, memoryVisible Visible) []float64 {
 	for _, l := range s.Layers {
 		x = Layer(l, x, visible, memory, memoryVisible)
@@ -244,7 +244,7 @@ func Encode(m *classic.Seq2Seq, source []int) []float64 {
 	return Stack(m.Transformer.Encoder, x, nil, nil, nil)
 }
 
-// Logits is the logits behind each target token, [len(target), vocabulary].
+// Logits is the logits after each target token, [len(target), vocabulary].
 func Logits(m *classic.Seq2Seq, memory []float64, target []int) []float64 {
 	x := Embed(m.TargetEmbedding, target)
 	AddSinusoidal(x, m.TargetEmbedding.Dim)

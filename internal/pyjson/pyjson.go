@@ -167,7 +167,7 @@ func (r *reader) any() any {
 	return number(r.raw())
 }
 
-// key is the key of a member, behind whose colon it stays.
+// key is the key of a member, after whose colon it stays.
 func (r *reader) key() string {
 	key := text(r.raw())
 	r.space()

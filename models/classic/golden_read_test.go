@@ -105,7 +105,7 @@ func (g *golden) shape(name string) []int {
 	return info.Shape
 }
 
-// weights is the file's tensors under prefix, by the names behind it.
+// weights is the file's tensors under prefix, by the names after it.
 func (g *golden) weights(prefix string) transformer.Weights { return goldenWeights{g.f, prefix} }
 
 type goldenWeights struct {

@@ -123,7 +123,7 @@ func (m *Seq2Seq) Encode(ws *transformer.Workspace, dst []float32, tokens []int,
 }
 
 // Logits sets dst, [rows of target, TargetVocab], to the logits of the token
-// behind each target token, which sees the target tokens up to itself and the
+// after each target token, which sees the target tokens up to itself and the
 // memory: the pass of training, and that which decoding step by step equals.
 func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int, batch transformer.Batch, memory models.Memory) error {
 	if err := check.Len("logits", dst, batch.Rows()*m.TargetVocab, "rows*vocabulary"); err != nil {

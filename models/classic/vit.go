@@ -37,7 +37,7 @@ func (c ViTConfig) Patches() int {
 }
 
 // ViT is a vision transformer (Dosovitskiy et al., 2021): an image is cut into
-// patches, which are projected to rows behind that of a class token. Dropout and
+// patches, which are projected to rows after that of a class token. Dropout and
 // drop-path, as everywhere here, are the identity of inference.
 type ViT struct {
 	ViTConfig

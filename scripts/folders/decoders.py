@@ -201,7 +201,7 @@ def _(out, name):
 
 @folder("gemma3_text-both")
 def _(out, name):
-    """As EmbeddingGemma: tokens see those behind them, in layers with windows half of those nearby."""
+    """As EmbeddingGemma: tokens see those after them, in layers with windows half of those nearby."""
     c = gemma(hf.Gemma3TextConfig, use_bidirectional_attention=True, sliding_window=8, pad_token_id=0, layer_types=["sliding_attention", "sliding_attention", "full_attention"],
               rope_parameters={"full_attention": rope("default", 1000000.0), "sliding_attention": rope("default")})
     encoder(out, name, hf.Gemma3TextModel(c), hf.Gemma3TextModel, low=3, seed=1120, sentence=["mean"], norm=0.0, scale=[("embed_tokens", 0.1)])

@@ -47,7 +47,7 @@ def pool(kind, h, mask):
 
 def encoder(out, name, model, cls, pad=0, low=5, types=False, last=None, sentence=None, modules=("Transformer", "Pooling", "Normalize"), dense=None, new=False, **options):
     """last is the token that ends each text; sentence are poolings, whose results are joined; dense is
-    the width behind a dense layer; new is the form of the files since sentence-transformers 6."""
+    the width after a dense layer; new is the form of the files since sentence-transformers 6."""
     f = Folder(out, name)
     c = model.config
     ids, mask = random_batch(LENGTHS, low, c.vocab_size, pad)

@@ -71,7 +71,7 @@ def hide(x, mask):
 
 
 def greedy(step, prompt, n):
-    """n tokens behind prompt, and the smallest gap between the best two logits."""
+    """n tokens after prompt, and the smallest gap between the best two logits."""
     ids, margin = list(prompt), float("inf")
     for _ in range(n):
         best = step(ids).topk(2)

@@ -15,7 +15,7 @@ type AddedToken struct {
 	Content    string
 	SingleWord bool // found only between characters that are no part of words
 	LStrip     bool // takes the white space before it
-	RStrip     bool // takes the white space behind it
+	RStrip     bool // takes the white space after it
 	Normalized bool // looked for in the normalized text, in its normalized form
 	Special    bool // left out when decoding without special tokens
 }
@@ -105,7 +105,7 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 func (w *work) cutAdded(s split, f *finder, a *addedTokens) {
 	text := w.text[s.start:s.end]
 	done := 0
-	var white span // the last white space that a token took from behind it
+	var white span // the last white space that a token took from after it
 	w.found = f.appendAll(w.found[:0], text)
 	for at, i := 0, len(w.found)-1; i >= 0; i-- {
 		start := int(w.found[i].start)

@@ -147,7 +147,7 @@ func (m *bpe) tokenize(w *work, start, end int32) error {
 	return nil
 }
 
-// nextPart gives the first place behind at where a ▁ follows another character, or
+// nextPart gives the first place after at where a ▁ follows another character, or
 // the end.
 func nextPart(text []byte, at int) int {
 	const underline = string(space)
@@ -251,7 +251,7 @@ func (m *bpe) characters(s *bpeScratch, text []byte) error {
 }
 
 // addBytes adds the tokens of bytes, if all have one. As in Hugging Face's
-// library an unknown token that is due comes behind them.
+// library an unknown token that is due comes after them.
 func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 	if m.bytes == nil {
 		return false

@@ -253,7 +253,7 @@ func (c *checker) skipSeparators() {
 	}
 }
 
-// skip moves behind one value.
+// skip moves past one value.
 func (c *checker) skip() {
 	depth := 0
 	for c.at < len(c.data) {

@@ -135,7 +135,7 @@ type wordPiece struct {
 	prefix    string // of continuations
 	limit     int    // characters; longer words are unknown
 	trie      *trie
-	continues int32 // the trie's node behind prefix, -1 if no token has it
+	continues int32 // the trie's node after prefix, -1 if no token has it
 }
 
 func newWordPiece(v *vocabulary, unknown, prefix string, limit int) *wordPiece {

@@ -196,7 +196,7 @@ func (n form) normalize(w *work) {
 	t := ucd.Properties()
 	w.rewrite(func(s split) bool {
 		text := w.text[s.start:s.end]
-		// A segment is a character without the flag and the flagged ones behind it.
+		// A segment is a character without the flag and the flagged ones after it.
 		kept, segment, flagged, changed := 0, 0, false, false
 		flush := func(end int) {
 			if flagged {

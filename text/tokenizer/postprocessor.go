@@ -187,7 +187,7 @@ func (p *template) process(parts []*Encoding, add bool, opts *Options) ([]*Encod
 	case 2:
 		pieces = p.pair
 	default:
-		return nil, fmt.Errorf("%w: a template behind another", ErrUnsupported)
+		return nil, fmt.Errorf("%w: a template after another", ErrUnsupported)
 	}
 	var out []*Encoding
 	used := [2]bool{}

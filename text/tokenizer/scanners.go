@@ -259,7 +259,7 @@ func scanCased(text []byte, contractions bool, limit int) int {
 // endsLower matches upper*lower+ at text[i:]; the classes share letters without
 // case and marks.
 func endsLower(text []byte, i int) int {
-	shared := 0 // behind the last character that is in both
+	shared := 0 // after the last character that is in both
 	for {
 		p, n := at(text, i)
 		if p&upper == 0 {
@@ -283,7 +283,7 @@ func allUpper(text []byte, i int) int {
 	return 0
 }
 
-// scanDeepSeek is the third pattern of DeepSeek V3, behind those of numbers and of
+// scanDeepSeek is the third pattern of DeepSeek V3, after those of numbers and of
 // Chinese and Japanese.
 func scanDeepSeek(text []byte) int {
 	p, n := at(text, 0)

@@ -94,7 +94,7 @@ func (f *spmFolder) gemma() (func() error, error) {
 	return f.beginAndEnd(false), f.bpe(f.texts(), f.role("unk"), true)
 }
 
-// t5 has its extra ids behind the pieces, the last one first.
+// t5 has its extra ids after the pieces, the last one first.
 func (f *spmFolder) t5() (func() error, error) {
 	n := f.fields.number("extra_ids", 100)
 	if n > 1<<16 {
@@ -205,7 +205,7 @@ func (f *spmFolder) albert() (func() error, error) {
 	return around, f.unigram(f.pieces, 1)
 }
 
-// xlnet puts its tokens behind the text; <cls> is of type 2.
+// xlnet puts its tokens after the text; <cls> is of type 2.
 func (f *spmFolder) xlnet() (func() error, error) {
 	if err := f.plain(quotes(), false, f.fields.bool("do_lower_case", false)); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (f *spmFolder) xlmRoberta() (func() error, error) {
 	return f.likeRoberta(), f.unigram(pieces, 3)
 }
 
-// mbart puts the language behind </s>, and normalizes nothing.
+// mbart puts the language after </s>, and normalizes nothing.
 func (f *spmFolder) mbart() (func() error, error) {
 	pieces := append(f.fairseq("bos"), zeroPieces(mbartLanguages)...)
 	pieces = append(pieces, spmPiece{text: f.role("mask")})

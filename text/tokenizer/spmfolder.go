@@ -344,7 +344,7 @@ func (f *spmFolder) prefixed(code string) func() error {
 	return f.template([]typedPiece{{code, 0}, {textA, 0}, {eos, 0}}, []typedPiece{{code, 0}, {textA, 0}, {textB, 0}, {eos, 0}})
 }
 
-// suffixed puts it behind </s>.
+// suffixed puts it after </s>.
 func (f *spmFolder) suffixed(code string) func() error {
 	eos := f.role("eos")
 	return f.template([]typedPiece{{textA, 0}, {eos, 0}, {code, 0}}, []typedPiece{{textA, 0}, {textB, 0}, {eos, 0}, {code, 0}})

@@ -26,7 +26,7 @@ func TestRefused(t *testing.T) {
 		{"not JSON", `{`, ErrFormat, "byte 1"},
 		{"lone surrogate", `{"a":"\ud800"}`, ErrFormat, "surrogate"},
 		{"invalid UTF-8", "{\"a\":\"\xff\"}", ErrFormat, "UTF-8"},
-		{"text behind", `{} x`, ErrFormat, "byte 3"},
+		{"text after", `{} x`, ErrFormat, "byte 3"},
 		{"deep", strings.Repeat("[", 5000), ErrFormat, "deep"},
 		{"version", `{"version":"2.0",` + model + `}`, ErrUnsupported, "version = 2.0"},
 		{"field", `{"colour":1,` + model + `}`, ErrUnsupported, "colour"},

@@ -145,7 +145,7 @@ func (b *trieBuilder) grow(n int) {
 	for len(b.nodes) < n {
 		b.nodes = append(b.nodes, trieNode{parent: -1, id: -1})
 	}
-	for len(b.taken) < n/64+6 { // as far as a place and 63 behind it, plus a byte, reach
+	for len(b.taken) < n/64+6 { // as far as a place and 63 after it, plus a byte, reach
 		b.taken = append(b.taken, 0)
 	}
 }

@@ -79,7 +79,7 @@ func dequantizeQ4_1(y []float32, b []byte) {
 // fifth is bit i of high, as the fifth bit of a number.
 func fifth(high uint32, i int) byte { return byte(high>>i&1) << 4 }
 
-// dequantizeQ5_0: y = scale*(q-16); bit i of the word behind the scale is the fifth of
+// dequantizeQ5_0: y = scale*(q-16); bit i of the word after the scale is the fifth of
 // element i.
 func dequantizeQ5_0(y []float32, b []byte) {
 	scale, high := float16(b), binary.LittleEndian.Uint32(b[2:])

@@ -372,7 +372,7 @@ func TestAccepted(t *testing.T) {
 		"nothing":         start(3, 0, 0).Bytes(),
 		"empty tensor":    tensor([]any{0, 5}, 0, 0, 0),
 		"scalar":          tensor(nil, 0, 0, 4),
-		"bytes behind":    tensor([]any{1}, 0, 0, 100),
+		"bytes after":     tensor([]any{1}, 0, 0, 100),
 		"a gap":           tensor([]any{1}, 0, 64, 68),
 		"unknown to us":   tensor([]any{256}, 16, 0, 66),
 		"an empty string": key("", u32(8), ""),

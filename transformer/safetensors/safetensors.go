@@ -165,7 +165,7 @@ func (f *File) Close() error {
 }
 
 // parseHeader fills f.entries and f.metadata. dataLen is the number of bytes
-// behind the header.
+// after the header.
 func (f *File) parseHeader(header []byte, dataLen int64) error {
 	err := once(header, func(name string, value json.RawMessage) error {
 		if name == "__metadata__" {
@@ -276,7 +276,7 @@ func (e *entry) setShape(shape []int64) error {
 }
 
 // checkLayout demands, as the format does, that tensors neither overlap nor
-// leave bytes between or behind them.
+// leave bytes between or after them.
 func (f *File) checkLayout(dataLen int64) error {
 	all := make([]entry, 0, len(f.entries))
 	for _, e := range f.entries {

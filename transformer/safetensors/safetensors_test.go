@@ -150,7 +150,7 @@ var hostile = map[string][]byte{
 	"shape wraps to 4":   file(`{"x":{"dtype":"F32","shape":[4294967296,4294967296,4294967297],"data_offsets":[0,4]}}`, make([]byte, 4)),
 	"shape wraps to 0":   file(`{"x":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, nil),
 	"shape fractional":   file(`{"x":{"dtype":"F32","shape":[0.5],"data_offsets":[0,4]}}`, make([]byte, 4)),
-	"data behind":        file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, make([]byte, 8)),
+	"data after":         file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, make([]byte, 8)),
 	"gap":                file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)),
 	"overlap":            file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"y":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}`, make([]byte, 8)),
 	"name twice":         file(`{"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"x":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, make([]byte, 2)),

@@ -116,7 +116,7 @@ func (x *Machine) Transpose(dst vec.Ptr, ldDst vec.Int, src vec.Ptr, ldSrc vec.I
 }
 
 // TransposeScaled writes the transpose of Width x Width elements, times a factor: row c of the
-// result is bytes*c behind dst. Its loads take either port of the arithmetic, its shuffles one.
+// result is bytes*c after dst. Its loads take either port of the arithmetic, its shuffles one.
 func (x *Machine) TransposeScaled(dst vec.Ptr, bytes int, src vec.Ptr, ldSrc vec.Int, factor vec.V) {
 	from := x.rowsFrom(src, ldSrc, x.Width())
 	for part := range x.Width() / 4 {

@@ -31,7 +31,7 @@ func TestNextRows(t *testing.T) {
 		f := l.nextRows(panel, c.q, l.b.m)
 		if c.wantColumn < 0 {
 			if f.next != 0 {
-				t.Errorf("%+v: next %d behind the last panel", c, f.next)
+				t.Errorf("%+v: next %d after the last panel", c, f.next)
 			}
 			continue
 		}

@@ -9,10 +9,10 @@ import (
 // Where the loops get their panels of B from.
 
 // panelSource is where the panels of those columns of B and steps of k are that are in turn:
-// what belongs to column q and step p lies offset(q, p) elements behind first.
+// what belongs to column q and step p lies offset(q, p) elements after first.
 type panelSource struct {
 	first    []float32
-	n        int // columns; those behind them are dot products
+	n        int // columns; those after them are dot products
 	ofColumn int // the distance of columns: a panel's, divided by NR
 	ofStep   int // the distance of steps of k; both distances are 0 if panels replace one another
 	ld       int // the distance of rows in a panel

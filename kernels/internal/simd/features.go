@@ -10,7 +10,7 @@ import (
 // may not have. They form no chain: an implementation of a kernel names those that it needs.
 type Features uint32
 
-// The features. Configurations turns off the last one first: each comes behind those that
+// The features. Configurations turns off the last one first: each comes after those that
 // implementations to fall back on need.
 const (
 	AVX512VNNI      Features = 1 << iota // amd64: dot products of int8, in EVEX encoding

@@ -925,7 +925,7 @@ func attnSoftmaxAVX2(s []float32, rows, cols, ld int, max, sum, factor []float32
 func attnKeysAVX512(dst, x []float32, rows, cols, ldx int, alpha float32, nr int)
 
 // attnPanelsAVX512 is gemmPanel for n columns, a multiple of the tier's NR: each NR of them have a panel of b, the next
-// panel elements behind the one before. All of it is expected in a core's own caches.
+// panel elements after the one before. All of it is expected in a core's own caches.
 //
 // next, pace and count are hints: every two steps of k, 256 bytes of what is used afterwards are fetched, count
 // times; the first begin next elements from b, and the others pace bytes further each.
@@ -1993,7 +1993,7 @@ func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2026,7 +2026,7 @@ func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2059,7 +2059,7 @@ func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2092,7 +2092,7 @@ func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2124,7 +2124,7 @@ func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2156,7 +2156,7 @@ func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2188,7 +2188,7 @@ func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2220,7 +2220,7 @@ func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -2253,7 +2253,7 @@ func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
 //
@@ -2288,7 +2288,7 @@ func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
 //
@@ -2323,7 +2323,7 @@ func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ld
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
 //
@@ -2358,7 +2358,7 @@ func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
 //
@@ -2529,7 +2529,7 @@ func blocks6KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -2562,7 +2562,7 @@ func blocks4MinAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -2595,7 +2595,7 @@ func blocks4MinAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -2628,7 +2628,7 @@ func blocks4MinAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []flo
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -2793,7 +2793,7 @@ func blocks5AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -2826,7 +2826,7 @@ func blocks5MinAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -2859,7 +2859,7 @@ func blocks5MinAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -2892,7 +2892,7 @@ func blocks5MinAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []flo
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -3056,7 +3056,7 @@ func blocks5KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
 //	a     m x k int8, rows lda apart
@@ -3089,7 +3089,7 @@ func blocksCodesAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, sta
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
 //	a     m x k int8, rows lda apart
@@ -3122,7 +3122,7 @@ func blocksCodesAVX512(m, k, nr int, a []int8, lda int, scale []float32, start [
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
 //	a     m x k int8, rows lda apart
@@ -3155,7 +3155,7 @@ func blocksCodesAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, s
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
 //	a     m x k int8, rows lda apart

@@ -838,7 +838,7 @@ func int8DotsNEON(m, k, block, nr int, a []int8, lda int, scale []float32, ldsca
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -871,7 +871,7 @@ func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -903,7 +903,7 @@ func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -935,7 +935,7 @@ func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 behind all of them is q.
+// The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
 //	scale k/32 x m, rows ldscale apart
@@ -968,7 +968,7 @@ func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
 //
@@ -1003,7 +1003,7 @@ func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float3
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// A block of 256 begins with numbers of 16 bits for each column, and as many behind them for minima. Then there
+// A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
 //
@@ -1106,7 +1106,7 @@ func blocks6KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int3
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -1139,7 +1139,7 @@ func blocks4MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []floa
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks4.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -1238,7 +1238,7 @@ func blocks5NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -1271,7 +1271,7 @@ func blocks5MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []floa
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is of 16 bits, at 2*j, and its minimum behind all scales; then w as of blocks5.
+// The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
 //	scale  k/32 x m, rows ldscale apart
@@ -1369,7 +1369,7 @@ func blocks5KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldsc
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
 //	a     m x k int8, rows lda apart
@@ -1402,7 +1402,7 @@ func blocksCodesNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, st
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
 // second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
-// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 behind them is codes, and q the
+// The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
 //	a     m x k int8, rows lda apart

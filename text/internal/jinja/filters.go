@@ -1,4 +1,4 @@
-// Filters: what stands behind a bar.
+// Filters: what stands after a bar.
 
 package jinja
 
@@ -84,7 +84,7 @@ func trimFilter(v any, a *args) (any, error) {
 
 var wordBeginning = regexp.MustCompile(`[-\s({\[<]+`)
 
-// titleFilter differs from the method: a word begins behind a space, a hyphen
+// titleFilter differs from the method: a word begins after a space, a hyphen
 // or an opening bracket.
 func titleFilter(s string) string {
 	var b strings.Builder

@@ -132,7 +132,7 @@ func (l *lexer) stripBefore(text, open string, mark byte) string {
 }
 
 // end consumes a closing delimiter if one stands here, and what whitespace
-// control takes behind it.
+// control takes after it.
 func (l *lexer) end(closing string, trim bool) bool {
 	rest := l.src[l.pos:]
 	switch {

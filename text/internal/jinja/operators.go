@@ -244,7 +244,7 @@ func orderNumbers(a, b any) int {
 	return cmp.Compare(x, y)
 }
 
-// order is negative, 0 or positive as a is before, with or behind b.
+// order is negative, 0 or positive as a is before, with or after b.
 func order(op string, a, b any) (int, error) {
 	for _, v := range []any{a, b} {
 		if u, ok := v.(undefined); ok {

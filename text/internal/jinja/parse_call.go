@@ -27,7 +27,7 @@ func (p *parser) argument(a *arguments) error {
 	t, after := p.peek(), p.tokens[min(p.pos+1, len(p.tokens)-1)]
 	switch {
 	case a.dict != nil:
-		return p.errorf("argument behind **")
+		return p.errorf("argument after **")
 	case t.kind == tOp && t.text == "*":
 		into = &a.list
 	case t.kind == tOp && t.text == "**":
@@ -36,7 +36,7 @@ func (p *parser) argument(a *arguments) error {
 		key = t.text
 		p.pos += 2
 	case a.list != nil || len(a.names) > 0:
-		return p.errorf("argument by place behind others")
+		return p.errorf("argument by place after others")
 	}
 	if into != nil {
 		if *into != nil {

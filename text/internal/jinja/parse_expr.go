@@ -53,7 +53,7 @@ func (p *parser) expression() (expr, error) {
 	return x, err
 }
 
-// withoutCondition parses "or" and what binds tighter: an "if" behind it
+// withoutCondition parses "or" and what binds tighter: an "if" after it
 // belongs to the loop that it stands in.
 func (p *parser) withoutCondition() (expr, error) {
 	return p.leftBinary([]string{"or"}, func() (expr, error) {
@@ -292,7 +292,7 @@ func (p *parser) postfix(x expr) (expr, error) {
 				}
 				x = &itemExpr{x, literal{v}}
 			default:
-				return nil, syntaxError(t.line, "expected a name or a number behind the point, got %q", t.text)
+				return nil, syntaxError(t.line, "expected a name or a number after the point, got %q", t.text)
 			}
 		case p.accept("["):
 			if x, err = p.subscript(x); err != nil {

@@ -2,7 +2,7 @@
 
 package jinja
 
-// filters parses |filters, "is" tests and calls behind an expression.
+// filters parses |filters, "is" tests and calls after an expression.
 func (p *parser) filters(x expr) (expr, error) {
 	for n := 0; ; n++ {
 		if n > 8*maxDepth {
@@ -73,7 +73,7 @@ func (p *parser) test(x expr) (expr, error) {
 	return t, nil
 }
 
-// filterChain parses the filters behind {% set x | … %} and {% filter … %};
+// filterChain parses the filters after {% set x | … %} and {% filter … %};
 // they apply to a captured block.
 func (p *parser) filterChain() (expr, error) {
 	if p.peek().text != "|" {

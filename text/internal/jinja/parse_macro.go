@@ -22,7 +22,7 @@ func (p *parser) parameters(m *macroStmt) error {
 				return err
 			}
 		} else if len(m.defaults) > 0 && m.defaults[len(m.defaults)-1] != nil {
-			return p.errorf("parameter without default behind one with")
+			return p.errorf("parameter without default after one with")
 		}
 		m.params, m.defaults = append(m.params, name), append(m.defaults, value)
 	}

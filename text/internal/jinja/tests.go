@@ -1,4 +1,4 @@
-// Tests: what stands behind "is".
+// Tests: what stands after "is".
 
 package jinja
 

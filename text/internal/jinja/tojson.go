@@ -37,7 +37,7 @@ type jsonWriter struct {
 	strings.Builder
 	ascii, sort  bool
 	lines        bool   // each element on a line of its own,
-	indent       string // behind one of these for each level
+	indent       string // after one of these for each level
 	comma, colon string
 }
 

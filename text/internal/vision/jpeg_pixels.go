@@ -20,7 +20,7 @@ const (
 )
 
 // transform is the inverse transform of 8 values that are stride apart: first
-// of columns, which keeps 2 bits behind the point, then of rows, which takes
+// of columns, which keeps 2 bits after the point, then of rows, which takes
 // them away.
 func transform(x []int32, stride int, shift uint) {
 	at := func(i int) *int32 { return &x[i*stride] }

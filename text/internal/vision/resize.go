@@ -47,7 +47,7 @@ func bicubic(x float64) float64 {
 	return (((x-5)*x+8)*x - 4) * a
 }
 
-const fraction = 22 // bits of a weight behind the point
+const fraction = 22 // bits of a weight after the point
 
 // window is the pixels that one pixel is made of.
 type window struct {

@@ -1,6 +1,6 @@
 """Writes formats.gguf: metadata of every type, and for each format that the reader
 converts a tensor of random blocks beside the float32 values that the gguf package
-has for it, under the same name with "/f32" behind it.
+has for it, under the same name with "/f32" after it.
 
     python make.py          # gguf 0.19, numpy
 """

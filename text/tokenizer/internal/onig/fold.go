@@ -65,7 +65,7 @@ func letter(r rune) letters {
 	return map[rune]letters{'f': letterF, 'i': letterI, 'l': letterL, 's': letterS, 't': letterT}[r|0x20]
 }
 
-// joins tells whether a letter of next behind one of l makes a ligature.
+// joins tells whether a letter of next after one of l makes a ligature.
 func (l letters) joins(next letters) bool {
 	return l&letterF != 0 && next&(letterF|letterI|letterL) != 0 || l&letterS != 0 && next&(letterS|letterT) != 0
 }

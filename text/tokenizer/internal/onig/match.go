@@ -38,7 +38,7 @@ const (
 )
 
 // AppendAll appends to places where the pattern matches in text, from left to right;
-// each search begins behind the match before.
+// each search begins after the match before.
 func (re *Regexp) AppendAll(places []Place, text []byte) []Place {
 	m := re.machine.Get().(*machine)
 	m.text, m.steps = text, 0
@@ -116,7 +116,7 @@ func (m *machine) match(pc, at int32, inner bool) int32 {
 			}
 		case opWordEdge, opTextBegin, opTextEnd, opLastLine:
 			ok = m.anchored(i, at)
-		case opLineBegin: // not behind a line break that ends the text
+		case opLineBegin: // not after a line break that ends the text
 			ok = at == 0 || m.text[at-1] == '\n' && int(at) < len(m.text)
 		case opLineEnd:
 			ok = int(at) == len(m.text) || m.text[at] == '\n'

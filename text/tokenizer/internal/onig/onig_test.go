@@ -111,7 +111,7 @@ func FuzzRegexp(f *testing.F) {
 		done := int32(0)
 		for _, p := range re.AppendAll(nil, []byte(text)) {
 			if p.Start < done || p.End <= p.Start || int(p.End) > len(text) {
-				t.Fatalf("%q in %q: %v behind %d", pattern, text, p, done)
+				t.Fatalf("%q in %q: %v after %d", pattern, text, p, done)
 			}
 			done = p.End
 		}

@@ -123,7 +123,7 @@ func (p *parser) alternatives() (*node, error) {
 	return alt, nil
 }
 
-// atom reads what a quantifier may stand behind.
+// atom reads what a quantifier may stand after.
 func (p *parser) atom() (*node, error) {
 	var s *set
 	var err error
@@ -298,7 +298,7 @@ func (p *parser) options() (rest bool, err error) {
 	return false, errors.New("a group that does not end")
 }
 
-// quantified reads the quantifiers behind n.
+// quantified reads the quantifiers after n.
 func (p *parser) quantified(n *node) (*node, error) {
 	if p.at == len(p.in) {
 		return n, nil
@@ -336,7 +336,7 @@ func (p *parser) quantified(n *node) (*node, error) {
 		return possessive(rep), nil
 	}
 	if p.at < len(p.in) && strings.IndexByte("*+?{", p.in[p.at]) >= 0 {
-		return nil, errors.New("a quantifier behind a quantifier")
+		return nil, errors.New("a quantifier after a quantifier")
 	}
 	return rep, nil
 }

@@ -112,7 +112,7 @@ func (f Form) decompose(t *forms, dst []Change, r rune) []Change {
 func (t *forms) compose(d []Change) []Change {
 	out := d[:0]
 	starter := -1    // in out
-	last := uint8(0) // class of the last mark kept behind starter
+	last := uint8(0) // class of the last mark kept after starter
 	for _, c := range d {
 		class := t.class[c.R]
 		if starter < 0 {

@@ -78,7 +78,7 @@ func Grapheme(s []byte) int {
 	return at
 }
 
-// next follows an emoji sequence: 1 behind a pictograph and its extenders, 2 behind
+// next follows an emoji sequence: 1 after a pictograph and its extenders, 2 after
 // a joiner after them, else 0.
 func next(state int, class uint8) int {
 	switch {
