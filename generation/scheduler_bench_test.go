@@ -2,6 +2,7 @@ package generation_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -141,6 +142,28 @@ func BenchmarkSharedPrompt(b *testing.B) {
 	b.ReportMetric(quantile(total, 0.5), "s")
 	b.ReportMetric(quantile(least, 0.5), "s/by-hand")
 	b.ReportMetric(quantile(quotient, 0.5), "times")
+}
+
+// BenchmarkPieces is what a prompt of 2,048 tokens takes in pieces, beside all of it in one step.
+func BenchmarkPieces(b *testing.B) {
+	const long = 2048
+	m, r := benchLM(b), rand.New(rand.NewPCG(15, 16))
+	stepper, prompt := benchStepper(m), benchTokens(r, m, long)
+	sizes := []int{long, 512, 128, 32, 8}
+	took := make([][]float64, len(sizes))
+	for b.Loop() {
+		for i, size := range sizes {
+			h, begin := m.LM.NewPages(0).New(), time.Now()
+			for piece := range slices.Chunk(prompt, size) {
+				tftest.Must(stepper.Run(generation.Step{Tokens: piece, Batch: tf.Uniform(1, len(piece)), Past: []*tf.History{h}}))(b)
+			}
+			took[i] = append(took[i], time.Since(begin).Seconds())
+			h.Release()
+		}
+	}
+	for i, size := range sizes {
+		b.ReportMetric(long/quantile(took[i], 0.5), fmt.Sprintf("tokens/s-by-%d", size))
+	}
 }
 
 // BenchmarkLongPrompt is what 8 texts that are being generated and a prompt of 4,096 tokens cost each other: the time between
