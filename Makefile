@@ -83,11 +83,11 @@ staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
 	echo "staticcheck GOARCH=arm64"; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...
 
 .PHONY: cross
-cross: ## build everything for the platforms of the support matrix, and one of each other family
+cross: ## build libraries and examples for the platforms of the support matrix, and one of each other family
 	@GO=$(GO) scripts/cross.sh $(PLATFORMS)
 
 .PHONY: cross-all
-cross-all: ## build everything for every platform that Go knows (some minutes)
+cross-all: ## build libraries and examples for every platform that Go knows (some minutes)
 	@GO=$(GO) scripts/cross.sh
 
 # Tests on this machine. What go test would vet, make vet does, and more.

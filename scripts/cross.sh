@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the root module without cgo for the platforms given as arguments, or for all
-# that Go knows: every library package, and every program where Go links one without a
-# C compiler.
+# that Go knows: every library package, and the examples where Go links a program without a
+# C compiler. The tools in scripts and internal/approx are for who develops this module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOWORK=off
@@ -24,12 +24,12 @@ failed=()
 for platform in "${platforms[@]}"; do
 	export GOOS=${platform%/*} GOARCH=${platform#*/}
 	case $platform in
-	android/386 | android/amd64 | android/arm | ios/*) what="libraries" # programs need a C linker there
-		lines $go list -find -f '{{if ne .Name "main"}}{{.ImportPath}}{{end}}' ./...
-		packages=("${lines[@]}") ;;
-	*) what="libraries and programs" packages=(./...) ;;
+	android/386 | android/amd64 | android/arm | ios/*) what="libraries" programs=^$ ;; # programs need a C linker there
+	*) what="libraries and examples" programs=/examples/ ;;
 	esac
 	echo "go build for $platform: $what"
+	lines $go list -find -f '{{.Name}} {{.ImportPath}}' ./...
+	mapfile -t packages < <(printf '%s\n' "${lines[@]}" | awk -v programs="$programs" '$1 != "main" || $2 ~ programs { print $2 }')
 	$go build "${packages[@]}" || failed+=("$platform")
 done
 if [ ${#failed[@]} != 0 ]; then
