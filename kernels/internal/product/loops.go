@@ -40,7 +40,7 @@ func (b *block) panels() {
 		l.nc = size.NC
 	}
 	l.prefetch = g.prefetches(b.m)
-	l.pairs = g.way == packedBefore && b.m <= pairRows && simd.KernelGemmPair.InAssembly(g.isa) && simd.KernelGemmPair.On(g.isa).ISA == g.isa
+	l.pairs = g.way == packedBefore && g.k > 0 && b.m <= pairRows && simd.KernelGemmPair.On(g.isa).ISA == g.isa
 	var s *scratch
 	if g.finish || b.tail > 0 || g.copyA || ways[g.way].makes {
 		s = scratches.Get().(*scratch)
@@ -59,10 +59,6 @@ func (b *block) panels() {
 				l.m = min(l.mc, b.m-l.i)
 				l.a, l.lda = b.rowsOfA(l.i, l.p, l.m, l.k)
 				for q, w := 0, 0; q < l.n; q += w {
-					if w = 2 * g.nr; l.pairs && l.k > 0 && l.source.n-q >= w {
-						l.pair(q)
-						continue
-					}
 					w = l.width(q)
 					l.panel(q, w)
 				}
@@ -96,10 +92,10 @@ func (l *nest) panel(q, w int) {
 	}
 	c := b.c[l.i*g.ldc+l.j+q:]
 	sums, lds := c, g.ldc
-	if g.finish {
+	if g.finish { // aside, a panel's after the other's
 		sums, lds = b.s.sums, g.nr
-		if beta != 0 {
-			simd.CopyRows(g.isa, sums, c, l.m, w, lds, g.ldc)
+		for at := 0; beta != 0 && at < w; at += g.nr {
+			simd.CopyRows(g.isa, sums[at*l.m:], c[at:], l.m, min(g.nr, w-at), lds, g.ldc)
 		}
 	}
 	inPanel := max(0, min(w, l.source.n-q))
@@ -110,6 +106,12 @@ func (l *nest) panel(q, w int) {
 			b.b.packed.MultiplyHalves(b.b.column+l.j+q, l.p+p, l.m, k, g.alpha, l.a[p:], l.lda, beta, sums, lds)
 		case inPanel > 0 && g.way == near:
 			simd.GemmNear(g.isa, l.m, inPanel, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, beta, sums, lds)
+		case inPanel == 2*g.nr && l.pairs:
+			second := g.nr
+			if g.finish {
+				second *= l.m
+			}
+			simd.GemmPair(g.isa, l.m, g.nr, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, l.source.offset(g.nr, 0), beta, sums, lds, second)
 		case inPanel > 0:
 			panel := l.source.first[l.source.offset(q, p):]
 			done := 0
@@ -136,36 +138,11 @@ func (l *nest) panel(q, w int) {
 	}
 	switch {
 	case b.ep.any():
-		b.finish(c, sums, l.i, l.j+q, l.m, w)
+		for at := 0; at < w; at += g.nr {
+			b.finish(c[at:], sums[at*l.m:], l.i, l.j+q+at, l.m, min(g.nr, w-at))
+		}
 	case g.finish:
 		simd.CopyRows(g.isa, c, sums, l.m, w, g.ldc, lds)
-	}
-}
-
-// pair is panel for two whole panels at once.
-func (l *nest) pair(q int) {
-	b, g, nr := l.b, l.b.g, l.b.g.nr
-	beta := g.beta
-	if l.p > 0 {
-		beta = 1
-	}
-	c := b.c[l.i*g.ldc+l.j+q:]
-	sums, lds, second := c, g.ldc, nr
-	if g.finish {
-		sums, lds, second = b.s.sums, nr, l.m*nr
-		if beta != 0 {
-			simd.CopyRows(g.isa, sums, c, l.m, nr, lds, g.ldc)
-			simd.CopyRows(g.isa, sums[second:], c[nr:], l.m, nr, lds, g.ldc)
-		}
-	}
-	for p := 0; p < l.k; p += g.kc {
-		k := min(g.kc, l.k-p)
-		simd.GemmPair(g.isa, l.m, nr, k, g.alpha, l.a[p:], l.lda, l.source.first[l.source.offset(q, p):], l.source.ld, nr*l.source.ofColumn, beta, sums, lds, second)
-		beta = 1
-	}
-	if g.finish {
-		b.finish(c, sums, l.i, l.j+q, l.m, nr)
-		b.finish(c[nr:], sums[second:], l.i, l.j+q+nr, l.m, nr)
 	}
 }
 

@@ -45,7 +45,7 @@ func (l *nest) width(q int) int {
 	if g.way == near { // as much as other calls do
 		return min(max(2*nr, tune.Used.Gemm.MC*tune.Order.KC*nr/(l.m*max(l.k, 1))/nr*nr), l.n-q)
 	}
-	if g.wideTiles && l.source.n-q >= 2*nr {
+	if (g.wideTiles || l.pairs) && l.source.n-q >= 2*nr {
 		return 2 * nr
 	}
 	return min(nr, l.n-q)
