@@ -67,7 +67,7 @@ check: ## gofmt, tidy go.mod files, modules that build from their own folders, c
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
-vet: ## go vet for three architectures, with and without purego; modules that have no assembly here and with words of 32 bits
+vet: ## go vet of the root module for three architectures, with and without purego; of the others, which have no assembly, for this one and 386
 	@for arch in $(VET_ARCHS); do echo "go vet GOARCH=$$arch"; GOARCH=$$arch $(GO) vet ./...; done
 	@for arch in amd64 arm64; do echo "go vet GOARCH=$$arch -tags=purego"; GOARCH=$$arch $(GO) vet -tags=purego ./...; done
 	@echo "go vet GOOS=darwin GOARCH=arm64"; GOOS=darwin GOARCH=arm64 $(GO) vet ./...

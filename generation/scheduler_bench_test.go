@@ -171,7 +171,7 @@ func BenchmarkPieces(b *testing.B) {
 func BenchmarkLongPrompt(b *testing.B) {
 	const long, streams, depth = 4096, 8, 64
 	m, r := benchLM(b), rand.New(rand.NewPCG(5, 6))
-	s := benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true, Draft: -1})
+	s := benchScheduler(b, m, generation.SchedulerConfig{NoPrefixes: true, Draft: -1, Stall: *benchStall})
 	var calm, disturbed, prompt, quotient []float64
 	for b.Loop() {
 		alone := times(b, m, s, benchTokens(r, m, long), 1, nil)[0].Seconds()

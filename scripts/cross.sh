@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds the root module without cgo for the platforms given as arguments, or for all
 # that Go knows: every library package, and the examples where Go links a program without a
-# C compiler. The tools in scripts and internal/approx are for who develops this module.
+# C compiler. Tools are left out: they run where this module is developed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOWORK=off
