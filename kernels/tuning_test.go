@@ -15,8 +15,8 @@ func TestTuningChangesNoResult(t *testing.T) {
 	small, large, crowded := kept, kept, kept
 	small.Ways, large.Ways = 1, 1<<20
 	small.Gemm = tune.Gemm{MC: 20, NC: 32, PackRows: 1, InPlaceTiles: 20, InPlacePanel: 1 << 20, InPlaceSpan: 1 << 30, NearElements: 1 << 30,
-		LinesTiles: 20, LinesSets: 64, LinesWays: 1 << 20, Spread: 1, WideNum: 1, WideDen: 1, StreamNum: 20, StreamDen: 1, CopyColumns: 1}
-	large.Gemm = tune.Gemm{MC: 1 << 20, NC: 1 << 20, PackRows: 1 << 20, WideDen: 1, StreamDen: 1, CopyColumns: 1 << 20}
+		LinesTiles: 20, LinesSets: 64, LinesWays: 1 << 20, Spread: 1, WideNum: 1, WideDen: 1, StreamNum: 20, StreamDen: 1, RowColumns: 24, RowAhead: 16, CopyColumns: 1}
+	large.Gemm = tune.Gemm{MC: 1 << 20, NC: 1 << 20, PackRows: 1 << 20, WideDen: 1, StreamDen: 1, RowColumns: 1 << 20, CopyColumns: 1 << 20}
 	crowded.Gemm.LinesSets, crowded.Gemm.LinesWays = 64, 0 // every B of whole lines crowds the second-level cache
 	r := rand.New(rand.NewPCG(8, 8))
 	eachISA(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/kernels/internal/pack"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
@@ -114,11 +115,14 @@ func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 	}
 }
 
-// fetchAhead is how far ahead of its use a B of some elements is fetched: ahead, or 0
-// if it does not come from memory.
-func fetchAhead(elements, ahead int) int {
-	if elements < gemvFar {
+// fetchAhead is how many elements ahead of its use a B in place is fetched for one row that goes through its rows, or
+// columns, group at a time: 0 if it does not come from memory.
+func (g *call) fetchAhead(group int) int {
+	switch ahead := tune.Used.Gemm.RowAhead; {
+	case g.n*g.k < gemvFar:
 		return 0
+	case ahead > 0:
+		return ahead
 	}
-	return ahead
+	return group * g.b.LD
 }

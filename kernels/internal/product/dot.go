@@ -51,7 +51,7 @@ func (b *block) dotBlock(x []float32, ldx int, y []float32, ldy int, beta float3
 // dotCall is one call of the assembly.
 func (g *call) dotCall(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	if g.m == 1 && g.n*g.k >= gemvNear {
-		simd.GemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, fetchAhead(g.n*g.k, gemvDotGroup*g.b.LD))
+		simd.GemvDot(g.isa, g.alpha, c[:n], a[:k], b, ldb, g.fetchAhead(gemvDotGroup))
 		return
 	}
 	simd.GemmDot(g.isa, m, n, k, g.alpha, a, lda, b, ldb, c, ldc)

@@ -4,6 +4,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // Products of one row of A. They are bound by reading B: what counts is that it
@@ -127,13 +128,10 @@ func (r *gemvCall) part(item, part int) {
 		simd.ScaleVec(r.isa, s.a, x, r.alpha)
 		x = s.a
 	}
-	// Columns of which C is one line in each set of the first-level cache, which leaves room for rows of B
-	// that lie pages apart, and rows of some 1 MiB.
-	const columns = 1024
-	ahead := fetchAhead(r.n*r.k, gemvRowsGroup*r.b.LD)
+	columns, ahead := tune.Used.Gemm.RowColumns, (*call)(r).fetchAhead(gemvRowsGroup)
 	for j := 0; j < r.n; j += columns {
 		w := min(columns, r.n-j)
-		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup
+		step := max(1, 1<<18/(w*gemvRowsGroup)) * gemvRowsGroup // rows of some 1 MiB
 		for p := 0; p < k; p += step {
 			simd.GemvRows(r.isa, c[j:j+w], x[p:min(p+step, k)], b[p*r.b.LD+j:], r.b.LD, ahead)
 		}

@@ -83,6 +83,11 @@ type Gemm struct {
 	// From NextRows rows on, the first tile with a piece of a panel of integers fetches the next piece, if the
 	// first-level cache has room for both; 0: never.
 	NextRows int `unit:"rows of A" at:"products: the next piece of a panel of integers fetched by the first tile" on:"zen4"`
+	// Of a B in place that one row is multiplied with, some rows are read together, RowColumns of their columns at a
+	// time: with 1024, C is one line in each set of a first-level cache of 64. Where B comes from memory, the next rows
+	// are fetched meanwhile; with RowAhead what is as far ahead in the rows at hand, if the machine follows each by itself.
+	RowColumns int `unit:"columns of B" at:"products: 1024 columns of C at a time instead of 4096" on:"zen4, zen3"`
+	RowAhead   int `unit:"elements" at:"products: One row on a B in place from memory" on:"zen3"`
 	// CopyColumns columns are worth a copy of A's rows.
 	CopyColumns int `unit:"columns of B" at:"products: and where lda is nearly one" on:"zen4"`
 }
@@ -186,7 +191,7 @@ var Zen4 = Record{
 		NearElements: 1 << 18, NearTiles: 20,
 		WideNum: 4, WideDen: 7, StreamNum: 2, StreamDen: 5, HalvesTiles: 2,
 		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, NextRows: 12, AheadBytes: 8 << 10,
-		CopyColumns: 64,
+		RowColumns: 1024, CopyColumns: 64,
 	},
 	Rows: Rows{
 		StreamElements: 1 << 22, PartElements: 1 << 14,
@@ -201,6 +206,7 @@ var Zen3 = func() Record {
 	t.name = "zen3"
 	t.Gemm.WinogradRows = 36
 	t.Gemm.Ahead = 8 << 10
+	t.Gemm.RowColumns, t.Gemm.RowAhead = 4096, 16
 	return t
 }()
 
