@@ -49,3 +49,38 @@ func TestTuningChangesNoResult(t *testing.T) {
 		}
 	})
 }
+
+// TestRowFromMemory multiplies one row with a B of more than 32 MiB, which is fetched ahead as the figures say. Its
+// numbers are integers, so that every order of additions gives the same sums.
+func TestRowFromMemory(t *testing.T) {
+	kept := tune.Used
+	t.Cleanup(func() { tune.Used = kept })
+	const k, n = 2_903, 2_899
+	a, b := make([]float32, k), make([]float32, k*n)
+	r := rand.New(rand.NewPCG(9, 9))
+	for p := range a {
+		a[p] = float32(r.IntN(17) - 8)
+	}
+	for i := range b {
+		b[i] = float32(i%1021 - 510)
+	}
+	nn, nt := make([]float32, n), make([]float32, n)
+	for p, x := range a {
+		for j := range n {
+			nn[j] += x * b[p*n+j]
+			nt[j] += x * b[j*k+p]
+		}
+	}
+	eachISA(t, func(t *testing.T) {
+		c := make([]float32, n)
+		for _, ahead := range []int{0, 16} {
+			tune.Used.Gemm.RowAhead = ahead
+			if Gemm(NoTrans, NoTrans, 1, n, k, 1, a, k, b, n, 0, c, n); !slices.Equal(c, nn) {
+				t.Errorf("nn, RowAhead %d: wrong", ahead)
+			}
+			if Gemm(NoTrans, Trans, 1, n, k, 1, a, k, b, k, 0, c, n); !slices.Equal(c, nt) {
+				t.Errorf("nt, RowAhead %d: wrong", ahead)
+			}
+		}
+	})
+}

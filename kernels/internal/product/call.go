@@ -118,10 +118,10 @@ func scaleMatrix(c []float32, m, n, ldc int, beta float32) {
 // fetchAhead is how many elements ahead of its use a B in place is fetched for one row that goes through its rows, or
 // columns, group at a time: 0 if it does not come from memory.
 func (g *call) fetchAhead(group int) int {
-	switch ahead := tune.Used.Gemm.RowAhead; {
-	case g.n*g.k < gemvFar:
+	if g.n*g.k < gemvFar {
 		return 0
-	case ahead > 0:
+	}
+	if ahead := tune.Used.Gemm.RowAhead; ahead > 0 {
 		return ahead
 	}
 	return group * g.b.LD

@@ -92,7 +92,7 @@ func (l *nest) panel(q, w int) {
 	}
 	c := b.c[l.i*g.ldc+l.j+q:]
 	sums, lds := c, g.ldc
-	if g.finish { // aside, a panel's after the other's
+	if g.finish { // aside, one panel after the other
 		sums, lds = b.s.sums, g.nr
 		for at := 0; beta != 0 && at < w; at += g.nr {
 			simd.CopyRows(g.isa, sums[at*l.m:], c[at:], l.m, min(g.nr, w-at), lds, g.ldc)

@@ -10,7 +10,8 @@ import (
 // One row: gemvDot takes over from gemmDot where B has gemvNear elements and is beyond
 // a core's own caches. Where it has gemvFar, it comes from memory. Then gemvDot takes 8
 // rows together, as gemvRows takes 6 always, and fetching the next ones gains a sixth
-// to a third; nearer, it costs as much. See doc/measurements/products.md.
+// to a third on Zen 4; nearer, it costs as much. tune.Gemm.RowAhead has where it costs
+// from memory too. See doc/measurements/products.md.
 const (
 	gemvRowsGroup, gemvDotGroup = 6, 8
 	gemvNear, gemvFar           = 1 << 17, 1 << 23
