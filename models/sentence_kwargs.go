@@ -76,7 +76,7 @@ func checkConfigArguments(args Document, modelType string) error {
 	return nil
 }
 
-// tokenizerParameters are what classes of tokenizers in transformers 5.23 take, and what loads them
+// tokenizerParameters are what classes of tokenizers in transformers 5.24 take, and what loads them
 // reads, beside what ends like one of tokenizerEndings.
 var tokenizerParameters = map[string]bool{}
 
@@ -130,7 +130,7 @@ func (d Document) tokenizerArguments() (map[string]json.RawMessage, error) {
 	return fields, err
 }
 
-// callParameters are what the call of a tokenizer in transformers 5.23 knows, beside what
+// callParameters are what the call of a tokenizer in transformers 5.24 knows, beside what
 // callArguments reads.
 var callParameters = []string{
 	"text", "text_pair", "text_target", "text_pair_target", "add_special_tokens", "is_split_into_words", "pad_to_multiple_of", "padding_side",

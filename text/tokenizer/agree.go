@@ -10,7 +10,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// agree returns an error where transformers 5.23 would give other ids than tokenizer.json, which
+// agree returns an error where transformers 5.24 would give other ids than tokenizer.json, which
 // Hugging Face's tokenizers read: some of its classes take no more of the file than the vocabulary and
 // the merges, and all else from tokenizer_config.json. An unknown class has no rules.
 func (s *settings) agree(fsys fs.FS, t *Tokenizer) error {

@@ -1,6 +1,6 @@
 package tokenizer
 
-// Folders with a SentencePiece model and no tokenizer.json, read as transformers 5.23 reads
+// Folders with a SentencePiece model and no tokenizer.json, read as transformers 5.24 reads
 // them: by the class of their tokenizer, of which spmclasses.go holds the rules.
 
 import (
