@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -220,11 +219,15 @@ type debertaLayer struct {
 // forward replaces x by the layer's output.
 func (l *debertaLayer) forward(ws *Workspace, x []float32, batch Batch, near *nearby) error {
 	defer ws.Release(ws.Mark())
-	y := ws.Alloc(len(x)) // [rows, D]
-	return cmp.Or(
-		l.attention.forward(ws, y, x, batch, near), // y = x + attention(x)     [rows, D]
-		l.attentionNorm.Forward(ws, x, y),          // x = norm(y)              [rows, D]
-		l.feed.Forward(ws, y, x, x),                // y = x + feed(x)          [rows, D]
-		l.feedNorm.Forward(ws, x, y),               // x = norm(y)              [rows, D]
-	)
+	y := ws.Alloc(len(x))                                              // [rows, D]
+	if err := l.attention.forward(ws, y, x, batch, near); err != nil { // y = x + attention(x)  [rows, D]
+		return err
+	}
+	if err := l.attentionNorm.Forward(ws, x, y); err != nil { // x = norm(y)  [rows, D]
+		return err
+	}
+	if err := l.feed.Forward(ws, y, x, x); err != nil { // y = x + feed(x)  [rows, D]
+		return err
+	}
+	return l.feedNorm.Forward(ws, x, y) // x = norm(y)  [rows, D]
 }

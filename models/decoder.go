@@ -14,6 +14,19 @@ import (
 // decoderLayer is a layer of a decoder: [transformer.Layer] for most.
 type decoderLayer interface {
 	Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error
+	// CacheBytes is the memory that a cache in a format takes for a row: keys and values, or other state.
+	CacheBytes(f kernels.Format) int64
+}
+
+// A crossLayer is a decoderLayer that may attend to what an encoder gives, of which a cache takes MemoryBytes a row; 0: it does not.
+type crossLayer interface{ MemoryBytes() int64 }
+
+// memoryBytes is MemoryBytes of a layer, 0 where it has none.
+func memoryBytes(l decoderLayer) int64 {
+	if c, ok := l.(crossLayer); ok {
+		return c.MemoryBytes()
+	}
+	return 0
 }
 
 // decoder is a stack of layers between tokens and logits. It implements LanguageModel.
@@ -66,10 +79,7 @@ func (d *decoder) Adapter(name string) (number int, ok bool) {
 
 // AttendsToMemory reports whether the decoder attends to what an encoder gives.
 func (d *decoder) AttendsToMemory() bool {
-	return slices.ContainsFunc(d.layers, func(l decoderLayer) bool {
-		layer, ok := l.(*transformer.Layer)
-		return ok && layer.Cross != nil
-	})
+	return slices.ContainsFunc(d.layers, func(l decoderLayer) bool { return memoryBytes(l) > 0 })
 }
 
 func (d *decoder) Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {

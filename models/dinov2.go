@@ -1,8 +1,6 @@
 package models
 
 import (
-	"cmp"
-
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -121,18 +119,18 @@ type dinov2Layer struct {
 // forward sets dst, [rows, D], to the layer's output for in.X, which may be dst.
 func (l *dinov2Layer) forward(ws *Workspace, dst []float32, in transformer.LayerInput) error {
 	defer ws.Release(ws.Mark())
-	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
-	if err := cmp.Or(
-		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
-		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, nil), // y = attention(x)  [rows, D]
-	); err != nil {
+	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst))               // [rows, D]
+	if err := l.attentionNorm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
 		return err
 	}
-	addScaled(dst, in.X, y, l.attentionScale) // dst = in + y*scale  [rows, D]
-	if err := cmp.Or(
-		l.feedNorm.Forward(ws, x, dst), // x = norm(dst)        [rows, D]
-		l.feed.Forward(ws, y, x, nil),  // y = feed(x)          [rows, D]
-	); err != nil {
+	if err := l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, nil); err != nil { // y = attention(x)  [rows, D]
+		return err
+	}
+	addScaled(dst, in.X, y, l.attentionScale)              // dst = in + y*scale  [rows, D]
+	if err := l.feedNorm.Forward(ws, x, dst); err != nil { // x = norm(dst)  [rows, D]
+		return err
+	}
+	if err := l.feed.Forward(ws, y, x, nil); err != nil { // y = feed(x)  [rows, D]
 		return err
 	}
 	addScaled(dst, dst, y, l.feedScale) // dst += y*scale       [rows, D]
@@ -157,10 +155,11 @@ func (h *classAndMean) Forward(ws *Workspace, dst, x []float32, in Tokens) error
 	dim, n := h.out.In/2, in.Batch.Len()
 	defer ws.Release(ws.Mark())
 	class, mean, both := ws.Alloc(n*dim), ws.Alloc(n*dim), ws.Alloc(2*n*dim) // [images, D], [images, D], [images, 2D]
-	if err := cmp.Or(
-		poolFirst(class, x, in, dim, 0),
-		poolMean(mean, x, in, dim, 1),
-	); err != nil {
+	err := poolFirst(class, x, in, dim, 0)
+	if err == nil {
+		err = poolMean(mean, x, in, dim, 1)
+	}
+	if err != nil {
 		return check.Errorf(transformer.ErrShape, "class and mean of patches: %w", err)
 	}
 	for i := range n {

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -109,11 +108,13 @@ func (a *disentangled) forward(ws *Workspace, dst, x []float32, batch Batch, nea
 	defer ws.Release(ws.Mark())
 	dim := a.core.Heads * a.core.HeadDim
 	q, k, v, context := ws.Alloc(len(x)), ws.Alloc(len(x)), ws.Alloc(len(x)), ws.Alloc(len(x)) // [rows, D]
-	if err := cmp.Or(
-		a.query.Forward(ws, q, x), // [rows, D]
-		a.key.Forward(ws, k, x),   // [rows, D]
-		a.value.Forward(ws, v, x), // [rows, D]
-	); err != nil {
+	if err := a.query.Forward(ws, q, x); err != nil {                                          // [rows, D]
+		return err
+	}
+	if err := a.key.Forward(ws, k, x); err != nil { // [rows, D]
+		return err
+	}
+	if err := a.value.Forward(ws, v, x); err != nil { // [rows, D]
 		return err
 	}
 	var keys, queries []float32 // [n, D]

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -66,16 +65,22 @@ func (e *embedder) embed(ws *Workspace, dst []float32, in Tokens, cache *Cache) 
 	if e.project != nil {
 		x = ws.Alloc(in.Batch.Rows() * e.tokens.Dim)
 	}
-	err := cmp.Or(
-		e.tokens.Forward(ws, x, in.IDs),  // vectors of tokens    [rows, E]
-		e.addTypes(ws, x, in),            // + those of types     [rows, E]
-		e.addPositions(ws, x, in, cache), // + those of positions [rows, E]
-	)
-	if err == nil && e.embedNorm != nil {
-		err = e.embedNorm.Forward(ws, x, x) // [rows, E]
-	}
-	if err != nil || e.project == nil {
+	if err := e.tokens.Forward(ws, x, in.IDs); err != nil { // vectors of tokens  [rows, E]
 		return err
+	}
+	if err := e.addTypes(ws, x, in); err != nil { // x += those of types  [rows, E]
+		return err
+	}
+	if err := e.addPositions(ws, x, in, cache); err != nil { // x += those of positions  [rows, E]
+		return err
+	}
+	if e.embedNorm != nil {
+		if err := e.embedNorm.Forward(ws, x, x); err != nil { // x = norm(x)  [rows, E]
+			return err
+		}
+	}
+	if e.project == nil {
+		return nil
 	}
 	return e.project.Forward(ws, dst, x) // [rows, D]
 }

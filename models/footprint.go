@@ -63,44 +63,16 @@ func (c *Checkpoint) smaller(weights int64, o Options) string {
 	return note
 }
 
-// attentions are those of a decoder's layer, nil where it has none.
-func attentions(l decoderLayer) (self, cross *transformer.MultiHeadAttention) {
-	switch l := l.(type) {
-	case *transformer.Layer:
-		return l.Self, l.Cross
-	case *parallelLayer:
-		return l.attention, nil
-	case *gemma2Layer:
-		return l.attention, nil
-	case *graniteLayer:
-		return l.attention, nil
-	case *olmo2Layer:
-		return l.attention, nil
-	}
-	return nil, nil
-}
-
 // footprint fills in what a history takes in a text of at most length tokens, 0 for no limit.
 func (d *decoder) footprint(f *Footprint, length int) {
 	for i, l := range d.layers {
-		self, cross := attentions(l)
-		var token int64
-		switch _, convolves := l.(*lfm2Convolution); {
-		case convolves:
-			token = 4 * int64(d.Dim()) // its inputs, in float32
-		case self != nil:
-			token = self.CacheBytes(d.held)
-		default:
-			continue
-		}
 		rows := length
 		if w := d.windows[i]; w > 0 {
 			rows = min(rows, w+transformer.PageRows) // of the page that begins the window, some are seen no more
 		}
+		token := l.CacheBytes(d.held)
 		f.Token += token
 		f.Context += token * int64((rows+transformer.PageRows-1)/transformer.PageRows*transformer.PageRows)
-		if cross != nil {
-			f.MemoryRow += cross.CacheBytes(kernels.FormatF32)
-		}
+		f.MemoryRow += memoryBytes(l)
 	}
 }

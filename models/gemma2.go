@@ -1,9 +1,9 @@
 package models
 
 import (
-	"cmp"
 	"math"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -158,23 +158,29 @@ func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.Layer
 	return g
 }
 
+func (l *gemma2Layer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
+
 // Forward sets dst, [rows, D], to the layer's output for in.X.
 func (l *gemma2Layer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
 	defer ws.Release(ws.Mark())
-	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
-	if err := cmp.Or(
-		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
-		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache), // [rows, D]
-		l.attentionPostNorm.Forward(ws, y, y), // y = norm(attention(x)) [rows, D]
-	); err != nil {
+	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst))               // [rows, D]
+	if err := l.attentionNorm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
 		return err
 	}
-	ws.Threads.Add(dst, in.X, y) // dst = in + y        [rows, D]
-	if err := cmp.Or(
-		l.feedNorm.Forward(ws, x, dst),   // x = norm(dst)       [rows, D]
-		l.feed.Forward(ws, y, x, nil),    // y = down(gelu(gate(x)) * up(x)) [rows, D]
-		l.feedPostNorm.Forward(ws, y, y), // y = norm(y)         [rows, D]
-	); err != nil {
+	if err := l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache); err != nil { // [rows, D]
+		return err
+	}
+	if err := l.attentionPostNorm.Forward(ws, y, y); err != nil { // y = norm(attention(x)) [rows, D]
+		return err
+	}
+	ws.Threads.Add(dst, in.X, y)                           // dst = in + y  [rows, D]
+	if err := l.feedNorm.Forward(ws, x, dst); err != nil { // x = norm(dst)  [rows, D]
+		return err
+	}
+	if err := l.feed.Forward(ws, y, x, nil); err != nil { // y = down(gelu(gate(x)) * up(x)) [rows, D]
+		return err
+	}
+	if err := l.feedPostNorm.Forward(ws, y, y); err != nil { // y = norm(y)  [rows, D]
 		return err
 	}
 	ws.Threads.Add(dst, dst, y) // dst += y            [rows, D]

@@ -1,8 +1,7 @@
 package models
 
 import (
-	"cmp"
-
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -63,22 +62,24 @@ type graniteLayer struct {
 	feed                    transformer.Feed
 }
 
+func (l *graniteLayer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
+
 // Forward sets dst, [rows, D], to the layer's output for in.X.
 func (l *graniteLayer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
 	defer ws.Release(ws.Mark())
-	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
-	if err := cmp.Or(
-		l.attentionNorm.Forward(ws, x, in.X), // x = norm(in)       [rows, D]
-		l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache), // y = attention(x)  [rows, D]
-	); err != nil {
+	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst))               // [rows, D]
+	if err := l.attentionNorm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
+		return err
+	}
+	if err := l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache); err != nil { // y = attention(x)  [rows, D]
 		return err
 	}
 	ws.Threads.Scale(y, y, l.residual)
-	ws.Threads.Add(dst, in.X, y) // dst = in + y*residual  [rows, D]
-	if err := cmp.Or(
-		l.feedNorm.Forward(ws, x, dst), // x = norm(dst)       [rows, D]
-		l.feed.Forward(ws, y, x, nil),  // y = down(silu(gate(x)) * up(x))  [rows, D]
-	); err != nil {
+	ws.Threads.Add(dst, in.X, y)                           // dst = in + y*residual  [rows, D]
+	if err := l.feedNorm.Forward(ws, x, dst); err != nil { // x = norm(dst)  [rows, D]
+		return err
+	}
+	if err := l.feed.Forward(ws, y, x, nil); err != nil { // y = down(silu(gate(x)) * up(x))  [rows, D]
 		return err
 	}
 	ws.Threads.Scale(y, y, l.residual)

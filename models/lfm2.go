@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -129,19 +130,21 @@ func (config *lfm2Config) convolution(l *transformer.Loader, layer transformer.L
 	}
 }
 
+func (l *lfm2Convolution) CacheBytes(f kernels.Format) int64 { return l.convolution.CacheBytes(f) }
+
 // Forward sets dst, [rows, D], to the layer's output for in.X.
 func (l *lfm2Convolution) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(len(dst)) // [rows, D]
-	if err := cmp.Or(
-		l.norm.Forward(ws, x, in.X),                      // x = norm(in)        [rows, D]
-		l.convolution.Forward(ws, x, x, in.Batch, cache), // x = convolution(x)  [rows, D]
-	); err != nil {
+	x := ws.Alloc(len(dst))                             // [rows, D]
+	if err := l.norm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
 		return err
 	}
-	ws.Threads.Add(dst, in.X, x) // dst = in + x         [rows, D]
-	return cmp.Or(
-		l.feedNorm.Forward(ws, x, dst),  // x = norm(dst)       [rows, D]
-		l.feed.Forward(ws, dst, x, dst), // dst += down(silu(gate(x)) * up(x)) [rows, D]
-	)
+	if err := l.convolution.Forward(ws, x, x, in.Batch, cache); err != nil { // x = convolution(x)  [rows, D]
+		return err
+	}
+	ws.Threads.Add(dst, in.X, x)                           // dst = in + x  [rows, D]
+	if err := l.feedNorm.Forward(ws, x, dst); err != nil { // x = norm(dst)  [rows, D]
+		return err
+	}
+	return l.feed.Forward(ws, dst, x, dst) // dst += down(silu(gate(x)) * up(x)) [rows, D]
 }

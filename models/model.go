@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -307,8 +308,8 @@ var registry struct {
 	builders map[string]Builder
 }
 
-// Register makes Open use build for the model types, as config.json spells them. A
-// later registration replaces an earlier one.
+// Register makes Open use build for the model types, as config.json spells them. It panics
+// if one of them is registered already.
 func Register(build Builder, modelTypes ...string) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -316,6 +317,9 @@ func Register(build Builder, modelTypes ...string) {
 		registry.builders = map[string]Builder{}
 	}
 	for _, t := range modelTypes {
+		if registry.builders[t] != nil {
+			panic(fmt.Sprintf("models.Register: model type %q is registered already", t))
+		}
 		registry.builders[t] = build
 	}
 }

@@ -1,8 +1,6 @@
 package models
 
 import (
-	"cmp"
-
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -209,11 +207,13 @@ func (l *modernbertLayer) forward(ws *Workspace, x []float32, in Tokens) error {
 	} else if err := l.attentionNorm.Forward(ws, y, x); err != nil { // y = norm(x)  [rows, D]
 		return err
 	}
-	return cmp.Or(
-		l.attention.Forward(ws, x, transformer.AttentionInput{ // x += attention(y)  [rows, D]
-			Query: y, Batch: in.Batch, Mask: l.mask.And(in.visible()), Residual: x,
-		}, nil),
-		l.feedNorm.Forward(ws, y, x), // y = norm(x)                          [rows, D]
-		l.feed.Forward(ws, x, y, x),  // x += down(activation(gate(y)) * up(y))  [rows, D]
-	)
+	if err := l.attention.Forward(ws, x, transformer.AttentionInput{ // x += attention(y)  [rows, D]
+		Query: y, Batch: in.Batch, Mask: l.mask.And(in.visible()), Residual: x,
+	}, nil); err != nil {
+		return err
+	}
+	if err := l.feedNorm.Forward(ws, y, x); err != nil { // y = norm(x)  [rows, D]
+		return err
+	}
+	return l.feed.Forward(ws, x, y, x) // x += down(activation(gate(y)) * up(y))  [rows, D]
 }

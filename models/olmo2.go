@@ -1,8 +1,7 @@
 package models
 
 import (
-	"cmp"
-
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -48,21 +47,23 @@ type olmo2Layer struct {
 	feed                    *transformer.FeedForward
 }
 
+func (l *olmo2Layer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
+
 // Forward sets dst, [rows, D], to the layer's output for in.X.
 func (l *olmo2Layer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
 	defer ws.Release(ws.Mark())
-	y := ws.Alloc(len(dst)) // [rows, D]
-	if err := cmp.Or(
-		l.attention.Forward(ws, y, transformer.AttentionInput{Query: in.X, Batch: in.Batch, Mask: in.Mask}, cache), // y = attention(in)  [rows, D]
-		l.attentionNorm.Forward(ws, y, y), // y = norm(y)       [rows, D]
-	); err != nil {
+	y := ws.Alloc(len(dst))                                                                                                            // [rows, D]
+	if err := l.attention.Forward(ws, y, transformer.AttentionInput{Query: in.X, Batch: in.Batch, Mask: in.Mask}, cache); err != nil { // y = attention(in)  [rows, D]
 		return err
 	}
-	ws.Threads.Add(dst, in.X, y) // dst = in + y      [rows, D]
-	if err := cmp.Or(
-		l.feed.Forward(ws, y, dst, nil), // y = down(silu(gate(dst)) * up(dst))  [rows, D]
-		l.feedNorm.Forward(ws, y, y),    // y = norm(y)       [rows, D]
-	); err != nil {
+	if err := l.attentionNorm.Forward(ws, y, y); err != nil { // y = norm(y)  [rows, D]
+		return err
+	}
+	ws.Threads.Add(dst, in.X, y)                            // dst = in + y  [rows, D]
+	if err := l.feed.Forward(ws, y, dst, nil); err != nil { // y = down(silu(gate(dst)) * up(dst))  [rows, D]
+		return err
+	}
+	if err := l.feedNorm.Forward(ws, y, y); err != nil { // y = norm(y)  [rows, D]
 		return err
 	}
 	ws.Threads.Add(dst, dst, y) // dst += y          [rows, D]

@@ -1,8 +1,7 @@
 package models
 
 import (
-	"cmp"
-
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -16,6 +15,8 @@ type parallelLayer struct {
 	attention *transformer.MultiHeadAttention
 	feed      *transformer.FeedForward
 }
+
+func (l *parallelLayer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
 
 // Forward sets dst, [rows, D], to the layer's output for in.X.
 func (l *parallelLayer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
@@ -31,10 +32,10 @@ func (l *parallelLayer) Forward(ws *Workspace, dst []float32, in transformer.Lay
 			return err
 		}
 	}
-	return cmp.Or(
-		l.attention.Forward(ws, dst, transformer.AttentionInput{ // dst = in + attention(x)  [rows, D]
-			Query: x, Batch: in.Batch, Mask: in.Mask, Residual: in.X,
-		}, cache),
-		l.feed.Forward(ws, dst, y, dst), // dst += feed(y)  [rows, D]
-	)
+	if err := l.attention.Forward(ws, dst, transformer.AttentionInput{ // dst = in + attention(x)  [rows, D]
+		Query: x, Batch: in.Batch, Mask: in.Mask, Residual: in.X,
+	}, cache); err != nil {
+		return err
+	}
+	return l.feed.Forward(ws, dst, y, dst) // dst += feed(y)  [rows, D]
 }

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -124,12 +123,16 @@ type sharedExpert struct {
 func (s *sharedExpert) Forward(ws *Workspace, dst, x, residual []float32) error {
 	defer ws.Release(ws.Mark())
 	y, by := ws.Alloc(len(dst)), ws.Alloc(len(x)/s.mixture.Dim) // [rows, D], [rows]
-	if err := cmp.Or(
-		check.Len("shared expert: dst", dst, len(x), "rows*dim"),
-		s.shared.Forward(ws, y, x, nil),         // y = shared(x)                [rows, D]
-		s.gate.Forward(ws, by, x),               // by = gate(x)                 [rows]
-		s.mixture.Forward(ws, dst, x, residual), // dst = mixture(x) + residual  [rows, D]
-	); err != nil {
+	if err := check.Len("shared expert: dst", dst, len(x), "rows*dim"); err != nil {
+		return err
+	}
+	if err := s.shared.Forward(ws, y, x, nil); err != nil { // y = shared(x)  [rows, D]
+		return err
+	}
+	if err := s.gate.Forward(ws, by, x); err != nil { // by = gate(x)  [rows]
+		return err
+	}
+	if err := s.mixture.Forward(ws, dst, x, residual); err != nil { // dst = mixture(x) + residual  [rows, D]
 		return err
 	}
 	ws.Threads.Sigmoid(by, by)

@@ -1,8 +1,6 @@
 package models
 
 import (
-	"cmp"
-
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -143,11 +141,13 @@ func (p *probe) Forward(ws *Workspace, dst, x []float32, in Tokens) error {
 	for i := range n {
 		copy(q[i*dim:], p.query)
 	}
-	return cmp.Or(
-		p.attention.Forward(ws, y, transformer.AttentionInput{ // y = attention(q, x)  [images, D]
-			Query: q, Batch: transformer.Uniform(n, 1), Key: x, KeyBatch: in.Batch,
-		}, nil),
-		p.norm.Forward(ws, q, y),      // q = norm(y)            [images, D]
-		p.feed.Forward(ws, dst, q, y), // dst = y + feed(q)      [images, D]
-	)
+	if err := p.attention.Forward(ws, y, transformer.AttentionInput{ // y = attention(q, x)  [images, D]
+		Query: q, Batch: transformer.Uniform(n, 1), Key: x, KeyBatch: in.Batch,
+	}, nil); err != nil {
+		return err
+	}
+	if err := p.norm.Forward(ws, q, y); err != nil { // q = norm(y)  [images, D]
+		return err
+	}
+	return p.feed.Forward(ws, dst, q, y) // dst = y + feed(q)  [images, D]
 }

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -57,15 +56,15 @@ func (j *Joint) EmbedImages(ws *Workspace, dst, pixels []float32, images, height
 		return err
 	}
 	defer ws.Release(ws.Mark())
-	x := ws.Alloc(images * rows * j.image.Dim()) // [images, rows, D]
-	err = cmp.Or(
-		j.image.EncodeImages(ws, x, pixels, images, height, width),                        // [images, rows, D]
-		j.imageHead.Forward(ws, dst, x, Tokens{Batch: transformer.Uniform(images, rows)}), // [images, Dim]
-	)
-	if err == nil {
-		normalizeRows(dst, j.Dim())
+	x := ws.Alloc(images * rows * j.image.Dim())                                       // [images, rows, D]
+	if err := j.image.EncodeImages(ws, x, pixels, images, height, width); err != nil { // [images, rows, D]
+		return err
 	}
-	return err
+	if err := j.imageHead.Forward(ws, dst, x, Tokens{Batch: transformer.Uniform(images, rows)}); err != nil { // [images, Dim]
+		return err
+	}
+	normalizeRows(dst, j.Dim())
+	return nil
 }
 
 // Compare sets dst, [images, texts], to the logits of each image and text belonging

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -278,12 +277,14 @@ func (a *waveEncoder) enter(ws *Workspace, dst, samples []float32) error {
 		a.act(ws.Threads, y)
 		x = y
 	}
-	positions := ws.Alloc(len(dst)) // [rows, D]
-	if err := cmp.Or(
-		a.inNorm.Forward(ws, x, x),  // [rows, channels]
-		a.in.Forward(ws, dst, x),    // [rows, D]
-		a.place(ws, positions, dst), // [rows, D]
-	); err != nil {
+	positions := ws.Alloc(len(dst))                    // [rows, D]
+	if err := a.inNorm.Forward(ws, x, x); err != nil { // [rows, channels]
+		return err
+	}
+	if err := a.in.Forward(ws, dst, x); err != nil { // [rows, D]
+		return err
+	}
+	if err := a.place(ws, positions, dst); err != nil { // [rows, D]
 		return err
 	}
 	a.act(ws.Threads, positions)

@@ -1,6 +1,9 @@
 package transformer
 
-import "github.com/avoformer/avoformer/internal/check"
+import (
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+)
 
 // ShortConvolution is a gated convolution over the rows of a sequence, channel by channel: Out(C * convolution(B * X)), of
 // which In makes B, C and X side by side. A row is mixed with the few rows before it, and rows before the first are
@@ -55,6 +58,9 @@ func (c *ShortConvolution) Forward(ws *Workspace, dst, x []float32, batch Batch,
 	}
 	return c.Out.Forward(ws, dst, mixed) // [rows, D]
 }
+
+// CacheBytes is the memory of the inputs that a cache keeps of a row, which are in float32 whatever the format of its pages.
+func (c *ShortConvolution) CacheBytes(kernels.Format) int64 { return 4 * int64(c.In.In) }
 
 // mix sets dst, [rows, Dim], to the convolution of u, [rows, Dim], before which come the rows before, [taps-1, Dim].
 func (c *ShortConvolution) mix(dst, u, before []float32) {

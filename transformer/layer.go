@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
 )
 
 // LayerConfig describes a layer: self-attention, optionally cross-attention,
@@ -102,6 +103,18 @@ func (l *Loader) Layer(c LayerConfig, names LayerNames) *Layer {
 		layer.CrossNorm = l.At(names.CrossNorm).Norm(c.Norm)
 	}
 	return layer
+}
+
+// CacheBytes is the memory of the keys and values that a cache keeps of a row, in pages of a format.
+func (l *Layer) CacheBytes(f kernels.Format) int64 { return l.Self.CacheBytes(f) }
+
+// MemoryBytes is the memory of the keys and values that a cache keeps of a row of LayerInput.Memory, which are in float32:
+// 0 without cross-attention.
+func (l *Layer) MemoryBytes() int64 {
+	if l.Cross == nil {
+		return 0
+	}
+	return l.Cross.CacheBytes(kernels.FormatF32)
 }
 
 // LayerInput is what a layer or a stack of layers works on.
