@@ -7,12 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
@@ -79,7 +79,7 @@ func ReadManifest(path string) (*Manifest, error) {
 	}
 	var m Manifest
 	if err := pyjson.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("%w: %s is no manifest: %w", ErrOther, path, err)
+		return nil, check.Errorf(ErrOther, "%s is no manifest: %w", path, err)
 	}
 	return &m, nil
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -49,14 +50,14 @@ func inputKind(name, given string) (format, compression string, err error) {
 			}
 		}
 		if strings.HasSuffix(stem, ".npy") || strings.HasSuffix(stem, ".arrow") || strings.HasSuffix(stem, ".f32") {
-			return "", "", fmt.Errorf("%w: %s holds no texts by its name", ErrInput, name)
+			return "", "", check.Errorf(ErrInput, "%s holds no texts by its name", name)
 		}
 	}
 	switch {
 	case format != "lines" && format != "jsonl" && format != "csv" && format != "parquet":
-		return "", "", fmt.Errorf("%w: input format %q, want lines, jsonl, csv or parquet", ErrOption, format)
+		return "", "", check.Errorf(ErrOption, "input format %q, want lines, jsonl, csv or parquet", format)
 	case format == "parquet" && compression != "":
-		return "", "", fmt.Errorf("%w: %s: a Parquet file is compressed within", ErrInput, name)
+		return "", "", check.Errorf(ErrInput, "%s: a Parquet file is compressed within", name)
 	}
 	return format, compression, nil
 }
@@ -99,13 +100,13 @@ func (s *source) begin(format, compression string, o *Options) error {
 	case ".gz":
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInput, err)
+			return check.Errorf(ErrInput, "%w", err)
 		}
 		in, s.under = z, z
 	case ".zst":
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInput, err)
+			return check.Errorf(ErrInput, "%w", err)
 		}
 		in, s.under = z, z.IOReadCloser()
 	}

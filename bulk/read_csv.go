@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // csvReader reads a record a row. One with an error in its quotes ends the file: where the next begins is not known.
@@ -33,7 +35,7 @@ func newCSVReader(in io.Reader, o *Options) (*csvReader, error) {
 	r.records.FieldsPerRecord = -1
 	names, err := r.records.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: an empty file has no line of names", ErrInput)
+		return nil, check.Errorf(ErrInput, "an empty file has no line of names")
 	} else if err != nil {
 		return nil, csvError(err)
 	}
@@ -66,7 +68,7 @@ func newCSVReader(in io.Reader, o *Options) (*csvReader, error) {
 func (r *csvReader) field(name string) (int, error) {
 	at := slices.Index(r.names, name)
 	if at < 0 || slices.Index(r.names[at+1:], name) >= 0 {
-		return 0, fmt.Errorf("%w: the line of names has not exactly one %q, but %q", ErrInput, name, r.names)
+		return 0, check.Errorf(ErrInput, "the line of names has not exactly one %q, but %q", name, r.names)
 	}
 	return at, nil
 }
@@ -140,7 +142,7 @@ func recordText(record []string) []byte {
 func csvError(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
-		return fmt.Errorf("%w: %w", ErrInput, err)
+		return check.Errorf(ErrInput, "%w", err)
 	}
 	return err
 }

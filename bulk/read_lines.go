@@ -11,6 +11,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/textline"
 )
@@ -29,7 +30,7 @@ type textReader struct{ in *textline.Reader }
 
 func newTextReader(in io.Reader, o *Options) (*textReader, error) {
 	if len(o.pass.columns) > 0 {
-		return nil, fmt.Errorf("%w: plain lines have no columns to pass on", ErrOption)
+		return nil, check.Errorf(ErrOption, "plain lines have no columns to pass on")
 	}
 	return &textReader{textline.NewReader(in)}, nil
 }
@@ -42,7 +43,7 @@ func (r *textReader) next() (row, error) { return nextLine(r.in) }
 func nextLine(in *textline.Reader) (row, error) {
 	line, err := in.Next()
 	if errors.Is(err, textline.ErrLong) {
-		err = fmt.Errorf("%w: %w", ErrInput, err)
+		err = check.Errorf(ErrInput, "%w", err)
 	}
 	if err != nil {
 		return row{}, err
@@ -71,7 +72,7 @@ type jsonReader struct {
 
 func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 	if o.pass.all {
-		return nil, fmt.Errorf("%w: objects of a JSONL file need not have the same fields: name those to pass on", ErrOption)
+		return nil, check.Errorf(ErrOption, "objects of a JSONL file need not have the same fields: name those to pass on")
 	}
 	r := &jsonReader{in: textline.NewReader(in), field: o.Text}
 	for _, c := range o.pass.columns {
@@ -79,7 +80,7 @@ func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 			c.Kind = JSON
 		}
 		if c.Kind == Bytes {
-			return nil, fmt.Errorf("%w: JSON has no bytes: Pass %q", ErrOption, c.Name+":bytes")
+			return nil, check.Errorf(ErrOption, "JSON has no bytes: Pass %q", c.Name+":bytes")
 		}
 		r.pass = append(r.pass, c)
 	}

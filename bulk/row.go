@@ -4,18 +4,16 @@ package bulk
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
-// Errors that those of this package match.
+// Errors that those of this package match, the first two being kinds that all packages of this project share.
 var (
-	// ErrOption is an option that cannot be, or that does not go with another.
-	ErrOption = errors.New("bulk: option")
-	// ErrInput is a file that is not what it should be.
-	ErrInput = errors.New("bulk: input")
-	// ErrOther is a folder with results of another model, other options or other inputs.
-	ErrOther = errors.New("bulk: the folder has other results")
+	ErrOption = check.ErrOption                            // an option that cannot be, or that does not go with another
+	ErrInput  = check.ErrInput                             // a file or a row that cannot be read
+	ErrOther  = errors.New("the folder has other results") // results of another model, other options or other inputs
 )
 
 // Kind is what a column holds.
@@ -68,7 +66,7 @@ func parsePass(names []string) (passing, error) {
 	for _, s := range names {
 		if s == "*" {
 			if len(names) > 1 {
-				return p, fmt.Errorf("%w: Pass has * beside other names", ErrOption)
+				return p, check.Errorf(ErrOption, "Pass has * beside other names")
 			}
 			return passing{all: true}, nil
 		}
@@ -81,11 +79,11 @@ func parsePass(names []string) (passing, error) {
 				}
 			}
 			if c.Kind < 0 {
-				return p, fmt.Errorf("%w: Pass %q: no kind %q, want one of %s", ErrOption, s, kind, strings.Join(kindNames[:Bytes], ", "))
+				return p, check.Errorf(ErrOption, "Pass %q: no kind %q, want one of %s", s, kind, strings.Join(kindNames[:Bytes], ", "))
 			}
 		}
 		if c.Name == "" || seen[c.Name] {
-			return p, fmt.Errorf("%w: Pass %q: a name that is empty or given twice", ErrOption, s)
+			return p, check.Errorf(ErrOption, "Pass %q: a name that is empty or given twice", s)
 		}
 		seen[c.Name] = true
 		p.columns = append(p.columns, c)

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/modelfiles"
 )
 
@@ -196,10 +197,10 @@ func (r *run) there(s *shard) (bool, error) {
 		return false, err
 	}
 	if m.Work != r.label {
-		return false, fmt.Errorf("%w: %s.json is of %s, this run is %s", ErrOther, s.path(""), m.Work, r.label)
+		return false, check.Errorf(ErrOther, "%s.json is of %s, this run is %s", s.path(""), m.Work, r.label)
 	}
 	if files := modelfiles.Different(m.Model, r.options.Model); files != "" {
-		return false, fmt.Errorf("%w: %s.json is of a model with other files (%s)", ErrOther, s.path(""), files)
+		return false, check.Errorf(ErrOther, "%s.json is of a model with other files (%s)", s.path(""), files)
 	}
 	if err := m.Input.same(s.input); err != nil {
 		return false, err
@@ -227,7 +228,7 @@ func (in Input) same(path string) error {
 		return err
 	}
 	if fmt.Sprintf("%x", sum.Sum(nil)) != in.SHA256 {
-		return fmt.Errorf("%w: %s has changed since its results were made; remove their manifest to make them again", ErrOther, path)
+		return check.Errorf(ErrOther, "%s has changed since its results were made; remove their manifest to make them again", path)
 	}
 	return nil
 }

@@ -5,12 +5,13 @@ package bulk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // A chunk is what goes through the task at once.
@@ -84,7 +85,7 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 		return nil, err
 	}
 	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
-		return nil, fmt.Errorf("%w: it changed while it was read", ErrInput)
+		return nil, check.Errorf(ErrInput, "it changed while it was read")
 	}
 	m = &Manifest{
 		Input: Input{s.input, before.Size(), before.ModTime(), sum},
@@ -100,7 +101,7 @@ func (s *shard) begin(passed []Column) error {
 	seen := map[string]bool{}
 	for _, c := range columns {
 		if seen[c.Name] {
-			return fmt.Errorf("%w: a column %q is passed on, and made", ErrOption, c.Name)
+			return check.Errorf(ErrOption, "a column %q is passed on, and made", c.Name)
 		}
 		seen[c.Name] = true
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/textline"
 	"github.com/avoformer/avoformer/text"
 )
@@ -47,7 +48,7 @@ func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
 		return Task{}, err
 	}
 	if prompt != "" && !slices.Contains(e.Prompts(), prompt) {
-		return Task{}, fmt.Errorf("%w: no prompt %q, the folder has %q", ErrOption, prompt, e.Prompts())
+		return Task{}, check.Errorf(ErrOption, "no prompt %q, the folder has %q", prompt, e.Prompts())
 	}
 	return Task{
 		Name:    fmt.Sprintf("embed prompt=%q vectors=%s", prompt, v),

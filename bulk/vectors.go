@@ -3,8 +3,9 @@
 package bulk
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // Vectors is how vectors are written.
@@ -28,7 +29,7 @@ func (v Vectors) check() error {
 	case Float32Vectors, Int8Vectors, BinaryVectors:
 		return nil
 	}
-	return fmt.Errorf("%w: Vectors %q, want float32, int8 or binary", ErrOption, v)
+	return check.Errorf(ErrOption, "Vectors %q, want float32, int8 or binary", v)
 }
 
 // columns are those of vectors of dim elements.

@@ -14,6 +14,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // This file downloads one file, goes on where an earlier download ended, and checks what came.
@@ -97,7 +99,7 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); have > f.Size || got != f.hash() {
 		os.Remove(part.Name())
-		return fmt.Errorf("%w: %d bytes with the hash %s came, want %d with %s", ErrCorrupt, have, got, f.Size, f.hash())
+		return check.Errorf(ErrCorrupt, "%d bytes with the hash %s came, want %d with %s", have, got, f.Size, f.hash())
 	}
 	if err := part.Sync(); err != nil {
 		return err

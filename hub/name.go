@@ -2,10 +2,11 @@ package hub
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"regexp"
 	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
 )
 
 // Scheme begins names of models on the hub where a path could stand too: hf://org/name.
@@ -32,11 +33,11 @@ func ParseName(s string) (Name, error) {
 	}
 	for _, p := range parts[:min(len(parts), 2)] {
 		if !part.MatchString(p) || strings.Contains(p, "--") || strings.Contains(p, "..") {
-			return n, fmt.Errorf("%w: %q is no name of a model, want [hf://]org/name[/file][@revision]", ErrName, s)
+			return n, check.Errorf(ErrName, "%q is no name of a model, want [hf://]org/name[/file][@revision]", s)
 		}
 	}
 	if hasRevision && !isRevision(revision) || len(parts) == 3 && !isFile(n.File) {
-		return n, fmt.Errorf("%w: %q is no name of a model, want [hf://]org/name[/file][@revision]", ErrName, s)
+		return n, check.Errorf(ErrName, "%q is no name of a model, want [hf://]org/name[/file][@revision]", s)
 	}
 	return n, nil
 }
@@ -74,10 +75,10 @@ func isFile(s string) bool {
 
 // Errors that those of this package match, for use with errors.Is.
 var (
-	ErrName    = errors.New("hub: invalid name")
-	ErrAbsent  = errors.New("hub: no such model, revision or file")
+	ErrName    = check.Within(check.ErrOption, "hub: invalid name")                    // a kind of transformer.ErrOption
+	ErrAbsent  = check.Within(check.ErrFolder, "hub: no such model, revision or file") // a kind of transformer.ErrFolder
 	ErrAccess  = errors.New("hub: no access")
 	ErrServer  = errors.New("hub: the server failed")
-	ErrCorrupt = errors.New("hub: a file is not what the hub says")
+	ErrCorrupt = check.Within(check.ErrFormat, "hub: a file is not what the hub says") // a kind of transformer.ErrFormat
 	ErrOffline = errors.New("hub: not in the cache, and offline")
 )

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/filelock"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/pyjson"
@@ -51,7 +52,7 @@ func (f *file) check() error {
 		want, f.Size = 64, f.LFS.Size
 	}
 	if !isFile(f.Path) || f.Size < 0 || len(f.hash()) != want || !isHex(f.hash()) {
-		return fmt.Errorf("%w: it lists a file %q of %d bytes with the hash %q", ErrServer, f.Path, f.Size, f.hash())
+		return check.Errorf(ErrServer, "it lists a file %q of %d bytes with the hash %q", f.Path, f.Size, f.hash())
 	}
 	return nil
 }
@@ -78,10 +79,10 @@ func (p *puller) list(ctx context.Context) (commit string, files []file, err err
 		Siblings []file `json:"siblings"`
 	}
 	if err := pyjson.Unmarshal(text, &info); err != nil {
-		return "", nil, fmt.Errorf("%w: %s: %v", ErrServer, at, err)
+		return "", nil, check.Errorf(ErrServer, "%s: %v", at, err)
 	}
 	if !isCommit(info.Commit) {
-		return "", nil, fmt.Errorf("%w: %s: sha = %q, want a commit", ErrServer, at, info.Commit)
+		return "", nil, check.Errorf(ErrServer, "%s: sha = %q, want a commit", at, info.Commit)
 	}
 	for i := range info.Siblings {
 		if err := info.Siblings[i].check(); err != nil {
@@ -103,16 +104,16 @@ func (p *puller) choose(files []file) ([]file, error) {
 	} else {
 		for _, f := range chosen {
 			if !slices.Contains(paths, f) {
-				return nil, fmt.Errorf("%w: it has no file %s", ErrAbsent, f)
+				return nil, check.Errorf(ErrAbsent, "it has no file %s", f)
 			}
 		}
 	}
 	if len(chosen) == 0 {
 		gguf := slices.DeleteFunc(paths, func(f string) bool { return path.Ext(f) != ".gguf" })
 		if len(gguf) > 0 {
-			return nil, fmt.Errorf("%w: it is no folder of a model, but has GGUF files: %s/%s", ErrAbsent, p.name.Repository, strings.Join(gguf, ", "))
+			return nil, check.Errorf(ErrAbsent, "it is no folder of a model, but has GGUF files: %s/%s", p.name.Repository, strings.Join(gguf, ", "))
 		}
-		return nil, fmt.Errorf("%w: it has neither config.json nor an adapter's adapter_config.json with its weights", ErrAbsent)
+		return nil, check.Errorf(ErrAbsent, "it has neither config.json nor an adapter's adapter_config.json with its weights")
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(chosen, f.Path) }), nil
 }
@@ -242,7 +243,7 @@ func link(blob, path string) error {
 func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrName, err)
+		return nil, check.Errorf(ErrName, "%v", err)
 	}
 	req.Header.Set("User-Agent", "avoformer")
 	if p.Token != "" {
@@ -295,15 +296,15 @@ func status(resp *http.Response, at string) error {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fmt.Errorf("%w: %s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; a model that does not exist is answered so, too", ErrAccess, at, resp.Status, reason(resp))
+		return check.Errorf(ErrAccess, "%s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; a model that does not exist is answered so, too", at, resp.Status, reason(resp))
 	case code == http.StatusNotFound:
-		return fmt.Errorf("%w: %s%s", ErrAbsent, at, reason(resp))
+		return check.Errorf(ErrAbsent, "%s%s", at, reason(resp))
 	case code == http.StatusRequestedRangeNotSatisfiable:
 		return fmt.Errorf("%w: %s", errRange, at)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
 		return fmt.Errorf("%w: %s: %s", errTransient, at, resp.Status)
 	}
-	return fmt.Errorf("%w: %s: %s", ErrServer, at, resp.Status)
+	return check.Errorf(ErrServer, "%s: %s", at, resp.Status)
 }
 
 // reason is what the hub says about an error in its own words, such as that a model is gated.

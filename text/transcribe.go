@@ -200,7 +200,7 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 }
 
 // ErrSound is a sound file that cannot be read, or is of a kind not supported.
-var ErrSound = check.Input("sound")
+var ErrSound = check.Within(check.ErrInput, "sound")
 
 // ReadWAV is the samples of a WAV file with 16-bit PCM, at 16 kHz: those of other rates go through [Resample]; several
 // channels are averaged.

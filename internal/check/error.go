@@ -15,17 +15,17 @@ import (
 // The kinds, of which some are a kind of another. Packages export those that their errors have.
 var (
 	ErrConfig    = errors.New("invalid configuration")
-	ErrModelType = within(ErrConfig, "model_type is not supported")
+	ErrModelType = Within(ErrConfig, "model_type is not supported")
 	ErrFormat    = errors.New("malformed file")
 	ErrFolder    = errors.New("unsuitable folder")
 	ErrWeights   = errors.New("weights do not fit the model")
-	ErrMissing   = within(ErrWeights, "weights are missing")
-	ErrLeftOver  = within(ErrWeights, "weights are left over")
-	ErrMisshapen = within(ErrWeights, "weights have the wrong shape")
+	ErrMissing   = Within(ErrWeights, "weights are missing")
+	ErrLeftOver  = Within(ErrWeights, "weights are left over")
+	ErrMisshapen = Within(ErrWeights, "weights have the wrong shape")
 	ErrOption    = errors.New("invalid option")
 	ErrInput     = errors.New("invalid input")
-	ErrToken     = within(ErrInput, "token outside the vocabulary")
-	ErrTooLong   = within(ErrInput, "too many tokens")
+	ErrToken     = Within(ErrInput, "token outside the vocabulary")
+	ErrTooLong   = Within(ErrInput, "too many tokens")
 	ErrShape     = errors.New("sizes do not fit")
 	ErrMemory    = errors.New("limit of memory reached")
 )
@@ -39,11 +39,8 @@ type kind struct {
 	of   error
 }
 
-// within is a kind of its own that errors.Is takes for of, too.
-func within(of error, text string) error { return &kind{text, of} }
-
-// Input is a kind of [ErrInput].
-func Input(text string) error { return within(ErrInput, text) }
+// Within is a kind of its own that errors.Is takes for of, too.
+func Within(of error, text string) error { return &kind{text, of} }
 
 func (k *kind) Error() string { return k.text }
 func (k *kind) Unwrap() error { return k.of }

@@ -27,7 +27,7 @@ var (
 	ErrUnsupported = check.ErrConfig // a file says what is not supported
 	ErrTruncation  = errors.New("tokenizer: cannot truncate")
 	ErrPadding     = errors.New("tokenizer: cannot pad")
-	ErrText        = check.Input("cannot encode the text") // a kind of transformer.ErrInput
+	ErrText        = check.Within(check.ErrInput, "cannot encode the text") // a kind of transformer.ErrInput
 )
 
 // Tokenizer is a tokenizer as its files describe it.

@@ -21,7 +21,7 @@ import (
 )
 
 // ErrImage is an image that cannot be read, or is of a kind not supported.
-var ErrImage = check.Input("image")
+var ErrImage = check.Within(check.ErrInput, "image")
 
 // MaxPixels is what an image may have unless the caller says otherwise: some more than the
 // cameras of telephones make, and 350 MB while the image is decoded.

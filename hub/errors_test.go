@@ -1,0 +1,22 @@
+package hub_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/hub"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// TestKinds wants the errors of this package to be of the kinds that all packages share, where they have one.
+func TestKinds(t *testing.T) {
+	_, err := hub.ParseName("a/b/../c")
+	var e *fault.Error
+	if !errors.Is(err, hub.ErrName) || !errors.Is(err, transformer.ErrOption) || !errors.As(err, &e) || e.Kind != hub.ErrName {
+		t.Errorf("error %v, want ErrName, a kind of ErrOption, as a *fault.Error", err)
+	}
+	if !errors.Is(hub.ErrAbsent, transformer.ErrFolder) || !errors.Is(hub.ErrCorrupt, transformer.ErrFormat) {
+		t.Error("ErrAbsent is no ErrFolder, or ErrCorrupt no ErrFormat")
+	}
+}
