@@ -213,8 +213,9 @@ const hi = `"messages": [{"role": "user", "content": "Hi"}]`
 
 const weatherTools = `"tools": [{"type": "function", "function": {"name": "see", "parameters": {"type": "object", "properties": {"a": {"enum": ["Rom"]}}, "required": ["a"], "additionalProperties": false}}}]`
 
-// roomy is a server of the generator with a longer context, for tools.
-func roomy(t *testing.T) *httptest.Server {
+// roomyFolder is a copy of the generator with a longer context, for tools.
+func roomyFolder(t *testing.T) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "generate")
 	if err := os.CopyFS(dir, os.DirFS(testdata+"generate")); err != nil {
 		t.Fatal(err)
@@ -231,17 +232,26 @@ func roomy(t *testing.T) *httptest.Server {
 			t.Fatal(err)
 		}
 	}
-	s, err := New([]Model{{Dir: dir}}, Options{})
+	return dir
+}
+
+// serving is a server of models that is ready.
+func serving(t testing.TB, models ...Model) *httptest.Server {
+	t.Helper()
+	s, err := New(models, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Wait(t.Context()); err != nil {
+	if err := s.Wait(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	return h
 }
+
+// roomy is a server of the generator with a longer context.
+func roomy(t *testing.T) *httptest.Server { return serving(t, Model{Dir: roomyFolder(t)}) }
 
 // TestChatConstrained has answers follow what a random model would never write.
 func TestChatConstrained(t *testing.T) {

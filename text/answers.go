@@ -12,16 +12,17 @@ import (
 
 // AnswerFormat is how the model writes calls and reasoning in answers to prompts with
 // these options: Format if it is given, else what [answer.Detect] finds from the template and the
-// vocabulary.
+// vocabulary. With Tools that the template has no place for, or calls in a way that is not known, calls are
+// [answer.Written].
 func (g *Generator) AnswerFormat(opts PromptOptions) answer.Format {
 	if opts.Format != nil {
 		return *opts.Format
 	}
-	var source string
-	if t, err := g.chats.template(&opts); err == nil {
-		source = t.source
+	t, err := g.chats.template(&opts)
+	if err != nil {
+		t = new(chatTemplate)
 	}
-	return answer.Detect(source, func(token string) bool {
+	return t.format(opts.hasTools(), func(token string) bool {
 		_, ok := g.tokenizer.TokenID(token)
 		return ok
 	})

@@ -62,9 +62,15 @@ func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateO
 // As in transformers, fields of a message that are null are left out; reasoning_content,
 // thinking and reasoning are names for one thing, which templates find as
 // reasoning_content and thinking; and tools and documents are none where there are none.
+// Of a template without a place for tools, the tools become part of the system's message, or of the user's first one
+// where the template has none for the system; calls and their results become texts of the assistant and of the user. See
+// [answer.Written].
 // ToolCalls of a []Message have their arguments as an object, as transformers wants them; of a
 // template that fails with that, as text, and with a content that is none or empty.
 func (g *Generator) Prompt(messages any, opts PromptOptions) (string, error) {
+	if f := g.AnswerFormat(opts); f.Calls == answer.Written {
+		opts.Format = &f
+	}
 	return g.chats.prompt(messages, opts)
 }
 
@@ -128,6 +134,10 @@ func (c *chats) prompt(messages any, o PromptOptions) (string, error) {
 	if err := o.set(variables); err != nil {
 		return "", err
 	}
+	written := o.Format != nil && o.Format.Calls == answer.Written && o.hasTools()
+	if written {
+		o.Tools = nil // to choose the template
+	}
 	t, err := c.template(&o)
 	if err != nil {
 		return "", err
@@ -139,6 +149,9 @@ func (c *chats) prompt(messages any, o PromptOptions) (string, error) {
 		if _, hidden := variables[role]; !hidden {
 			variables[role] = token
 		}
+	}
+	if written {
+		return t.renderWritten(messages, variables, o.Continue)
 	}
 	prompt, err := t.render(messages, variables, o.Continue, callForms[0])
 	if list, ok := messages.([]Message); err != nil && ok && slices.ContainsFunc(list, Message.hasCalls) {
@@ -162,8 +175,14 @@ func (t *chatTemplate) render(messages any, variables map[string]any, open strin
 		return "", err
 	}
 	calls.fill(list)
+	return t.renderList(list, variables, open)
+}
+
+// renderList is render for messages that have been read.
+func (t *chatTemplate) renderList(list conversation, variables map[string]any, open string) (string, error) {
 	var rest *continued
 	if open != "" {
+		var err error
 		if rest, err = list.leaveOpen(open, t.source); err != nil {
 			return "", err
 		}

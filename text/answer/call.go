@@ -26,6 +26,7 @@ var families map[Calls]family
 func init() {
 	families = map[Calls]family{
 		None:      {},
+		Written:   {open: []string{"<tool_call>"}, bare: true, head: (*Parser).objectHead, close: []string{"</tool_call>"}, tail: "</tool_call>", markers: []string{"</tool_call>"}},
 		Hermes:    {open: []string{"<tool_call>"}, head: (*Parser).objectHead, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
 		QwenCoder: {open: []string{"<tool_call>"}, head: (*Parser).functionHead, close: []string{"</tool_call>"}, markers: []string{"</tool_call>"}},
 		GLM:       {open: []string{"<tool_call>"}, head: (*Parser).glmHead, markers: []string{"</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"}},
@@ -70,7 +71,7 @@ func (p *Parser) beginCall(marker int) {
 // nextCall goes on to one more call after something between the two.
 func (p *Parser) nextCall() {
 	c := &p.call
-	p.call = building{source: c.source, bare: c.bare, listed: c.listed, args: c.args[:0], scan: scanner{stack: c.scan.stack[:0]}, close: p.family.close}
+	p.call = building{source: c.source, bare: c.bare, listed: c.listed, args: c.args[:0], scan: scanner{stack: c.scan.stack[:0]}, close: c.close}
 	p.state = (*Parser).object
 }
 

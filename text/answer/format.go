@@ -44,6 +44,10 @@ const (
 	// arguments alone, then <｜tool▁call▁end｜>; and <｜tool▁calls▁end｜>: R1, its distilled models,
 	// V3 and V3.1.
 	DeepSeek Calls = "deepseek"
+	// Written is for models whose templates have no place for tools: package text writes the tools into the
+	// prompt and asks for calls in the form of Hermes. Models that leave the tags out are understood, too: an answer
+	// that begins with an object is read as for Llama.
+	Written Calls = "written"
 )
 
 // Format says how a model writes calls and reasoning. The zero value has neither: all is

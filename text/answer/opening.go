@@ -7,7 +7,7 @@ package answer
 // written otherwise.
 func (f Format) Opening() (opening, arguments string, ok bool) {
 	switch f.Calls {
-	case Hermes:
+	case Hermes, Written:
 		return "<tool_call>\n", "arguments", true
 	case Piped:
 		return "<|tool_call|>", "arguments", true

@@ -223,7 +223,7 @@ func (p *Parser) begin() (done, wait bool) {
 	if bare && (rest[0] == '{' || rest[0] == '[') {
 		p.fresh = false
 		p.beginCall(lead)
-		p.call.bare = true
+		p.call.bare, p.call.close = true, nil
 		return true, false
 	}
 	return false, false

@@ -91,6 +91,11 @@ var cases = []struct {
 	{"JSON that is an answer", Llama, "", " {\"parameters\": {}, \"name\": \"f\"}", `" {\"parameters\": {}, \"name\": \"f\"}"`},
 	{"after text", Llama, "", "So {\"name\": \"f\", \"parameters\": {}}", `"So {\"name\": \"f\", \"parameters\": {}}"`},
 	{"python", Llama, "", "<|python_tag|>{\"name\": \"h\", \"parameters\": {}}; no", `h({}) "; no"`},
+	{"written", Written, "", "So.\n<tool_call>\n{\"name\": \"h\", \"arguments\": {\"a\": 1}}\n</tool_call>\n<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", `"So." h({"a": 1}) f({})`},
+	{"written without tags", Written, "", "{\"name\": \"f\", \"arguments\": {\"a\": 1}}", `f({"a": 1})`},
+	{"written without the first tag", Written, "", "\n[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": {}}]\n</tool_call> ok", `f({}) g({}) " ok"`},
+	{"written with tags after one without", Written, "", "{\"name\": \"f\", \"arguments\": {}}\n<tool_call>{\"name\": \"g\", \"arguments\": {}} no", `f({}) g({}!"\n<tool_call>{\"name\": \"g\", \"arguments\": {}}" " no"`},
+	{"no tool that was written", Written, "", "{\"name\": \"Bob\", \"arguments\": {}}", `"{\"name\": \"Bob\", \"arguments\": {}}"`},
 	{"code", Llama, "", "<|python_tag|>f.call(a=1)", `"<|python_tag|>f.call(a=1)"`},
 
 	{"list of calls", Mistral, "", "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"abcdefghi\"}, {\"name\": \"g\", \"arguments\": {}}]", `f({"a": 1}) g({})`},
@@ -428,7 +433,7 @@ func FuzzParser(f *testing.F) {
 	for i, x := range cases {
 		f.Add(uint8(i), x.text, uint64(i))
 	}
-	all := []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek}
+	all := []Calls{None, Hermes, QwenCoder, GLM, Llama, Mistral, Piped, DeepSeek, Written}
 	f.Fuzz(func(t *testing.T, which uint8, text string, seed uint64) {
 		form := format(all[int(which)%len(all)])
 		o := Options{Tools: tools, WholeCalls: seed%2 == 0}

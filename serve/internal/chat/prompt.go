@@ -75,9 +75,6 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 		popts.Tools = q.Tools
 	}
 	format := g.AnswerFormat(popts)
-	if popts.Tools != nil && format.Calls == answer.None {
-		return nil, engine.Errorf(engine.Invalid, "the model %q has no way to call tools that is known", g.Name).At("tools")
-	}
 	prompt, err := g.Prompt(messages, popts)
 	if err != nil {
 		return nil, engine.AsError(err).At("messages")
