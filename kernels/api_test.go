@@ -216,7 +216,7 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 			}))})
 
 		if threads == 1 {
-			add(call{fn: PackB, name: "PackB", args: []any{t.b, k, n, data(lenB), ldb}, params: "transB k n b ldb",
+			add(call{fn: PackB, name: "PackB", args: []any{t.b, n, k, data(lenB), ldb}, params: "transB n k b ldb",
 				bad: cat(sized("k", "n"), matrixArg("b", t.rowB, colsB, ldb),
 					[]badArg{{"n", huge, "b"}, {"k", huge, "b"}, {"k", wrapped(k, ldb), "b"}, {"n", wrapped(n, ldb), "b"}})})
 		}
@@ -249,7 +249,7 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 				{"x", data(3*k - 1), "want rows of"}, {"x", data(2 * k), "want rows of"}, {"x", data(4 * k), "want rows of"}}})
 		add(call{fn: blocks, name: "Packer.PackBlocks", args: []any{0, make([]byte, 3*68)}, params: "j x",
 			bad: []badArg{{"j", 1, "j = 1, want a multiple"}, {"x", make([]byte, 3*68-1), "want rows of 68"}, {"x", make([]byte, 2*68), "want rows of 68"}}})
-		add(call{fn: PackB(NoTrans, k, n, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
+		add(call{fn: PackB(NoTrans, n, k, data(k*n), n).Column, name: "PackedB.Column", args: []any{data(k), n - 1}, params: "dst j",
 			bad: cat(lengths(k, "dst"), []badArg{{"j", -1, "j = -1, want 0 to"}, {"j", n, fmt.Sprintf("want 0 to %d", n-1)}})})
 		add(call{fn: FormatQ8_0.Quantize, name: "Format.Quantize", args: []any{make([]byte, 2*34), data(2 * 32)}, params: "dst x",
 			bad: []badArg{{"dst", make([]byte, 2*34-1), "len(dst) = 67, want 68"}, {"dst", make([]byte, 2*34+1), "len(dst) = 69, want 68"},
@@ -259,7 +259,7 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 	lda = ceilPower(k)
 	lenA, lenC := (m-1)*lda+k, (m-1)*ldc+n
 	add(call{fn: GemmPacked, name: "GemmPacked",
-		args: []any{m, float32(1), data(lenA), lda, PackB(NoTrans, k, n, data(k*n), n), float32(0), data(lenC), ldc,
+		args: []any{m, float32(1), data(lenA), lda, PackB(NoTrans, n, k, data(k*n), n), float32(0), data(lenC), ldc,
 			Epilogue{Bias: data(n), Activation: ActGELUTanh, Residual: data(lenC), LdResidual: ldc}},
 		params: "m alpha a lda b beta c ldc ep",
 		bad: cat(sized("m"), matrixArg("a", m, k, lda), matrixArg("c", m, n, ldc), []badArg{

@@ -42,7 +42,7 @@ func ExampleGemmBatched() {
 // done while its result is in cache.
 func ExamplePackB() {
 	w := []float32{1, 0, -1, 2, 1, 1} // 2 x 3
-	b := kernels.PackB(kernels.NoTrans, 2, 3, w, 3)
+	b := kernels.PackB(kernels.NoTrans, 3, 2, w, 3)
 
 	x := []float32{1, 2, -1, 1} // 2 rows
 	y := make([]float32, 2*3)

@@ -34,7 +34,7 @@ func expertsAPI(threads Threads, size apiSize, data func(n int) []float32) (call
 		{"Limit", nan32, "Limit = NaN"},
 	}), glu)
 	k, n, m := size.k, size.width, size.m
-	b := PackB(NoTrans, k, n, data(k*n), n)
+	b := PackB(NoTrans, n, k, data(k*n), n)
 	grouped := GemmGroupedParams{A: data(2 * m * k), LdA: k, B: []*PackedB{b, nil, b}, Ends: []int{m, m, 2 * m}, C: data(2 * m * n), LdC: n,
 		Bias: [][]float32{data(n), nil, data(n)}}
 	add(GemmGrouped, "GemmGrouped", []badArg{
@@ -44,7 +44,7 @@ func expertsAPI(threads Threads, size apiSize, data func(n int) []float32) (call
 		{"LdC", n - 1, fmt.Sprintf("LdC = %d, want at least %d", n-1, n)},
 		{"B", []*PackedB{b, nil}, "len(Ends) = 3, want 2, as many as B"},
 		{"B", []*PackedB{b, nil, nil}, "B[2] is nil"},
-		{"B", []*PackedB{b, nil, PackB(NoTrans, k, n-1, data(k*n), n)}, fmt.Sprintf("B[2] is %dx%d, want %dx%d", k, n-1, k, n)},
+		{"B", []*PackedB{b, nil, PackB(NoTrans, n-1, k, data(k*n), n)}, fmt.Sprintf("B[2] is %dx%d, want %dx%d", k, n-1, k, n)},
 		{"Ends", []int{m, m - 1, 2 * m}, fmt.Sprintf("Ends[1] = %d, want at least %d", m-1, m)},
 		{"Ends", []int{m, m, mMaxRows}, "len(A)"},
 		{"Bias", [][]float32{zeros(n)}, "len(Bias) = 1, want 3, as many as B"},

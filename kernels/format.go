@@ -33,9 +33,9 @@ const (
 // String is the format's name in lower case.
 func (f Format) String() string { return weights.Format(f).String() }
 
-// ParseFormat is the format of that name.
+// ParseFormat is the format of that name, in small or capital letters: String gives "q8_0", and names of GGUF files have Q8_0.
 func ParseFormat(name string) (Format, error) {
-	f, ok := weights.ByName(name)
+	f, ok := weights.ByName(strings.ToLower(name))
 	if !ok {
 		return FormatF32, fmt.Errorf("kernels: unknown format %q, want one of %s", name, strings.Join(weights.Names[:], ", "))
 	}

@@ -187,7 +187,7 @@ func FuzzGemm(f *testing.F) {
 			check(fmt.Sprint("Gemm on ", isa), got)
 			if !transA {
 				again := append([]float32(nil), c...)
-				GemmPacked(m, alpha, a, lda, PackB(transB, k, n, b, ldb), beta, again, ldc, Epilogue{})
+				GemmPacked(m, alpha, a, lda, PackB(transB, n, k, b, ldb), beta, again, ldc, Epilogue{})
 				if alpha != 0 { // GemmPacked multiplies by it
 					check(fmt.Sprint("GemmPacked on ", isa), again)
 				}

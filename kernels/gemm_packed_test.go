@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestPackBRows(t *testing.T) {
 					t.Errorf("%d rows were asked for, K = %d, N = %d, want %d, %d, %d", next, got.K(), got.N(), n, k, n)
 				}
 				for name, want := range map[string]*PackedB{
-					"Trans": PackB(Trans, k, n, rows, max(k, 1)), "NoTrans": PackB(NoTrans, k, n, columns, max(n, 1))} {
+					"Trans": PackB(Trans, n, k, rows, max(k, 1)), "NoTrans": PackB(NoTrans, n, k, columns, max(n, 1))} {
 					if !bytes.Equal(got.matrix.Data, want.matrix.Data) || got.Bytes() != want.Bytes() {
 						t.Errorf("not what PackB makes of B, %s", name)
 					}
@@ -135,7 +136,7 @@ func TestFormats(t *testing.T) {
 					for _, ep := range []Epilogue{{}, {Bias: bias, Activation: ActGELU, Residual: c0, LdResidual: n}} {
 						for _, alpha := range []float32{0, 1.5} {
 							want := slices.Clone(c0)
-							GemmPacked(m, alpha, a, k, PackB(Trans, k, n, b, k), 0.5, want, n, ep)
+							GemmPacked(m, alpha, a, k, PackB(Trans, n, k, b, k), 0.5, want, n, ep)
 							var first []float32
 							for _, threads := range []Threads{1, 2, 4} {
 								got := slices.Clone(c0)
@@ -177,9 +178,11 @@ func TestFormatsSpecialValues(t *testing.T) {
 }
 
 func TestParseFormat(t *testing.T) {
-	for _, f := range []Format{FormatF32, FormatBF16, FormatF16, FormatInt8} {
-		if got, err := ParseFormat(f.String()); got != f || err != nil {
-			t.Errorf("ParseFormat(%q) = %v, %v", f, got, err)
+	for _, f := range []Format{FormatF32, FormatBF16, FormatF16, FormatInt8, FormatQ8_0, FormatQ4_K, FormatMXFP4} {
+		for _, name := range []string{f.String(), strings.ToUpper(f.String())} {
+			if got, err := ParseFormat(name); got != f || err != nil {
+				t.Errorf("ParseFormat(%q) = %v, %v", name, got, err)
+			}
 		}
 	}
 	if _, err := ParseFormat("int4"); err == nil {

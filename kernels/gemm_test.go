@@ -156,7 +156,7 @@ func TestGemm(t *testing.T) {
 							return
 						}
 						c.run(t, func(a []float32, lda int, b []float32, ldb int, out []float32, ldc int) {
-							GemmPacked(c.m, c.alpha, a, lda, PackB(c.transB, c.k, c.n, b, ldb), c.beta, out, ldc, Epilogue{})
+							GemmPacked(c.m, c.alpha, a, lda, PackB(c.transB, c.n, c.k, b, ldb), c.beta, out, ldc, Epilogue{})
 						})
 					})
 				}
@@ -188,7 +188,7 @@ func TestGemmThreads(t *testing.T) {
 				"tn": func(t Threads, c []float32) { t.Gemm(Trans, NoTrans, m, n, k, 1.5, a, m, b, n, 0.5, c, n) },
 				"tt": func(t Threads, c []float32) { t.Gemm(Trans, Trans, m, n, k, 1.5, a, m, b, k, 0.5, c, n) },
 			}
-			packed := PackB(NoTrans, k, n, b, n)
+			packed := PackB(NoTrans, n, k, b, n)
 			forms["packed"] = func(t Threads, c []float32) {
 				t.GemmPacked(m, 1, a, k, packed, 0, c, n, Epilogue{Bias: bias, Activation: ActGELU, Residual: residual, LdResidual: n})
 			}
@@ -233,7 +233,7 @@ func TestEpilogue(t *testing.T) {
 			if alpha == 0 { // so that neither is read
 				a[0], b[0] = nan32, nan32
 			}
-			packed := PackB(NoTrans, k, n, b, n)
+			packed := PackB(NoTrans, n, k, b, n)
 			for act, f := range activations {
 				for _, beta := range []float32{0, 0.5} {
 					for mode := range 8 {
@@ -341,7 +341,7 @@ func TestGemmDoesNotAllocate(t *testing.T) {
 				continue
 			}
 			a, b, c := make([]float32, m*k), make([]float32, k*n), make([]float32, m*n)
-			packed := PackB(NoTrans, k, n, b, n)
+			packed := PackB(NoTrans, n, k, b, n)
 			for _, threads := range []Threads{1, 2} {
 				got := testing.AllocsPerRun(10, func() {
 					threads.Gemm(NoTrans, NoTrans, m, n, k, 2, a, k, b, n, 0.5, c, n)

@@ -29,7 +29,7 @@ func TestSameBits(t *testing.T) {
 	a, b := randomSlice(r, m*k), randomSlice(r, k*n)
 	q, kv := randomSlice(r, 4*8*16), randomSlice(r, 4*lenK*16)
 	eachISA(t, func(t *testing.T) {
-		packed := PackB(NoTrans, k, n, b, n)
+		packed := PackB(NoTrans, n, k, b, n)
 		for name, f := range map[string]func(threads Threads) []float32{
 			"Gemm": func(threads Threads) []float32 {
 				c := make([]float32, m*n)

@@ -13,10 +13,10 @@ import (
 
 // PackB packs op(B), which is k x n, for GemmPacked on the active tier. B is
 // stored k x n with rows ldb apart, or n x k with transB = Trans. It is not needed
-// any more afterwards.
-func PackB(transB Transpose, k, n int, b []float32, ldb int) *PackedB {
-	mem.CheckSize("PackB", "k", k)
+// any more afterwards. As in Gemm and all other functions that pack, n comes before k.
+func PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
 	mem.CheckSize("PackB", "n", n)
+	mem.CheckSize("PackB", "k", k)
 	if transB {
 		mem.CheckMatrix("PackB", "b", len(b), n, k, ldb)
 	} else {

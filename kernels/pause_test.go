@@ -53,7 +53,7 @@ func TestPauses(t *testing.T) {
 			t.Skip("Go code is preemptible")
 		}
 		packed := PackB(Trans, n, n, b, n)
-		packedLong := PackB(Trans, 1<<17, 87, long, 1<<17)
+		packedLong := PackB(Trans, 87, 1<<17, long, 1<<17)
 		row := func(j int, dst []float32) { copy(dst, long[j:]) }
 		int8, int8Long := PackBRows(FormatInt8, n, n, row), PackBRows(FormatInt8, 40, 1<<20, row)
 		blocks, sixBits := PackBRows(FormatQ8_0, n, n, row), PackBRows(FormatQ6_K, n, n, row)
@@ -99,7 +99,7 @@ func TestPauses(t *testing.T) {
 				GemmPacked(48, 1, long, 1<<17, packedLong, 0, c, 87, Epilogue{Activation: ActReLU})
 			})},
 			{"packing of long columns", func() func() { // into one memory: the system may stop a thread that asks for more
-				p := PackB(Trans, 1<<21, 7, long, 1<<21)
+				p := PackB(Trans, 7, 1<<21, long, 1<<21)
 				return func() { p.matrix.Pack(&pack.B{Data: long, LD: 1 << 21, Trans: true}) }
 			}},
 			{"one row by a matrix", elements(n, func(c []float32) { Gemm(NoTrans, NoTrans, 1, n, 1<<14, 1, long, 1<<14, long, n, 0, c, n) })},

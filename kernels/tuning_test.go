@@ -26,7 +26,7 @@ func TestTuningChangesNoResult(t *testing.T) {
 				continue
 			}
 			a, b := randomSlice(r, m*k), randomSlice(r, k*n)
-			packed := PackB(NoTrans, k, n, b, n)
+			packed := PackB(NoTrans, n, k, b, n)
 			for name, f := range map[string]func(c []float32){
 				"nn":     func(c []float32) { Gemm(NoTrans, NoTrans, m, n, k, 1.5, a, k, b, n, 0.5, c, n) },
 				"nt":     func(c []float32) { Gemm(NoTrans, Trans, m, n, k, 1.5, a, k, b, k, 0.5, c, n) },

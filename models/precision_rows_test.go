@@ -51,7 +51,7 @@ func (e roundedEncoder) linear(x []float32, in, out int, name string, activation
 	roundInt8(w, in)
 	roundInt8(x, min(e.block, in))
 	y := make([]float32, rows*out)
-	kernels.Threads(2).GemmPacked(rows, scale, x, in, kernels.PackB(kernels.Trans, in, out, w, in), 0, y, out,
+	kernels.Threads(2).GemmPacked(rows, scale, x, in, kernels.PackB(kernels.Trans, out, in, w, in), 0, y, out,
 		kernels.Epilogue{Bias: e.tensor(name+".bias", out), Activation: activation})
 	return y
 }

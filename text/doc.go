@@ -53,5 +53,4 @@ var (
 	ErrTooLong = transformer.ErrTooLong // an ErrInput: more tokens than the model takes, where such are refused
 	ErrMemory  = transformer.ErrMemory  // a limit of memory is reached
 	ErrBusy    = generation.ErrBusy     // too many requests wait
-	ErrClosed  = generation.ErrClosed   // the pipeline is closed
 )

@@ -20,7 +20,7 @@ func NewLinear(in, out int, weight, bias []float32) (*Linear, error) {
 	if err := checkLinear(in, out, weight, bias); err != nil {
 		return nil, err
 	}
-	return &Linear{in, out, bias, &checkpoint.Matrix{PackedB: kernels.PackB(kernels.Trans, in, out, weight, in)}}, nil
+	return &Linear{in, out, bias, &checkpoint.Matrix{PackedB: kernels.PackB(kernels.Trans, out, in, weight, in)}}, nil
 }
 
 func checkLinear(in, out int, weight, bias []float32) error {

@@ -184,7 +184,7 @@ func kernelGemm(g *golden) {
 		g.check("out."+name, y)
 		// The same with B packed.
 		y = g.tensor("in." + name + ".C")
-		kernels.GemmPacked(m, alpha, a2(a, transA, m, k), max(k, 1), kernels.PackB(transB, k, n, b, max(ldb, 1)), beta, y, n, kernels.Epilogue{})
+		kernels.GemmPacked(m, alpha, a2(a, transA, m, k), max(k, 1), kernels.PackB(transB, n, k, b, max(ldb, 1)), beta, y, n, kernels.Epilogue{})
 		g.check("out."+name, y)
 		// |alpha| |A| |B| + |beta| |C|, and with it a bound for each element.
 		bound := absolute(g.tensor("in." + name + ".C"))
