@@ -7,6 +7,13 @@
 //	err = index.Save("vectors.index")
 //	index, err = search.Load("vectors.index", 0)
 //
+// Vectors may be removed and replaced by their ids, and a search may be restricted to some of them:
+//
+//	err = index.Replace([]int64{7}, vectors[:1])    // adds it if there is none
+//	n := index.Remove(3, 4)
+//	hits, err = index.SearchWhere(ctx, queries, 10, func(id int64) bool { return tenantOf[id] == "a" })
+//	hits, err = index.SearchWhere(ctx, queries, 10, search.In(1, 2, 7))
+//
 // Vectors are held in one of three precisions. Those of [Int8] and [Binary] take 3.8 and 32 times less memory than
 // [Float32] and are read as much sooner; [Options.Rescore] keeps the vectors a second time in more bits, by which
 // a few times as many candidates as were asked for are ordered (Yamada et al., 2021, "Efficient Passage Retrieval

@@ -69,3 +69,30 @@ func ExampleParsePrecision() {
 	fmt.Println(hits[0])
 	// Output: [{1 9}]
 }
+
+// A vector is replaced, another one removed, and a search restricted to some ids.
+func ExampleIn() {
+	index, err := search.New(2, search.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := index.Add([]int64{10, 20, 30}, [][]float32{{1, 0}, {0, 1}, {0.6, 0.8}}); err != nil {
+		log.Fatal(err)
+	}
+	if err := index.Replace([]int64{10}, [][]float32{{0.8, 0.6}}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(index.Remove(20, 99), "removed,", index.Len(), "left")
+	for _, where := range []func(id int64) bool{nil, search.In(10, 20), func(id int64) bool { return id > 10 }} {
+		hits, err := index.SearchWhere(context.Background(), [][]float32{{0, 1}}, 2, where)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(hits[0])
+	}
+	// Output:
+	// 1 removed, 2 left
+	// [{30 0.8} {10 0.6}]
+	// [{10 0.6}]
+	// [{30 0.8}]
+}

@@ -96,31 +96,38 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	header := []byte(magic)
 	header = binary.LittleEndian.AppendUint32(header, version)
 	header = binary.LittleEndian.AppendUint32(header, uint32(x.dim))
-	header = binary.LittleEndian.AppendUint64(header, uint64(x.count))
+	header = binary.LittleEndian.AppendUint64(header, uint64(x.count-x.gone))
 	header = binary.LittleEndian.AppendUint32(header, uint32(min(x.options.Oversample, math.MaxInt32)))
 	header = append(header, byte(x.options.Precision), byte(x.options.Rescore), 0, 0)
-	if x.ids.len() > 0 {
+	if x.ids.len() > x.gone {
 		header[headerSize-2] = 1
 	}
 	s.write(header)
 	var id [8]byte
 	for i := range x.ids.len() {
+		if x.removed.has(i) {
+			continue
+		}
 		binary.LittleEndian.PutUint64(id[:], uint64(x.ids.row(i)[0]))
 		s.write(id[:])
 	}
-	s.rows(x.options.Precision, x.dim, x.count, x.vectors.decode)
+	s.rows(x.options.Precision, x, x.vectors.decode)
 	if x.again != nil {
-		s.rows(x.options.Rescore, x.dim, x.count, x.again.decode)
+		s.rows(x.options.Rescore, x, x.again.decode)
 	}
 	s.write(binary.LittleEndian.AppendUint32(nil, s.sum.Sum32()))
 	return s.n, s.err
 }
 
-// rows writes vectors in a precision. Those that were rounded to it before stay as they are.
-func (s *summer) rows(p Precision, dim, count int, decode func(dst []float32, i int)) {
+// rows writes the vectors of an index in a precision. Those that were rounded to it before stay as they are.
+func (s *summer) rows(p Precision, x *Index, decode func(dst []float32, i int)) {
+	dim := x.dim
 	row, v := make([]byte, rowBytes(p, dim)), make([]float32, padded(dim))
 	bits := make([]int32, signWords(dim))
-	for i := range count {
+	for i := range x.count {
+		if x.removed.has(i) {
+			continue
+		}
 		decode(v[:dim], i)
 		switch p {
 		case Float32:

@@ -60,17 +60,19 @@ const maxDim = 1 << 16
 // product are summed up in the same order.
 const segment = 1536
 
-// Index is vectors with ids. Its methods may be called from several goroutines: a search sees what had been added
-// when it began.
+// Index is vectors with ids. Its methods may be called from several goroutines: a search sees what the index had when it
+// began.
 type Index struct {
 	dim     int
 	options Options
 
 	mu      sync.Mutex
-	count   int
+	count   int         // of all vectors, removed ones included
 	ids     rows[int64] // empty where ids are positions
 	vectors store
 	again   rowStore // nil without rescoring
+	removed marks
+	gone    int // how many marks there are
 }
 
 // New is an empty index of vectors of dim numbers, 1 to 65536.
@@ -96,19 +98,25 @@ func New(dim int, o Options) (*Index, error) {
 	case o.Threads < 0:
 		return nil, check.Option("Threads", o.Threads, "want at least 0")
 	}
-	x := &Index{dim: dim, options: o, ids: rows[int64]{width: 1}}
-	if o.Precision == Binary {
-		x.vectors = newBits(dim)
-	} else {
-		x.vectors = newMatrix(dim, o.Precision)
-	}
-	switch o.Rescore {
-	case Float32:
-		x.again = &floatRows{rows[float32]{width: dim}}
-	case Int8:
-		x.again = newByteRows(dim)
-	}
+	x := &Index{dim: dim, options: o}
+	x.reset()
 	return x, nil
+}
+
+// reset makes the index empty, with new memory.
+func (x *Index) reset() {
+	x.count, x.gone, x.removed, x.ids = 0, 0, nil, rows[int64]{width: 1}
+	if x.options.Precision == Binary {
+		x.vectors = newBits(x.dim)
+	} else {
+		x.vectors = newMatrix(x.dim, x.options.Precision)
+	}
+	switch x.options.Rescore {
+	case Float32:
+		x.again = &floatRows{rows[float32]{width: x.dim}}
+	case Int8:
+		x.again = newByteRows(x.dim)
+	}
 }
 
 // Dim is how many numbers a vector has.
@@ -121,7 +129,7 @@ func (x *Index) Options() Options { return x.options }
 func (x *Index) Len() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.count
+	return x.count - x.gone
 }
 
 // Add adds vectors, all or, with an error, none. Their ids are ids, or, where that is nil, their positions, from 0 on;
@@ -131,16 +139,20 @@ func (x *Index) Add(ids []int64, vectors [][]float32) error {
 	if ids != nil && len(ids) != len(vectors) {
 		return check.Errorf(ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
 	}
-	for i, v := range vectors {
-		if err := x.check(v, x.largest()); err != nil {
-			return check.Errorf(ErrInput, "vector %d: %w", i, err)
-		}
+	if err := x.checkAll(vectors); err != nil {
+		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.count > 0 && len(vectors) > 0 && (ids != nil) != (x.ids.len() > 0) {
 		return check.Errorf(ErrInput, "an index has ids for all vectors or for none")
 	}
+	x.add(ids, vectors)
+	return nil
+}
+
+// add is Add of vectors that were checked, under the lock.
+func (x *Index) add(ids []int64, vectors [][]float32) {
 	for i, v := range vectors {
 		if ids != nil {
 			x.ids.add(ids[i : i+1])
@@ -151,6 +163,15 @@ func (x *Index) Add(ids []int64, vectors [][]float32) error {
 		}
 	}
 	x.count += len(vectors)
+}
+
+// checkAll returns what keeps one of some vectors from being added.
+func (x *Index) checkAll(vectors [][]float32) error {
+	for i, v := range vectors {
+		if err := x.check(v, x.largest()); err != nil {
+			return check.Errorf(ErrInput, "vector %d: %w", i, err)
+		}
+	}
 	return nil
 }
 

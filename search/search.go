@@ -41,12 +41,13 @@ type snapshot struct {
 	ids     rows[int64]
 	vectors view
 	again   rowView
+	sieve   sieve
 }
 
 func (x *Index) snapshot() snapshot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s := snapshot{count: x.count, ids: x.ids, vectors: x.vectors.view()}
+	s := snapshot{count: x.count, ids: x.ids, vectors: x.vectors.view(), sieve: sieve{removed: x.removed}}
 	if x.again != nil {
 		s.again = x.again.view()
 	}
@@ -60,6 +61,12 @@ func (x *Index) snapshot() snapshot {
 // Scores of Float32 may differ in the last bits between a query alone and among others, and between tiers; those of Int8 and
 // Binary do not.
 func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit, error) {
+	return x.SearchWhere(ctx, vectors, k, nil)
+}
+
+// SearchWhere is Search among the vectors with an id for which where is true; nil is all. [In] makes it of ids. It is
+// called for vectors that score high enough, not for all, from several goroutines at a time, and must answer the same for the same id.
+func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id int64) bool) ([][]Hit, error) {
 	if k < 1 {
 		return nil, check.Errorf(ErrInput, "k = %d, want at least 1", k)
 	}
@@ -69,6 +76,7 @@ func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit
 		}
 	}
 	s := x.snapshot()
+	s.sieve.where = where
 	candidates := min(k, s.count)
 	if s.again != nil {
 		candidates = s.count
@@ -179,7 +187,7 @@ func (w *worker) do(s snapshot, q *queries, part, block int) {
 	}
 	n := min(segment, s.count-part*segment)
 	for i := from; i < to; i++ {
-		w.tops[i].take(w.scores[(i-from)*segment:][:n], part*segment, ids)
+		w.tops[i].take(w.scores[(i-from)*segment:][:n], part*segment, ids, &s.sieve)
 	}
 }
 

@@ -35,8 +35,8 @@ type top struct {
 
 func (t *top) reset(k int) { t.k, t.floor, t.heap = k, float32(math.Inf(-1)), t.heap[:0] }
 
-// take offers the scores of vectors from position at on. ids are theirs, nil where these are the positions.
-func (t *top) take(scores []float32, at int, ids []int64) {
+// take offers the scores of vectors from position at on that pass a sieve. ids are theirs, nil where these are the positions.
+func (t *top) take(scores []float32, at int, ids []int64, by *sieve) {
 	if len(t.heap) == t.k && !reaches(scores, t.floor) {
 		return
 	}
@@ -46,7 +46,9 @@ func (t *top) take(scores []float32, at int, ids []int64) {
 			if ids != nil {
 				id = ids[i]
 			}
-			t.offer(candidate{s, id, at + i})
+			if by.passes(at+i, id) {
+				t.offer(candidate{s, id, at + i})
+			}
 		}
 	}
 }

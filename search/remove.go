@@ -1,0 +1,133 @@
+package search
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// Removal: a removed vector is marked, and skipped by searches and files. Once half of the vectors are marked, the
+// others move to new memory.
+
+// marks are a bit for each vector, set for those that were removed; those past the end are not set. They are
+// replaced rather than changed: searches read them.
+type marks []uint64
+
+func (m marks) has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 }
+
+// count is the number of marks.
+func (m marks) count() (n int) {
+	for _, word := range m {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are
+// no error. Searches that have begun still find them. A call reads all ids of the index, so that many are best removed
+// in one. Where ids were positions they stay as they are, and Add needs ids from then on, unless nothing is left.
+func (x *Index) Remove(ids ...int64) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.remove(ids)
+}
+
+// Replace puts vectors in the place of all vectors with their ids, at once for a search: it finds the old ones or the new
+// ones. Vectors whose ids the index does not have are added. With an error, nothing changes.
+func (x *Index) Replace(ids []int64, vectors [][]float32) error {
+	if len(ids) != len(vectors) {
+		return check.Errorf(ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
+	}
+	if err := x.checkAll(vectors); err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.remove(ids)
+	x.name()
+	x.add(ids, vectors)
+	return nil
+}
+
+// name gives vectors whose ids are positions these ids.
+func (x *Index) name() {
+	for i := x.ids.len(); i < x.count; i++ {
+		x.ids.add([]int64{int64(i)})
+	}
+}
+
+// remove is Remove under the lock.
+func (x *Index) remove(ids []int64) int {
+	wanted := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	removed := append(slices.Clone(x.removed), make(marks, (x.count+63)/64-len(x.removed))...)
+	n := 0
+	for i := range x.count {
+		if !removed.has(i) && wanted[x.id(i)] {
+			removed[i/64] |= 1 << (i % 64)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	x.name()
+	x.removed, x.gone = removed, x.gone+n
+	if 2*x.gone >= x.count {
+		x.compact()
+	}
+	return n
+}
+
+// id is that of the vector at a position.
+func (x *Index) id(i int) int64 {
+	if x.ids.len() == 0 {
+		return int64(i)
+	}
+	return x.ids.row(i)[0]
+}
+
+// compact moves the vectors that were not removed to stores of their own. As they were rounded before, they stay as they are.
+func (x *Index) compact() {
+	ids, vectors, again, removed, count := x.ids, x.vectors, x.again, x.removed, x.count
+	x.reset()
+	v := make([]float32, x.dim)
+	for i := range count {
+		if removed.has(i) {
+			continue
+		}
+		x.ids.add(ids.row(i))
+		vectors.decode(v, i)
+		x.vectors.add(v)
+		if again != nil {
+			again.decode(v, i)
+			x.again.add(v)
+		}
+		x.count++
+	}
+}
+
+// In is the condition for [Index.SearchWhere] that an id is one of some.
+func In(ids ...int64) func(id int64) bool {
+	set := make(map[int64]struct{}, len(ids))
+	for _, id := range ids {
+		set[id] = struct{}{}
+	}
+	return func(id int64) bool { _, ok := set[id]; return ok }
+}
+
+// sieve is what a search may find.
+type sieve struct {
+	removed marks
+	where   func(id int64) bool // nil: all
+}
+
+func (s *sieve) passes(at int, id int64) bool {
+	return !s.removed.has(at) && (s.where == nil || s.where(id))
+}
