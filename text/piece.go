@@ -19,7 +19,8 @@ type Piece struct {
 	Tokens []generation.Choice
 	// Finish says why the text ended: it is FinishNone but in the last piece, in which there may be no text.
 	Finish generation.Finish
-	Usage  Usage // in the last piece
+	Stop   string // in the last piece: which of the stop strings ended the text; "": none
+	Usage  Usage  // in the last piece
 }
 
 // Usage is numbers of tokens.
@@ -83,7 +84,7 @@ func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 	}
 	if piece.Finish != generation.FinishNone {
 		p.usage.Shared = next.Shared
-		piece.Usage = p.usage
+		piece.Usage, piece.Stop = p.usage, p.stream.stopped
 	}
 	piece.Tokens, p.tokens = p.tokens, nil
 	return piece, true

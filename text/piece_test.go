@@ -122,3 +122,35 @@ func TestGeneratorOfMany(t *testing.T) {
 		t.Errorf("CacheMemory(0): %v", err)
 	}
 }
+
+// TestPieceStop: the last piece tells which of the stop strings ended the text, the first one in it.
+func TestPieceStop(t *testing.T) {
+	t.Parallel()
+	g, err := OpenGenerator("testdata/generate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := Collect(g.Generate(t.Context(), prompt, GenerateOptions{MaxTokens: 12}))
+	if err != nil || len(whole) < 12 {
+		t.Fatal(whole, err)
+	}
+	later, first := whole[8:10], whole[4:6]
+	if strings.Index(whole, first) != 4 || strings.Index(whole, later) <= 4 {
+		t.Fatalf("%q repeats itself", whole)
+	}
+	for _, c := range []struct {
+		stop []string
+		want string
+	}{{[]string{later, first, "\x00"}, first}, {[]string{"\x00"}, ""}, {nil, ""}} {
+		var last Piece
+		for piece, err := range g.Pieces(t.Context(), prompt, GenerateOptions{MaxTokens: 12, Stop: c.stop}) {
+			if err != nil || last.Finish != generation.FinishNone {
+				t.Fatal(piece, err)
+			}
+			last = piece
+		}
+		if last.Stop != c.want || (last.Finish == generation.FinishStop) != (c.want != "") {
+			t.Errorf("%q: %+v, want %q", c.stop, last, c.want)
+		}
+	}
+}

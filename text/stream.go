@@ -17,6 +17,7 @@ type stream struct {
 	skip    func(token int) bool // tokens that have no text; nil: decoded knows
 	stop    []string
 	held    string // that has not gone out
+	stopped string // the stop string that came
 }
 
 // newStream is a stream whose text ends before one of the stop strings, and has no special tokens but the markers.
@@ -59,7 +60,7 @@ func (s *stream) next(piece string) (text string, stopped bool) {
 	first := len(text)
 	for _, stop := range s.stop {
 		if at := strings.Index(text, stop); at >= 0 && at < first {
-			first, stopped = at, true
+			first, stopped, s.stopped = at, true, stop
 		}
 	}
 	return text[:first], stopped

@@ -31,6 +31,7 @@ type Event struct {
 	Parts  []answer.Event
 	Tokens []generation.Choice
 	Finish generation.Finish // FinishNone but in the last event of the text
+	Stop   string            // the stop string that ended the text
 	Usage  text.Usage        // in the last event
 }
 
@@ -107,7 +108,7 @@ func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Ev
 			yield(Event{}, err)
 			return
 		}
-		e := Event{Job: n, Parts: append(before, j.parse(piece.Text)...), Tokens: piece.Tokens, Finish: piece.Finish, Usage: piece.Usage}
+		e := Event{Job: n, Parts: append(before, j.parse(piece.Text)...), Tokens: piece.Tokens, Finish: piece.Finish, Stop: piece.Stop, Usage: piece.Usage}
 		before = nil
 		if piece.Finish != generation.FinishNone && j.Parser != nil {
 			e.Parts = append(e.Parts, j.Parser.End()...)

@@ -256,23 +256,13 @@ func (w *replier) whole(c *wire.Call, events func(yield func(chat.Event, error) 
 // streamed answers piece by piece. An error before the first has its status; one after it is a line.
 func (w *replier) streamed(c *wire.Call, events func(yield func(chat.Event, error) bool)) error {
 	w.began = time.Now()
-	var s *wire.Stream
-	for e, err := range events {
-		if err != nil && s == nil {
-			return err
-		}
-		if err != nil {
-			c.Record.Failure = engine.AsError(err)
-			return s.Send(failure{c.Record.Failure.Message})
-		}
-		if s == nil {
-			s = c.Lines()
-		}
+	next := func(s *wire.Stream, e chat.Event) error {
 		if r, some := w.reply(e); some {
-			if err := s.Send(r); err != nil {
-				return err
-			}
+			return s.Send(r)
 		}
+		return nil
 	}
-	return nil
+	fail := func(s *wire.Stream, e *engine.Error) error { return s.Send(failure{e.Message}) }
+	nothing := func(*wire.Stream) error { return nil }
+	return chat.Stream(c, events, chat.Sender{Open: c.Lines, Begin: nothing, Next: next, End: nothing, Fail: fail})
 }

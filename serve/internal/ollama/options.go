@@ -9,7 +9,6 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
-	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // options is how a text is generated. What says where a model runs, not what it answers, is taken and not used.
@@ -89,13 +88,13 @@ func (o *options) bound(g *engine.Generator, j *chat.Job) error {
 	if o.Context == nil {
 		return nil
 	}
-	e, err := g.Tokenizer().Encode(j.Prompt, tokenizer.Options{NoSpecial: j.Made})
+	n, err := j.PromptTokens(g)
 	if err != nil {
 		return err
 	}
-	if len(e.IDs) >= *o.Context {
-		return engine.Errorf(engine.TooLong, "too many tokens: a prompt of %d, and num_ctx is %d", len(e.IDs), *o.Context).At("options")
+	if n >= *o.Context {
+		return engine.Errorf(engine.TooLong, "too many tokens: a prompt of %d, and num_ctx is %d", n, *o.Context).At("options")
 	}
-	j.Options.MaxTokens = min(j.Options.MaxTokens, *o.Context-len(e.IDs))
+	j.Options.MaxTokens = min(j.Options.MaxTokens, *o.Context-n)
 	return nil
 }

@@ -108,22 +108,9 @@ func (in *common) count() int {
 
 func (in *common) usageAsked() bool { return in.StreamOptions != nil && in.StreamOptions.Usage }
 
-// generator is the one that a request names. Where one is served alone, it need not be named, or by "dummy", as
-// huggingface_hub does.
+// generator is the one that a request names.
 func (p protocol) generator(ctx context.Context, model string) (*engine.Generator, error) {
-	if _, known := p.engine.Find(model); !known && (model == "" || model == "dummy") {
-		n := 0
-		for _, m := range p.engine.Models() {
-			if m.Kind == text.KindGenerator {
-				n++
-			}
-		}
-		if n > 1 {
-			return nil, engine.Errorf(engine.Invalid, "model is missing: several are served").At("model")
-		}
-		model = ""
-	}
-	return p.engine.Generator(ctx, model)
+	return chat.Generator(ctx, p.engine, model)
 }
 
 // head is what each answer and each chunk of it begins with.
@@ -177,32 +164,18 @@ func finish(f generation.Finish, called bool) *string {
 // streamed sends what happens until it ends. The stream begins with the first event, so that an error before it
 // has its status; one after it is sent as an event.
 func streamed(c *wire.Call, events func(yield func(chat.Event, error) bool), begin func(s *wire.Stream) error, next func(s *wire.Stream, e chat.Event) error, end func(s *wire.Stream) error) error {
-	var s *wire.Stream
-	for e, err := range events {
-		if err != nil && s == nil {
+	done := func(s *wire.Stream) error {
+		if err := end(s); err != nil {
 			return err
 		}
+		return s.Text("[DONE]")
+	}
+	fail := func(s *wire.Stream, e *engine.Error) error {
+		data, err := ErrorJSON(e)
 		if err != nil {
-			failure := engine.AsError(err)
-			c.Record.Failure = failure
-			data, err := ErrorJSON(failure)
-			if err != nil {
-				return err
-			}
-			return s.Text(string(data))
-		}
-		if s == nil {
-			s = c.Events()
-			if err := begin(s); err != nil {
-				return err
-			}
-		}
-		if err := next(s, e); err != nil {
 			return err
 		}
+		return s.Text(string(data))
 	}
-	if err := end(s); err != nil {
-		return err
-	}
-	return s.Text("[DONE]")
+	return chat.Stream(c, events, chat.Sender{Open: c.Events, Begin: begin, Next: next, End: done, Fail: fail})
 }

@@ -47,6 +47,15 @@ func (s *Stream) Send(v any) error {
 	return s.flush()
 }
 
+// Event sends a value as an event of a name.
+func (s *Stream) Event(name string, v any) error {
+	before := s.before
+	s.before = "event: " + name + "\n" + before
+	err := s.Send(v)
+	s.before = before
+	return err
+}
+
 // Text sends a text without line breaks as it is, such as "[DONE]".
 func (s *Stream) Text(text string) error {
 	s.buffer.Reset()

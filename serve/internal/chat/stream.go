@@ -1,0 +1,72 @@
+// Answers that come in pieces, and what is counted of prompts.
+
+package chat
+
+import (
+	"context"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Sender is how a protocol streams what Run yields.
+type Sender struct {
+	Open  func() *wire.Stream
+	Begin func(s *wire.Stream) error // before the first event
+	Next  func(s *wire.Stream, e Event) error
+	End   func(s *wire.Stream) error                  // after the last event
+	Fail  func(s *wire.Stream, e *engine.Error) error // in the place of End
+}
+
+// Stream sends events until they end. The stream opens with the first one, so that an error before it has its status.
+func Stream(c *wire.Call, events func(yield func(Event, error) bool), to Sender) error {
+	var s *wire.Stream
+	for e, err := range events {
+		if err != nil && s == nil {
+			return err
+		}
+		if err != nil {
+			c.Record.Failure = engine.AsError(err)
+			return to.Fail(s, c.Record.Failure)
+		}
+		if s == nil {
+			s = to.Open()
+			if err := to.Begin(s); err != nil {
+				return err
+			}
+		}
+		if err := to.Next(s, e); err != nil {
+			return err
+		}
+	}
+	return to.End(s)
+}
+
+// Generator is the generator that a request names. Where there is only one, requests may leave the name out, or say
+// "dummy", as huggingface_hub does.
+func Generator(ctx context.Context, e *engine.Engine, model string) (*engine.Generator, error) {
+	if _, known := e.Find(model); !known && (model == "" || model == "dummy") {
+		n := 0
+		for _, m := range e.Models() {
+			if m.Kind == text.KindGenerator {
+				n++
+			}
+		}
+		if n > 1 {
+			return nil, engine.Errorf(engine.Invalid, "model is missing: several are served").At("model")
+		}
+		model = ""
+	}
+	return e.Generator(ctx, model)
+}
+
+// PromptTokens is the number of tokens of a job's prompt.
+func (j *Job) PromptTokens(g *engine.Generator) (int, error) {
+	e, err := g.Tokenizer().Encode(j.Prompt, tokenizer.Options{NoSpecial: j.Made})
+	if err != nil {
+		return 0, engine.AsError(err)
+	}
+	return len(e.IDs), nil
+}
