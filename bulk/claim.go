@@ -51,10 +51,18 @@ type sight struct {
 }
 
 func newClaims(stale time.Duration) *claims {
-	var token [8]byte
+	var token [tokenBytes]byte
 	_, _ = rand.Read(token[:]) // it never fails
 	host, _ := os.Hostname()
 	return &claims{text: claimText{Token: hex.EncodeToString(token[:]), Machine: machine(), Host: host, Process: os.Getpid()}, stale: stale, seen: map[string]sight{}}
+}
+
+// tokenBytes is the length of a token, which is written in hexadecimal digits.
+const tokenBytes = 8
+
+func isToken(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == tokenBytes
 }
 
 // machine is a name for this machine since it was started, that no other has; "" where there is none.

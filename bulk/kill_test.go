@@ -156,6 +156,9 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.check(t)
+		if left, err := filepath.Glob(filepath.Join(f.dir, "out", "*.part")); err != nil || len(left) > 0 {
+			t.Errorf("left: %q, %v", left, err)
+		}
 	}
 }
 

@@ -17,9 +17,8 @@ import (
 )
 
 var (
-	errUTF8   = errors.New("not UTF-8")
-	errNull   = errors.New("no text: null")
-	errBinary = errors.New("control characters: no text in UTF-8")
+	errUTF8 = errors.New("not UTF-8")
+	errNull = errors.New("no text: null")
 )
 
 // mark is what Windows' editors put at the beginning of a text.
@@ -42,7 +41,7 @@ func (r *textReader) next() (row, error) { return nextLine(r.in) }
 // nextLine is a row with a line as its text.
 func nextLine(in *textline.Reader) (row, error) {
 	line, err := in.Next()
-	if errors.Is(err, textline.ErrLong) {
+	if errors.Is(err, textline.ErrLong) || errors.Is(err, textline.ErrBinary) {
 		err = check.Errorf(ErrInput, "%w", err)
 	}
 	if err != nil {
@@ -51,14 +50,11 @@ func nextLine(in *textline.Reader) (row, error) {
 	if in.N == 1 {
 		line = bytes.TrimPrefix(line, mark)
 	}
-	x := row{number: int64(in.N - 1), raw: line}
-	switch {
-	case textline.Binary(line):
-		x.err = errBinary
-	case !utf8.Valid(line):
-		x.err = errUTF8
-	default:
+	x := row{number: int64(in.N - 1), raw: line, control: textline.Control(line)}
+	if utf8.Valid(line) {
 		x.text = string(line)
+	} else {
+		x.err = errUTF8
 	}
 	return x, nil
 }

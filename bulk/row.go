@@ -51,6 +51,8 @@ type row struct {
 	passed []any  // values of the columns that are passed on
 	raw    []byte // as read, for the dead letters; may be nil
 	err    error  // why it is dead
+
+	control bool // a line with control characters that texts do not have
 }
 
 // passing are columns to pass on, as Options.Pass names them.

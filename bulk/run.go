@@ -45,6 +45,9 @@ type Options struct {
 	Stale time.Duration
 	// Progress, unless nil, is called with what is done so far, by one goroutine at a time.
 	Progress func(Progress)
+	// Warn, unless nil, is called with what is odd about an input but does not stop it, once for each input and kind,
+	// by one goroutine at a time.
+	Warn func(warning string)
 
 	pass passing
 }
@@ -190,7 +193,7 @@ func (r *run) next() (s *shard, held *claim, wait bool) {
 
 // there reports whether a shard is there already, and counts it.
 func (r *run) there(s *shard) (bool, error) {
-	m, err := ReadManifest(s.path(".json"))
+	m, err := ReadManifest(s.path(manifestEnd))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
@@ -258,9 +261,12 @@ func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) 
 		}
 		pause *= 2
 	}
-	failed := s.path(".failed.json")
+	failed := s.path(failedEnd)
 	if err != nil && ctx.Err() == nil {
 		_ = writeWhole(failed, r.claims.text.Token, failure{s.input, err.Error()}) // the report has it too
+		if held.turn > 0 {
+			_ = s.sweep() // the error before counts
+		}
 	} else if m != nil {
 		_ = os.Remove(failed)
 	}
@@ -285,6 +291,15 @@ func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) 
 // lasting reports whether an error would come again.
 func lasting(err error) bool {
 	return errors.Is(err, ErrInput) || errors.Is(err, ErrOption) || errors.Is(err, fs.ErrNotExist)
+}
+
+// warn tells what is odd about an input.
+func (r *run) warn(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.options.Warn != nil {
+		r.options.Warn(fmt.Sprintf(format, args...))
+	}
 }
 
 // tell tells that rows were done.

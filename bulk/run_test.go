@@ -1,9 +1,13 @@
 package bulk_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,5 +79,50 @@ func TestPassedTypes(t *testing.T) {
 		if !strings.HasPrefix(line, want[i]) {
 			t.Errorf("%.200s, want %s", line, want[i])
 		}
+	}
+}
+
+// TestSweep: whoever takes over a stale claim and finishes the file removes what the claim's holder left half
+// written, of this file alone.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\n"))
+	out := filepath.Join(dir, "out")
+	write(t, filepath.Join(out, "a.txt.claim.0"), []byte("{}"))
+	stay := []string{"a.txt.json.bak.part", "a.txt.old.parquet.0123456789abcdef.part", "b.txt.parquet.0123456789abcdef.part"}
+	for _, end := range append(stay, "a.txt.out.jsonl.0123456789abcdef.part", "a.txt.dead.jsonl.0123456789abcdef.part", "a.txt.json.0123456789abcdef.part") {
+		write(t, filepath.Join(out, end), nil)
+	}
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors), bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: "jsonl", Stale: 20 * time.Millisecond})
+	if err != nil || report.Made != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	left, err := filepath.Glob(filepath.Join(out, "*.part"))
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if !slices.Equal(left, stay) || err != nil {
+		t.Errorf("left: %q, %v, want %q", left, err, stay)
+	}
+}
+
+// TestControl: a NUL in a line is part of its text, as in a JSON string, and told once; a binary file fails.
+func TestControl(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "in/a.txt"), []byte("the cat\na\x00b\n\x01\n"))
+	write(t, filepath.Join(dir, "in/b.jsonl"), []byte(`{"text":"the cat"}`+"\n"+`{"text":"a\u0000b"}`+"\n"+`{"text":"\u0001"}`+"\n"))
+	write(t, filepath.Join(dir, "in/binary.txt"), bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 100))
+	var warned []string
+	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: filepath.Join(dir, "out"), Format: "jsonl", Pause: time.Millisecond, Warn: func(w string) { warned = append(warned, w) }}
+	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors), o)
+	if err != nil || report.Written != 6 || report.Dead != 0 || len(report.Failed) != 1 || !errors.Is(report.Failed[0].Err, bulk.ErrInput) {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "a.txt: line 2 ") {
+		t.Errorf("warned %q, want line 2 of a.txt", warned)
+	}
+	a, b := vectors(t, filepath.Join(o.Out, "a.txt.out.jsonl")), vectors(t, filepath.Join(o.Out, "b.jsonl.out.jsonl"))
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("as lines %v, as JSON %v", a, b)
 	}
 }

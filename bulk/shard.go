@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -30,6 +32,14 @@ type chunk struct {
 	done    chan struct{}
 }
 
+// Ends of the names of a shard's files, beside those of its results.
+const (
+	deadEnd     = ".dead.jsonl"
+	manifestEnd = ".json"
+	failedEnd   = ".failed.json"
+	partEnd     = ".part" // of one that is being written
+)
+
 // shard is an input on its way to the folder.
 type shard struct {
 	*run
@@ -43,6 +53,7 @@ type shard struct {
 	files    []*output
 	dead     *output // nil without dead letters
 	into     writer
+	warned   bool // of a control character
 }
 
 // path is where the folder has a file of the shard.
@@ -193,6 +204,10 @@ func (s *shard) take(c *chunk) error {
 	results := c.results
 	for _, x := range c.rows {
 		s.count.Rows++
+		if x.control && x.err == nil && !s.warned {
+			s.warned = true
+			s.warn("%s: line %d holds control characters; this line and later ones are taken as they are", s.input, x.number+1)
+		}
 		var r Result
 		if x.err == nil {
 			r, results = results[0], results[1:]
@@ -225,7 +240,7 @@ func (s *shard) take(c *chunk) error {
 func (s *shard) bury(x row) error {
 	if s.dead == nil {
 		var err error
-		if s.dead, err = create(s.path(".dead.jsonl"), s.claims.text.Token); err != nil {
+		if s.dead, err = create(s.path(deadEnd), s.claims.text.Token); err != nil {
 			return err
 		}
 	}
@@ -260,9 +275,43 @@ func (s *shard) finish(m *Manifest, held *claim) (*Manifest, error) {
 			return nil, err
 		}
 	}
+	if held.turn > 0 { // a claim before this one was left
+		if err := s.sweep(); err != nil {
+			return nil, err
+		}
+	}
 	if err := syncFolder(filepath.Dir(s.path(""))); err != nil {
 		return nil, err
 	}
 	m.Seconds = time.Since(s.began).Seconds()
-	return m, writeWhole(s.path(".json"), s.claims.text.Token, m)
+	return m, writeWhole(s.path(manifestEnd), s.claims.text.Token, m)
+}
+
+// sweep removes what others left half written of the shard. One of them that is still alive finds its claim taken over.
+func (s *shard) sweep() error {
+	dir, name := filepath.Split(s.path(""))
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		rest, ok := strings.CutPrefix(f.Name(), name)
+		if !ok || !strings.HasSuffix(rest, partEnd) {
+			continue
+		}
+		rest = strings.TrimSuffix(rest, partEnd)
+		i := strings.LastIndexByte(rest, '.')
+		if i < 0 || !isToken(rest[i+1:]) || rest[i+1:] == s.claims.text.Token || !slices.Contains(s.ends(), rest[:i]) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// ends are those of the names of all files of the shard.
+func (s *shard) ends() []string {
+	return append(slices.Clone(formats[s.options.Format].ends), deadEnd, manifestEnd, failedEnd)
 }

@@ -42,7 +42,7 @@ type output struct {
 
 // create begins a file that will be at path; token makes its name until then nobody else's.
 func create(path, token string) (*output, error) {
-	o := &output{path: path, part: path + "." + token + ".part", sum: sha256.New()}
+	o := &output{path: path, part: path + "." + token + partEnd, sum: sha256.New()}
 	f, err := os.OpenFile(o.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err

@@ -42,6 +42,7 @@ type Options struct {
 	MaxTexts    int   // of all requests at a time; 0: 16384
 	MaxBatch    int   // texts of one request; 0: 2048
 	MaxBody     int64 // bytes of a request; 0: 32 MiB
+	MaxBodies   int64 // bytes of all requests at a time, beyond which they are refused; 0: 256 MiB
 	MaxTokens   int   // that a request may have generated for a text; 0: what the model's context has room for
 
 	Timeout      time.Duration // of a request that asks for none, or more, by X-Request-Timeout; 0: none
@@ -74,7 +75,7 @@ func New(models []Model, o Options) (*Server, error) {
 		n    int64
 	}{
 		{"Memory", o.Memory}, {"KeepAlive", int64(o.KeepAlive)}, {"MaxRequests", int64(o.MaxRequests)}, {"MaxTexts", int64(o.MaxTexts)}, {"MaxBatch", int64(o.MaxBatch)}, {"MaxTokens", int64(o.MaxTokens)},
-		{"MaxBody", o.MaxBody}, {"Timeout", int64(o.Timeout)}, {"ReadTimeout", int64(o.ReadTimeout)}, {"WriteTimeout", int64(o.WriteTimeout)},
+		{"MaxBody", o.MaxBody}, {"MaxBodies", o.MaxBodies}, {"Timeout", int64(o.Timeout)}, {"ReadTimeout", int64(o.ReadTimeout)}, {"WriteTimeout", int64(o.WriteTimeout)},
 	} {
 		if x.n < 0 {
 			return nil, fmt.Errorf("serve: %s is %d, want at least 0", x.name, x.n)
@@ -93,7 +94,7 @@ func New(models []Model, o Options) (*Server, error) {
 	if w.CORS, err = wire.NewCORS(o.Origins); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Batch: o.MaxBatch, NewTokens: o.MaxTokens, Log: o.Log}
+	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Bodies: o.MaxBodies, Batch: o.MaxBatch, NewTokens: o.MaxTokens, Log: o.Log}
 	for _, m := range models {
 		c.Models = append(c.Models, engine.Model(m))
 	}

@@ -129,6 +129,10 @@ func (a *app) bulkRun(task bulk.Task, b *filesToFiles) error {
 			}
 		})
 	}
+	b.Warn = func(warning string) {
+		told.done()
+		a.warn(warning)
+	}
 	report, err := bulk.Run(a.ctx, task, b.Options)
 	told.done()
 	if report.Shards > 0 {

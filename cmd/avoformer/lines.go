@@ -23,6 +23,8 @@ type lines struct {
 	seen     func(line []byte) // gets every line, if not nil
 	progress *progress
 	file     input
+	warn     func(warning string)
+	warned   bool // of a control character
 }
 
 // inputFlags are those of what reads lines.
@@ -48,7 +50,7 @@ func (f inputFlags) open(name string) (*lines, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lines{Reader: textline.NewReader(file), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(file.size()), file: file}, nil
+	return &lines{Reader: textline.NewReader(file), jsonl: jsonl, field: *f.field, progress: f.app.newProgress(file.size()), file: file, warn: f.app.warn}, nil
 }
 
 func (l *lines) Close() error {
@@ -74,8 +76,9 @@ func (l *lines) text(line []byte) (string, error) {
 	if l.N == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff")) // as Windows' editors write it
 	}
-	if textline.Binary(line) {
-		return "", fmt.Errorf("line %d holds control characters: what is read is no text in UTF-8", l.N)
+	if !l.warned && textline.Control(line) {
+		l.warned = true
+		l.warn(fmt.Sprintf("line %d holds control characters; this line and later ones are taken as they are", l.N))
 	}
 	if !l.jsonl {
 		return string(bytes.ToValidUTF8(line, []byte("\ufffd"))), nil

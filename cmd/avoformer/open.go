@@ -50,7 +50,7 @@ func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, err
 		defer mu.Unlock()
 		if !over && !a.warned[w] {
 			a.warned[w] = true
-			fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w)))
+			a.warn(w)
 		}
 	})
 	opts = append(opts[:len(opts):len(opts)], warnings)
@@ -59,6 +59,9 @@ func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, err
 	}
 	return interruptible(a, func() (T, error) { return open(dir, opts...) })
 }
+
+// warn prints a warning.
+func (a *app) warn(w string) { fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w))) }
 
 // input is what is read; info describes its file, and is nil where it is none.
 type input struct {

@@ -35,3 +35,20 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("stderr %q without such a field", stderr)
 	}
 }
+
+// TestControlCharacters: a NUL in a line is part of its text, as in a JSON string, and told once; a binary file is an
+// error before anything is computed.
+func TestControlCharacters(t *testing.T) {
+	code, lines, stderr := call(t, "the cat\na\x00b\n\x01\n", "embed", "-input", "lines", testdata+"embed")
+	if code != 0 || strings.Count(stderr, "warning") != 1 || !strings.Contains(stderr, "line 2 holds control characters") {
+		t.Errorf("code %d, stderr %q, want one warning about line 2", code, stderr)
+	}
+	_, objects, stderr := call(t, `"the cat"`+"\n"+`"a\u0000b"`+"\n"+`"\u0001"`+"\n", "embed", "-input", "jsonl", testdata+"embed")
+	if lines != objects || lines == "" || stderr != "" {
+		t.Errorf("as lines\n%s\nas JSON\n%s\n%s", lines, objects, stderr)
+	}
+	code, out, stderr := call(t, strings.Repeat("\x00\x00\x80\x3f", 100), "embed", testdata+"embed")
+	if code == 0 || out != "" || !strings.Contains(stderr, "no text") {
+		t.Errorf("binary: code %d, %q, %q", code, out, stderr)
+	}
+}

@@ -18,6 +18,9 @@ const Max = 64 << 20
 // ErrLong is a line of more.
 var ErrLong = fmt.Errorf("longer than %d MB", Max>>20)
 
+// ErrBinary is an input that holds no text.
+var ErrBinary = errors.New("holds no text in UTF-8: it begins with control characters, as files in binary do")
+
 // A Reader reads lines, and tells how far it is.
 type Reader struct {
 	N     int   // lines read
@@ -30,12 +33,16 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 1<<16)}
 }
 
-// Next is the next line without its end, or io.EOF. The error of a line of over Max bytes matches ErrLong.
+// Next is the next line without its end, or io.EOF. The error of a line of over Max bytes matches ErrLong, that of an
+// input whose first kilobytes are binary ErrBinary.
 func (l *Reader) Next() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
 		line = append(line, part...)
+		if l.Bytes == 0 && l.binary(line) {
+			return nil, ErrBinary
+		}
 		l.Bytes += int64(len(part))
 		if errors.Is(err, bufio.ErrBufferFull) && len(line) < Max {
 			continue
@@ -51,12 +58,41 @@ func (l *Reader) Next() ([]byte, error) {
 	}
 }
 
-// Binary reports whether a line is from no text: it has a byte 0, or other control characters where it is
-// no UTF-8, as vectors in binary have. Text in an older encoding than UTF-8 has none.
-func Binary(line []byte) bool {
-	control := func(c byte) bool { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f }
-	return bytes.IndexByte(line, 0) >= 0 || !utf8.Valid(line) && slices.ContainsFunc(line, control)
+// head is how many bytes of an input tell whether it is binary.
+const head = 4 << 10
+
+// binary looks at the first bytes and what came with them, without waiting for more.
+func (l *Reader) binary(first []byte) bool {
+	if len(first) < head {
+		rest, _ := l.r.Peek(l.r.Buffered()) // it is there
+		first = append(first[:len(first):len(first)], rest...)
+	}
+	return Binary(first[:min(head, len(first))])
 }
+
+// Binary reports whether the beginning of a file is from no text: one byte in 16 is a control character, as in numbers
+// and in UTF-16, or one in 64 where it is no UTF-8, as in what is compressed. A stray one does not make a text binary.
+func Binary(first []byte) bool {
+	n := 0
+	for _, c := range first {
+		if control(c) {
+			n++
+		}
+	}
+	for cut := 0; cut < utf8.UTFMax && len(first) == head && len(first) > 0; cut++ { // the last character may be cut
+		if r, size := utf8.DecodeLastRune(first); r != utf8.RuneError || size != 1 {
+			break
+		}
+		first = first[:len(first)-1]
+	}
+	return n > 2 && n*16 > len(first) || n > 2 && n*64 > len(first) && !utf8.Valid(first)
+}
+
+// control reports whether c is a control character that texts do not have: not white space, not the escape of colours.
+func control(c byte) bool { return c < 0x20 && (c < '\t' || c > '\r') && c != 0x1b || c == 0x7f }
+
+// Control reports whether a line holds a control character that texts do not have, such as NUL.
+func Control(line []byte) bool { return slices.ContainsFunc(line, control) }
 
 // Quote is s as a JSON string. < > and & stay as they are.
 func Quote(s string) []byte {

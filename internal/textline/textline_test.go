@@ -3,6 +3,7 @@ package textline
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -39,11 +40,45 @@ func TestLong(t *testing.T) {
 	}
 }
 
+// TestBinary: numbers, UTF-16 and what is compressed are binary; text with a stray control character is not, nor is
+// text in an older encoding, nor text that the head cuts in the middle of a character.
 func TestBinary(t *testing.T) {
-	for line, want := range map[string]bool{"": false, "a\tb\x1b[1m": false, "\x01": false, "\xcf\xf0\xe8\xe2\xe5\xf2": false, "\xff\x01": true, "a\x00b": true, "P\x00a\x00": true} {
-		if got := Binary([]byte(line)); got != want {
-			t.Errorf("%q: binary %t, want %t", line, got, want)
+	random := make([]byte, head)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range random {
+		random[i] = byte(rng.Uint32())
+	}
+	for _, x := range []struct {
+		name, first string
+		want        bool
+	}{
+		{"nothing", "", false}, {"colours", strings.Repeat("a\tb\x1b[1m\n", 99), false}, {"one NUL", "a\x00b", false},
+		{"a NUL in a line", strings.Repeat("some text\n", 300) + "\x00\n" + strings.Repeat("more\n", 50), false},
+		{"an older encoding", strings.Repeat("\xcf\xf0\xe8\xe2\xe5\xf2 ", 99), false},
+		{"a character at the cut", strings.Repeat("\x01", 65) + strings.Repeat("x", head-65-1) + "é"[:1], false},
+		{"float32", strings.Repeat("\x00\x00\x80\x3f", 99), true}, {"UTF-16", "P\x00a\x00r\x00\n\x00", true},
+		{"compressed", string(random), true},
+	} {
+		if got := Binary([]byte(x.first)); got != x.want {
+			t.Errorf("%s: binary %t, want %t", x.name, got, x.want)
 		}
+	}
+	for _, in := range []string{"P\x00a\x00\n\x00Q\x00", string(random)} {
+		if _, err := NewReader(strings.NewReader(in)).Next(); !errors.Is(err, ErrBinary) {
+			t.Errorf("%.10q: %v, want ErrBinary", in, err)
+		}
+	}
+	if !Control([]byte("a\x00")) || !Control([]byte("\x7f")) || Control([]byte("\ta\x1b[0m\v é")) {
+		t.Error("Control")
+	}
+}
+
+// TestBinaryOfPipe: the first line of a pipe is given before the second is written.
+func TestBinaryOfPipe(t *testing.T) {
+	r, w := io.Pipe()
+	go func() { _, _ = io.WriteString(w, "one\n") }()
+	if line, err := NewReader(r).Next(); string(line) != "one" || err != nil {
+		t.Errorf("%q, %v", line, err)
 	}
 }
 

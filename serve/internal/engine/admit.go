@@ -1,4 +1,4 @@
-// Who may come in: a bounded number of requests, and of texts, at a time.
+// Who may come in: a bounded number of requests, of bytes of their bodies, and of texts, at a time.
 
 package engine
 
@@ -10,12 +10,14 @@ import (
 
 // gate counts requests and texts that are being answered. A refusal takes a lock and nothing else.
 type gate struct {
-	requests, texts int // the most at a time
+	requests, texts int   // the most at a time
+	bytes           int64 // of bodies, the most at a time
 
 	mu              sync.Mutex
 	closed          bool
 	inRequests      int
 	inTexts         int
+	inBytes         int64
 	rate            float64 // texts a second, a mean in which old ones count less
 	since           time.Time
 	done            int           // texts since then

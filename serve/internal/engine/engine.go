@@ -20,6 +20,7 @@ type Config struct {
 	KeepAlive time.Duration             // a model that was used so recently is not closed for another
 	Requests  int                       // the most at a time
 	Texts     int                       // the most at a time, of all requests
+	Bodies    int64                     // bytes of bodies, the most at a time
 	Batch     int                       // the most texts of a request
 	NewTokens int                       // the most that a request may have generated for a text; 0: no limit
 	Batches   func(windows, tokens int) // is called with the size of each batch of texts; may be nil
@@ -52,7 +53,10 @@ func New(c Config) (*Engine, error) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
-	e.gate.requests, e.gate.texts = c.Requests, c.Texts
+	if c.Bodies == 0 {
+		c.Bodies = 256 << 20
+	}
+	e.gate.requests, e.gate.texts, e.gate.bytes = c.Requests, c.Texts, c.Bodies
 	for _, m := range c.Models {
 		if err := e.add(m); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -22,6 +23,7 @@ type Call struct {
 	R       *http.Request
 	w       *writer
 	limits  *Limits
+	body    *engine.Body
 	control *http.ResponseController
 }
 
@@ -93,10 +95,13 @@ func (c *Call) read(b *bytes.Buffer) error {
 		b.Grow(int(min(n, 1<<16)) + bytes.MinRead) // what is only claimed is not allocated
 	}
 	c.control.SetReadDeadline(time.Now().Add(c.limits.ReadTimeout))
-	_, err := b.ReadFrom(http.MaxBytesReader(c.w, c.R.Body, c.limits.Body))
+	_, err := b.ReadFrom(counted{http.MaxBytesReader(c.w, c.R.Body, c.limits.Body), c.body})
 	c.control.SetReadDeadline(time.Time{}) // net/http reads on, to see the client go
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return c.tooLarge()
+	} else if full, ok := errors.AsType[*engine.Error](err); ok {
+		c.Header().Set("Connection", "close") // the rest is not read
+		return full
 	} else if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.Header().Set("Connection", "close")
 		return &engine.Error{Kind: engine.Invalid, Message: "the body did not come in time", Err: err}
@@ -104,6 +109,20 @@ func (c *Call) read(b *bytes.Buffer) error {
 		return &engine.Error{Kind: engine.Invalid, Message: "the body ends early", Err: err}
 	}
 	return nil
+}
+
+// counted counts what is read of a body among all bodies.
+type counted struct {
+	io.Reader
+	body *engine.Body
+}
+
+func (r counted) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if full := r.body.Grow(int64(n)); full != nil {
+		return n, full
+	}
+	return n, err
 }
 
 func (c *Call) tooLarge() error {

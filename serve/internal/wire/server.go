@@ -40,7 +40,8 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	ctx, cancel, err := s.context(r, rec)
 	defer cancel()
 	out := &writer{ResponseWriter: w}
-	c := &Call{Record: rec, R: r.WithContext(ctx), w: out, limits: &s.Limits, control: http.NewResponseController(w)}
+	c := &Call{Record: rec, R: r.WithContext(ctx), w: out, limits: &s.Limits, body: s.Engine.Body(), control: http.NewResponseController(w)}
+	defer c.body.Close()
 	out.Header().Set("X-Request-Id", rec.ID)
 	if err == nil {
 		err = s.answer(route, c)
