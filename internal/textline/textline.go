@@ -19,7 +19,7 @@ const Max = 64 << 20
 var ErrLong = fmt.Errorf("longer than %d MB", Max>>20)
 
 // ErrBinary is an input that holds no text.
-var ErrBinary = errors.New("holds no text in UTF-8: it begins with control characters, as files in binary do")
+var ErrBinary = errors.New("the input is no text in UTF-8: it begins with control characters, as binary files do")
 
 // A Reader reads lines, and tells how far it is.
 type Reader struct {
