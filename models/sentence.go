@@ -1,6 +1,10 @@
 package models
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -44,12 +48,23 @@ type SentenceEmbedder struct {
 // m.Encoder: a text's vector is the mean of its hidden states, or the last of them where the
 // checkpoint is named after a language model.
 func (m *Model) BareEmbedder() *SentenceEmbedder {
-	pool := poolMean
+	mode := "mean"
 	if m.Config.Head() == "ForCausalLM" {
-		pool = poolLast
+		mode = "lasttoken"
+	}
+	s, _ := m.PooledEmbedder(mode)
+	return s
+}
+
+// PooledEmbedder is BareEmbedder with a mode of sentence-transformers' Pooling: cls, lasttoken, max, mean,
+// mean_sqrt_len_tokens or weightedmean; ErrOption for another one.
+func (m *Model) PooledEmbedder(mode string) (*SentenceEmbedder, error) {
+	pool, ok := poolings[mode]
+	if !ok {
+		return nil, check.Option("Pooling", mode, "want one of %s", strings.Join(slices.Sorted(maps.Keys(poolings)), ", "))
 	}
 	dim := m.Encoder.Dim()
-	return &SentenceEmbedder{IncludePrompt: true, encoder: m.Encoder, pools: []pooling{pool}, means: m.Config.Head() != "ForCausalLM", out: dim, dim: dim}
+	return &SentenceEmbedder{IncludePrompt: true, encoder: m.Encoder, pools: []pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
 }
 
 // Normalized is whether vectors have length 1.

@@ -18,7 +18,7 @@ import (
 
 // Embedder turns texts into vectors as sentence-transformers does: by the modules, prompts and
 // lengths that modules.json and the files beside it say. A folder without modules.json, or with one for
-// another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless it is that of a classifier, which is an error.
+// another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless [Pooling] says how; one of a classifier is an error.
 type Embedder struct {
 	*folder
 	pool       *models.SentenceEmbedder
@@ -48,6 +48,8 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 		if e.pool, err = f.bareEmbedder(); err != nil {
 			return nil, err
 		}
+	} else if f.options.pooling != "" {
+		return nil, check.Option("Pooling", f.options.pooling, "the folder says itself how vectors are made")
 	}
 	if e.pool.MaxLength > 0 {
 		f.limit = e.pool.MaxLength
@@ -84,7 +86,10 @@ func (f *folder) bareEmbedder() (*models.SentenceEmbedder, error) {
 	case m.LM != nil && strings.HasSuffix(c.ModelType, "bart"):
 		return nil, errorf("model_type %q would make vectors by its decoder, which is not supported", c.ModelType)
 	}
-	f.warning("there is no modules.json for a SentenceTransformer: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are")
+	if f.options.pooling != "" {
+		return m.PooledEmbedder(f.options.pooling)
+	}
+	f.warning("there is no modules.json for a SentenceTransformer: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are; the option Pooling says another way")
 	return m.BareEmbedder(), nil
 }
 
@@ -124,18 +129,16 @@ func (e *Embedder) EmbedQueries(ctx context.Context, queries []string) ([][]floa
 }
 
 // EmbedDocuments is Embed for what is searched: with the prompt named "document", without one if
-// the folder does not have it.
+// the folder does not have it. EmbedInputs with the Prompt "document" is the same, and tells how far it is.
 func (e *Embedder) EmbedDocuments(ctx context.Context, documents []string) ([][]float32, error) {
 	return e.embed(ctx, e.pool.Prompts["document"], documents, e.pool.DocumentLength)
 }
 
-// EmbedPrompt is Embed with the prompt of a name.
+// EmbedPrompt is Embed with the prompt of a name: one of the folder's, or "query" or "document", with which it is
+// EmbedQueries or EmbedDocuments, also where the folder has none of that name.
 func (e *Embedder) EmbedPrompt(ctx context.Context, name string, texts []string) ([][]float32, error) {
-	p, ok := e.pool.Prompts[name]
-	if !ok {
-		return nil, fmt.Errorf("%w: no prompt %q, the folder has %q", ErrInput, name, e.Prompts())
-	}
-	return e.embed(ctx, p, texts, 0)
+	vectors, _, err := e.EmbedInputs(ctx, Texts(texts), EmbedOptions{Prompt: name})
+	return vectors, err
 }
 
 // Scale is the length of an Embedder's vectors.

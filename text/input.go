@@ -5,6 +5,7 @@ package text
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -44,6 +45,9 @@ type InputOptions struct {
 	Long Long
 	// TruncateLeft cuts off the beginning of texts that are too long, instead of the end.
 	TruncateLeft bool
+	// Progress, unless nil, is called after each input that is done, with the number of those that are and of all: in order,
+	// by one goroutine at a time, which other inputs may wait for, and not after the call has returned.
+	Progress func(done, all int) `json:"-"`
 
 	strategy tokenizer.Strategy // which text of a pair is cut
 }
@@ -104,6 +108,7 @@ func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, promp
 	if c.splitter, err = f.splitterFor(limit, tokens, o); err != nil {
 		return Counts{}, err
 	}
+	told := &progress{all: len(inputs), tell: o.Progress}
 	finish := c.finish
 	c.finish = func(in *input, results [][]float32) {
 		n.Windows[in.number] = len(in.windows)
@@ -112,15 +117,39 @@ func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, promp
 			n.Cut[in.number] = n.Cut[in.number] || w.Cut > 0
 		}
 		finish(in, results)
+		told.add()
 	}
 	began := time.Now()
-	if err := f.queue.serve(ctx, c); err != nil {
+	err = f.queue.serve(ctx, c)
+	told.stop()
+	if err != nil {
 		return Counts{}, err
 	}
 	if !c.begun.IsZero() {
 		n.Wait = c.begun.Sub(began)
 	}
 	return n, nil
+}
+
+// progress counts the inputs of a call that are done.
+type progress struct {
+	mu        sync.Mutex
+	done, all int
+	tell      func(done, all int) // nil once the call has returned, and where nobody asks
+}
+
+func (p *progress) add() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done++; p.tell != nil {
+		p.tell(p.done, p.all)
+	}
+}
+
+func (p *progress) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tell = nil
 }
 
 // checkInputs refuses tokens that the model has not, or too many.

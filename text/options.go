@@ -28,6 +28,7 @@ type options struct {
 	long        long
 	stride      int
 	dim         int
+	pooling     string // of hidden states; empty: as the folder says
 	instruction string // of a language model as a reranker; empty: the usual one
 	weights     kernels.Format
 	formats     []models.NamedFormat // of single weights
@@ -59,7 +60,7 @@ const defaultBatchTokens = 2048
 
 // takes are the options that apply to a pipeline, beside those that apply to all.
 var takes = map[string][]string{
-	"Embedder":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim"},
+	"Embedder":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim", "Pooling"},
 	"Reranker":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "Instruction"},
 	"Classifier":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
 	"TokenClassifier":  {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
@@ -178,6 +179,16 @@ func RefuseLong() Option {
 // al., "Matryoshka Representation Learning", 2022).
 func Dim(n int) Option {
 	return positive("Dim", n, func(o *options) { o.dim = n })
+}
+
+// Pooling says how an Embedder makes one vector of a text's hidden states where the folder does not say it, by the names
+// of sentence-transformers: cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean. For a folder with a
+// modules.json it is an ErrOption.
+func Pooling(mode string) Option {
+	if mode == "" {
+		return wrong("Pooling", mode, "a mode")
+	}
+	return option("Pooling", mode, func(o *options) { o.pooling = mode })
 }
 
 // MaxPixels is the most pixels of an image, by default 50 million. Decoding takes about 7 bytes for

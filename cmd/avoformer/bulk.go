@@ -66,7 +66,7 @@ func bulkFiles(a *app, args []string) error {
 
 // apply refuses flags that a task does not heed.
 func (b *filesToFiles) apply(f *flags, task string) error {
-	for name, of := range map[string]string{"vectors": "embed", "prompt": "embed", "dim": "embed", "split": "embed", "query": "rank"} {
+	for name, of := range map[string]string{"vectors": "embed", "prompt": "embed", "pooling": "embed", "dim": "embed", "split": "embed", "query": "rank"} {
 		if f.given(name) && task != of {
 			return usagef("-%s is of %s, not of %s", name, of, task)
 		}
@@ -115,6 +115,9 @@ func (b *filesToFiles) open(a *app, dir, name string) (task bulk.Task, err error
 		return task, usagef("bulk %s, want embed, rank or classify", name)
 	}
 	task.Name += fmt.Sprintf(" dim=%d max-length=%d split=%d refuse=%t weights=%s adapters=%q", b.dim, b.length, b.split, b.refuse, b.weights, b.adapters.names)
+	if b.pooling != "" {
+		task.Name += " pooling=" + b.pooling
+	}
 	return task, nil
 }
 

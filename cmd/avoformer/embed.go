@@ -19,6 +19,7 @@ import (
 type embedding struct {
 	threads, batch, length, dim int
 	prompt, nearest, format     string
+	pooling                     string
 	out, stream                 string
 	split                       int
 	refuse, overwrite           bool
@@ -83,7 +84,8 @@ func embed(a *app, args []string) error {
 
 // modelFlags are those of how vectors are made.
 func (e *embedding) modelFlags(f *flags) {
-	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder: query, document, ...")
+	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder; query and document, which need not be there, also stand for the lengths of such texts")
+	f.StringVar(&e.pooling, "pooling", "", "how hidden states become a vector where the folder does not say it: `mode` cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean; default: mean, or of a language model lasttoken")
 	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to 1 again")
 	f.IntVar(&e.length, "max-length", 0, "most tokens of a text")
 	f.IntVar(&e.split, "split", -1, "split longer texts, with this many tokens of overlap, and average")
@@ -130,6 +132,9 @@ func (e *embedding) options() []text.Option {
 		if x.n != 0 {
 			o = append(o, x.set(x.n))
 		}
+	}
+	if e.pooling != "" {
+		o = append(o, text.Pooling(e.pooling))
 	}
 	if e.split >= 0 {
 		o = append(o, text.SplitLong(e.split))
@@ -202,6 +207,9 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 		return err
 	}
 	job.Work = fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, in.field, e.weights)
+	if e.pooling != "" {
+		job.Work += " pooling=" + e.pooling
+	}
 	if len(e.paths) > 0 {
 		job.Work += fmt.Sprintf(" adapters=%q", e.adapters.names)
 	}

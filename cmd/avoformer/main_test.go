@@ -45,6 +45,7 @@ func TestCommands(t *testing.T) {
 		{"embed", texts, []string{"embed", testdata + "embed"}, []string{`{"index":0,"text":"hello world","embedding":[`, `{"index":2,"text":"",`, `{"index":3,"text":"Paris."`}},
 		{"embed csv", texts, []string{"embed", testdata + "embed", "-format", "csv", "-dim=2"}, []string{",", "\n", ",", "\n", ",", "\n", ",", "\n"}},
 		{"embed jsonl", "{\"body\": \"a\"}\n\"b\"\n", []string{"embed", "-input=jsonl", "-field", "body", testdata + "embed", "-prompt", "query"}, []string{`"text":"a"`, `"text":"b"`}},
+		{"no such prompt", texts, []string{"embed", testdata + "fill-mask", "-pooling", "lasttoken", "-prompt", "query", "-weights", "Q8_0"}, []string{`{"index":0,"text":"hello world","embedding":[`}},
 		{"nearest", texts, []string{"embed", testdata + "embed", "-nearest", "Paris.", "-k", "2"}, []string{"\t4\tParis."}},
 		{"check", texts, []string{"embed", testdata + "embed", "-check", "-weights", "bf16"}, []string{"bf16 beside f32 on 4 texts: mean cosine 1.0000", "least 1.0000"}},
 		{"check int8", texts, []string{"embed", testdata + "embed", "-check", "-weights=int8"}, []string{"int8 beside f32 on 4 texts: mean cosine 0.99", "least 0.9",

@@ -1,0 +1,162 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+)
+
+// filesOf is a folder in memory.
+func filesOf(t *testing.T, dir string) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(os.DirFS(dir), path)
+		files[path] = &fstest.MapFile{Data: data}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestPooling: an option says of a folder that says nothing what a pooling module would; no other word, and not against
+// what a folder says.
+func TestPooling(t *testing.T) {
+	t.Parallel()
+	ctx, texts := context.Background(), []string{"hello world", "the cat reads in the garden"}
+	said := filesOf(t, "testdata/embed")
+	silent := maps.Clone(said)
+	delete(silent, "modules.json")
+	said["modules.json"] = &fstest.MapFile{Data: []byte(`[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+		{"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]`)}
+	different := map[string]bool{}
+	for _, mode := range []string{"cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean"} {
+		said["1_Pooling/config.json"] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"word_embedding_dimension": 32, "pooling_mode": %q}`, mode)}
+		want, err := OpenEmbedderFS(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := ""
+		got, err := OpenEmbedderFS(silent, Pooling(mode), Warnings(func(w string) { warned += w }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned != "" {
+			t.Errorf("%s: warning %q of what was said", mode, warned)
+		}
+		a, err := want.Embed(ctx, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := got.Embed(ctx, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range a {
+			if !slices.Equal(a[i], b[i]) {
+				t.Errorf("%s: text %d: %v, want %v", mode, i, b[i], a[i])
+			}
+		}
+		different[fmt.Sprint(b)] = true
+	}
+	if len(different) != 6 {
+		t.Errorf("%d different results of 6 modes", len(different))
+	}
+	var e *Error
+	if _, err := OpenEmbedderFS(silent, Pooling("median")); !errors.Is(err, ErrOption) || !errors.As(err, &e) || e.Value != "median" || !strings.Contains(err.Error(), "weightedmean") {
+		t.Errorf("no mode: %v", err)
+	}
+	if _, err := OpenEmbedderFS(said, Pooling("mean")); !errors.Is(err, ErrOption) {
+		t.Errorf("against the folder: %v", err)
+	}
+}
+
+// TestPromptNames: EmbedPrompt with query and document is EmbedQueries and EmbedDocuments, also where the folder has no such prompts.
+func TestPromptNames(t *testing.T) {
+	t.Parallel()
+	ctx, texts := context.Background(), []string{"hello world", "the cat reads"}
+	bare := filesOf(t, "testdata/embed")
+	delete(bare, "config_sentence_transformers.json")
+	for name, files := range map[string]fs.FS{"prompts": os.DirFS("testdata/embed"), "none": bare} {
+		e, err := OpenEmbedderFS(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := slices.Contains(e.Prompts(), "query"); has != (name == "prompts") {
+			t.Fatalf("%s: prompts %q", name, e.Prompts())
+		}
+		for prompt, embed := range map[string]func(context.Context, []string) ([][]float32, error){"query": e.EmbedQueries, "document": e.EmbedDocuments, "": e.Embed} {
+			want, err := embed(ctx, texts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := e.EmbedPrompt(ctx, prompt, texts)
+			if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s, prompt %q: %v, %v", name, prompt, got, err)
+			}
+		}
+		if _, err := e.EmbedPrompt(ctx, "nonsense", texts); !errors.Is(err, ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestInputProgress: a call tells each text that is done, in order, and nothing after it has returned.
+func TestInputProgress(t *testing.T) {
+	t.Parallel()
+	e, err := OpenEmbedder("testdata/embed", BatchTokens(32), SplitLong(0), MaxLength(8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := make([]string, 40)
+	for i := range texts {
+		texts[i] = strings.Repeat("the cat reads ", i%7)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var mu sync.Mutex
+	at, returned := 0, false
+	options := func(stop int) EmbedOptions {
+		at, returned = 0, false
+		return EmbedOptions{Prompt: "document", InputOptions: InputOptions{Progress: func(done, all int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if at++; done != at || all != len(texts) || returned {
+				t.Errorf("%d of %d after %d calls, returned %v", done, all, at-1, returned)
+			}
+			if done == stop {
+				cancel()
+			}
+		}}}
+	}
+	got, _, err := e.EmbedInputs(ctx, Texts(texts), options(-1))
+	if err != nil || at != len(texts) {
+		t.Fatalf("%d of %d, %v", at, len(texts), err)
+	}
+	want, err := e.EmbedDocuments(ctx, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		close32(t, fmt.Sprint("text ", i), got[i], want[i], 1e-6)
+	}
+	if _, _, err := e.EmbedInputs(ctx, Texts(texts), options(3)); err != nil && !errors.Is(err, context.Canceled) { // the rest may be done sooner
+		t.Errorf("error %v, want that of the context", err)
+	}
+	mu.Lock()
+	returned = true
+	mu.Unlock()
+}
