@@ -2,7 +2,6 @@ package grammar
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,28 +35,8 @@ import (
 // default, examples, $schema, $id, $comment, deprecated, readOnly, writeOnly and discriminator say nothing
 // about what is valid. Any other keyword that applies to a value is ErrUnsupported, with its path.
 func JSONSchema(schema []byte) (*Grammar, error) {
-	root, err := parseJSON(schema)
-	if err != nil {
-		return nil, err
-	}
-	c := &schemaCompiler{root: root, rules: map[string]int{}}
-	start := c.rule(ruleName("the schema"), nil)
-	e, err := c.call(schemas{{nil, root}})
-	if err != nil {
-		return nil, err
-	}
-	c.program.rules[start] = e
-	for len(c.todo) > 0 {
-		next := c.todo[len(c.todo)-1]
-		c.todo = c.todo[:len(c.todo)-1]
-		if c.program.rules[next.rule], err = c.value(next.of); err != nil {
-			return nil, err
-		}
-		if len(c.names) > maxRules {
-			return nil, errorf(ErrTooLarge, "a schema with more than %d rules", maxRules)
-		}
-	}
-	return compile(&c.program)
+	g, _, err := SchemaOptions{}.Compile(schema)
+	return g, err
 }
 
 // JSONObject is the grammar of any JSON object, with the white space of JSONSchema.
@@ -99,12 +78,15 @@ func (l *location) String() string {
 type schemas []schemaAt
 
 type schemaCompiler struct {
+	SchemaOptions
 	program
-	root  *value
-	rules map[string]int // of the addresses of schemas
-	todo  []pending
-	work  int // schemas looked at
-	parts [parts]*expr
+	root   *value
+	index  *index
+	rules  map[string]int // of the addresses of schemas
+	todo   []pending
+	work   int // schemas looked at
+	parts  [parts]*expr
+	unheld []Unheld
 }
 
 // A pending rule is one whose expression is yet to be written.
@@ -141,55 +123,6 @@ func (c *schemaCompiler) call(of schemas) (*expr, error) {
 		c.todo = append(c.todo, pending{rule, kept})
 	}
 	return call(rule), nil
-}
-
-// target follows s as long as it is nothing but a $ref.
-func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
-	for n := 0; s.kind == kindObject && s.members["$ref"] != nil; n++ {
-		for _, key := range s.keys {
-			if key != "$ref" && !annotations[key] {
-				return s, nil
-			}
-		}
-		if n > maxNesting {
-			return s, errorf(ErrUnsupported, "%s: $ref leads to itself, or over more than %d others", s.path, maxNesting)
-		}
-		var err error
-		if s, err = c.resolve(s); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
-}
-
-const maxReference = 1 << 12 // bytes of a $ref
-
-// resolve is what the $ref of s refers to.
-func (c *schemaCompiler) resolve(s schemaAt) (schemaAt, error) {
-	ref := s.members["$ref"]
-	if ref.kind != kindString {
-		return s, errorf(ErrSyntax, "%s/$ref is no string", s.path)
-	}
-	if ref.text != "#" && !strings.HasPrefix(ref.text, "#/") {
-		return s, errorf(ErrUnsupported, "%s/$ref: %.100q is not # or #/...", s.path, ref.text)
-	}
-	if len(ref.text) > maxReference {
-		return s, errorf(ErrTooLarge, "%s/$ref has more than %d bytes", s.path, maxReference)
-	}
-	at := schemaAt{nil, c.root}
-	if ref.text == "#" {
-		return at, nil
-	}
-	for _, name := range strings.Split(ref.text[2:], "/") {
-		key, err := url.PathUnescape(name)
-		if err != nil {
-			return s, errorf(ErrSyntax, "%s/$ref: %.100q: %v", s.path, ref.text, err)
-		}
-		if at = at.child(unescape.Replace(key)); at.value == nil {
-			return s, errorf(ErrSyntax, "%s/$ref: there is no %.100q", s.path, ref.text)
-		}
-	}
-	return at, nil
 }
 
 var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
@@ -328,3 +261,5 @@ func (c *schemaCompiler) enumerated(f *facts, types kind) (*expr, error) {
 	slices.Sort(texts)
 	return words(slices.Compact(texts)), nil
 }
+
+func itoa(i int) string { return strconv.Itoa(i) }

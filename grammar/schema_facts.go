@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -16,7 +17,16 @@ const allKinds = kindNull | kindBool | kindNumber | kindString | kindArray | kin
 var annotations = map[string]bool{
 	"title": true, "description": true, "default": true, "examples": true, "$schema": true, "$id": true,
 	"$comment": true, "deprecated": true, "readOnly": true, "writeOnly": true, "discriminator": true,
-	"$defs": true, "definitions": true,
+	"$defs": true, "definitions": true, "$anchor": true, "$dynamicAnchor": true, "$vocabulary": true, "id": true,
+	"contentEncoding": true, "contentMediaType": true, "contentSchema": true, "example": true, "xml": true, "externalDocs": true,
+}
+
+// assertions are keywords with a meaning that a mask does not hold.
+var assertions = map[string]bool{
+	"uniqueItems": true, "contains": true, "minContains": true, "maxContains": true, "multipleOf": true, "patternProperties": true,
+	"propertyNames": true, "minProperties": true, "maxProperties": true, "dependentRequired": true, "dependentSchemas": true,
+	"dependencies": true, "not": true, "if": true, "then": true, "else": true, "unevaluatedProperties": true, "unevaluatedItems": true,
+	"additionalItems": true, "$recursiveRef": true,
 }
 
 // Facts is what the schemas that apply to a value say together.
@@ -114,6 +124,9 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int) error {
 		return errorf(ErrSyntax, "%s is no schema", s.path)
 	}
 	r := reader{c, f, s, depth}
+	if s.members["$ref"] != nil && c.isOld(s) {
+		return r.keyword("$ref", s.child("$ref"))
+	}
 	if err := r.object(); err != nil {
 		return err
 	}
@@ -143,10 +156,10 @@ func (r reader) keyword(key string, at schemaAt) error {
 		return nil
 	}
 	switch key {
-	case "$ref":
-		to, err := r.c.resolve(r.s)
+	case "$ref", "$dynamicRef":
+		to, err := r.c.resolve(r.s, key)
 		if err != nil {
-			return err
+			return r.c.leave(err)
 		}
 		return r.c.absorb(f, to, r.depth+1)
 	case "allOf":
@@ -190,7 +203,13 @@ func (r reader) keyword(key string, at schemaAt) error {
 		f.hints |= kindNumber
 		return r.limit(key, at)
 	default:
-		return errorf(ErrUnsupported, "%s: the keyword %.60q", r.s.path, key)
+		if strings.HasPrefix(key, "x-") {
+			return nil
+		}
+		if !assertions[key] {
+			return r.c.leave(&notHeld{ErrUnsupported, at.path, "a keyword of no known meaning", true})
+		}
+		return r.c.leave(unheldAt(ErrUnsupported, at.path, "it cannot be held"))
 	}
 	return nil
 }

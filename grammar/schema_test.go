@@ -99,8 +99,8 @@ func TestJSONSchemaRefusals(t *testing.T) {
 		{`{"type": "int"}`, ErrSyntax, `#/type: "int" is no type`},
 		{`{"type": 1}`, ErrSyntax, `#/type: 1`},
 		{`{"a": 1, "a": 2}`, ErrSyntax, "twice"},
-		{`{"properties": {"x/y": {"uniqueItems": true}}}`, ErrUnsupported, `#/properties/x~1y: the keyword "uniqueItems"`},
-		{`{"items": {"anyOf": [{}, {"not": {}}]}}`, ErrUnsupported, `#/items/anyOf/1: the keyword "not"`},
+		{`{"properties": {"x/y": {"uniqueItems": true}}}`, ErrUnsupported, `#/properties/x~1y/uniqueItems: `},
+		{`{"items": {"anyOf": [{}, {"not": {}}]}}`, ErrUnsupported, `#/items/anyOf/1/not: `},
 		{`{"$ref": "http://x/y"}`, ErrUnsupported, "http://x/y"},
 		{`{"$ref": "#/$defs/x"}`, ErrSyntax, "there is no"},
 		{`{"$ref": "#/%zz"}`, ErrSyntax, "zz"},
@@ -155,7 +155,7 @@ func TestJSONSchemaLongNames(t *testing.T) {
 		fmt.Fprintf(&b, `"%d": {},`, i)
 	}
 	schema := `{"properties": {"` + strings.Repeat("x", 200000) + `": {"properties": {` + b.String() + `"y": {"foo": 1}}}}}`
-	refusal{schema, ErrUnsupported, `xxx/properties/y: the keyword "foo"`}.test(t, func(s string) (*Grammar, error) {
+	refusal{schema, ErrUnsupported, `xxx/properties/y/foo: `}.test(t, func(s string) (*Grammar, error) {
 		g, err := compileSchema(s)
 		if n := len(fmt.Sprint(err)); n > 1000 {
 			t.Errorf("a message of %d bytes", n)

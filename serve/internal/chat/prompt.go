@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/answer"
@@ -21,8 +21,8 @@ type Conversation struct {
 	Calls     Calls
 	Called    string // with MustCall, the tool; "": any
 	OneCall   bool
-	Variables map[string]any   // of the template
-	Grammar   *grammar.Grammar // nil: none
+	Variables map[string]any // of the template
+	Format    *Format        // of the content; nil: any
 }
 
 // Calls says whether tools are called.
@@ -39,6 +39,7 @@ const (
 type Tool struct {
 	Name       string
 	Parameters json.RawMessage
+	Strict     bool // its calls follow its parameters, or the request is refused
 	json.RawMessage
 }
 
@@ -49,6 +50,7 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 		Function struct {
 			Name       string          `json:"name"`
 			Parameters json.RawMessage `json:"parameters"`
+			Strict     *bool           `json:"strict"`
 		} `json:"function"`
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -60,7 +62,8 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	case in.Function.Name == "":
 		return engine.Errorf(engine.Invalid, "a tool without a name").At("tools")
 	}
-	*t = Tool{in.Function.Name, in.Function.Parameters, append(json.RawMessage(nil), data...)}
+	strict := in.Function.Strict != nil && *in.Function.Strict
+	*t = Tool{in.Function.Name, in.Function.Parameters, strict, append(json.RawMessage(nil), data...)}
 	return nil
 }
 
@@ -79,13 +82,13 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 	if err != nil {
 		return nil, engine.AsError(err).At("messages")
 	}
-	constraint, opening := q.Grammar, ""
+	follow, opening := q.Format, ""
 	if q.Calls == MustCall {
-		if constraint, opening, err = q.call(format); err != nil {
+		if follow, opening, err = q.call(format); err != nil {
 			return nil, err
 		}
 	}
-	if constraint != nil {
+	if follow != nil {
 		prompt = closeThoughts(prompt, format)
 	}
 	jobs := make([]Job, n)
@@ -95,8 +98,9 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 			return nil, engine.Errorf(engine.Invalid, "%v", err).At("tools")
 		}
 		o := options(i)
-		o.Markers, o.Grammar = format.Markers(), constraint
+		o.Markers = format.Markers()
 		jobs[i] = Job{Prompt: prompt + opening, Made: true, Options: o, Parser: p, OneCall: q.OneCall, Opening: opening}
+		jobs[i].Follow(follow)
 	}
 	return jobs, nil
 }
@@ -111,61 +115,23 @@ func closeThoughts(prompt string, f answer.Format) string {
 }
 
 // call is what an answer that is a call has to follow, and how it begins.
-func (q *Conversation) call(f answer.Format) (*grammar.Grammar, string, error) {
+func (q *Conversation) call(f answer.Format) (*Format, string, error) {
 	opening, arguments, ok := f.Opening()
 	if !ok {
 		return nil, "", engine.Errorf(engine.Invalid, "calls in the form %q cannot be made certain: tool_choice can be auto or none", f.Calls).At("tool_choice")
 	}
-	var options []any
-	for _, t := range q.Tools {
-		if q.Called != "" && t.Name != q.Called {
-			continue
-		}
-		parameters := t.Parameters
-		if len(parameters) == 0 || string(parameters) == "null" || string(parameters) == "{}" {
-			parameters = json.RawMessage(`{"type": "object"}`)
-		}
-		options = append(options, map[string]any{
-			"type": "object", "additionalProperties": false, "required": []string{"name", arguments},
-			"properties": ordered{{"name", map[string]any{"const": t.Name}}, {arguments, parameters}},
-		})
+	tools := q.Tools
+	if q.Called != "" {
+		tools = slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Name != q.Called })
 	}
-	if len(options) == 0 {
+	if len(tools) == 0 {
 		return nil, "", engine.Errorf(engine.Invalid, "tool_choice asks for %.100q, which is none of the tools", q.Called).At("tool_choice")
 	}
-	schema, err := json.Marshal(map[string]any{"anyOf": options})
+	format, err := callFormat(tools, arguments)
 	if err != nil {
-		return nil, "", err
+		return nil, "", engine.AsError(err).At("tools")
 	}
-	g, err := Schema(schema)
-	if err != nil {
-		return nil, "", engine.Errorf(engine.Invalid, "parameters of tools: %v", err).At("tools")
-	}
-	return g, opening, nil
-}
-
-// ordered is an object whose fields keep their order.
-type ordered [2]struct {
-	name  string
-	value any
-}
-
-func (o ordered) MarshalJSON() ([]byte, error) {
-	first, err := json.Marshal(o[0].value)
-	if err != nil {
-		return nil, err
-	}
-	second, err := json.Marshal(o[1].value)
-	return fmt.Appendf(nil, "{%q:%s,%q:%s}", o[0].name, first, o[1].name, second), err
-}
-
-// Schema is the grammar of a JSON schema. Errors have a kind.
-func Schema(schema []byte) (*grammar.Grammar, error) {
-	g, err := grammar.JSONSchema(schema)
-	if err != nil {
-		return nil, &engine.Error{Kind: engine.Invalid, Message: strings.TrimPrefix(err.Error(), "grammar: "), Err: err}
-	}
-	return g, nil
+	return format, opening, nil
 }
 
 // plainMessages is messages as templates take them: contents that are lists of texts joined, and developers as the

@@ -23,6 +23,15 @@ type Job struct {
 	OneCall bool           // nothing is taken after the first call
 	Opening string         // the end of the prompt that is the beginning of the answer
 	called  bool
+	format  *Format
+	answer  answer.Answer // with a format, what has come
+}
+
+// Follow has the text follow a format; nil is any text.
+func (j *Job) Follow(f *Format) {
+	if j.format = f; f != nil {
+		j.Options.Grammar = f.Grammar
+	}
 }
 
 // Event is what comes next in one of the texts.
@@ -81,6 +90,7 @@ func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(
 			r := &records[i]
 			total.Texts, total.Tokens, total.Shared, total.Generated = total.Texts+r.Texts, total.Tokens+r.Tokens, total.Shared+r.Shared, total.Generated+r.Generated
 			total.Compute = max(total.Compute, r.Compute)
+			total.Warnings = append(total.Warnings, r.Warnings...)
 			if total.First == 0 || r.First > 0 && r.First < total.First {
 				total.First = r.First
 			}
@@ -103,6 +113,10 @@ func runAll(parent context.Context, g *engine.Generator, jobs []Job, yield func(
 // run yields the events of the job at place n.
 func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Event, error) bool) {
 	before := j.parse(j.Opening)
+	record := engine.RecordOf(ctx)
+	if j.format != nil && n == 0 {
+		record.Warnings = append(record.Warnings, j.format.warnings...)
+	}
 	for piece, err := range g.Pieces(ctx, j.Prompt, j.Made, j.Options) {
 		if err != nil {
 			yield(Event{}, err)
@@ -115,6 +129,14 @@ func (j *Job) run(ctx context.Context, g *engine.Generator, n int, yield func(Ev
 		}
 		if j.OneCall {
 			e.Parts = j.untilCall(e.Parts)
+		}
+		if j.format != nil {
+			for _, part := range e.Parts {
+				j.answer.Add(part)
+			}
+			if e.Finish != generation.FinishNone {
+				record.Warnings = append(record.Warnings, j.format.verify(&j.answer)...)
+			}
 		}
 		if !yield(e, nil) {
 			return

@@ -29,6 +29,8 @@ type Record struct {
 	Wait                                         time.Duration // of Compute, until the first batch with the request's texts; of texts that are generated 0
 	First                                        time.Duration // until the first piece of a text that is generated
 
+	Warnings []string // what of a request was not done as it asks, though it is answered; for the client too
+
 	Status  int
 	Bytes   int64  // of the answer
 	Failure *Error // why the answer is an error

@@ -136,10 +136,10 @@ func (p protocol) answer(c *wire.Call, in *common, q *chat.Conversation, message
 	if err != nil {
 		return err
 	}
-	if q.Grammar, err = format(in.Format); err != nil {
+	if q.Format, err = format(in.Format); err != nil {
 		return err
 	}
-	if q.Grammar != nil && len(q.Tools) > 0 {
+	if q.Format != nil && len(q.Tools) > 0 {
 		return engine.Errorf(engine.Invalid, "format and tools together are not supported here").At("format")
 	}
 	if q.Variables, err = think(in.Think); err != nil {
@@ -175,9 +175,9 @@ func jobsOf(g *engine.Generator, q *chat.Conversation, s *chat.Sampling, raw *st
 	if raw == nil {
 		return q.Jobs(g, 1, options)
 	}
-	o := options(0)
-	o.Grammar = q.Grammar
-	return []chat.Job{{Prompt: *raw, Options: o}}, nil
+	j := chat.Job{Prompt: *raw, Options: options(0)}
+	j.Follow(q.Format)
+	return []chat.Job{j}, nil
 }
 
 // replier makes replies of events.

@@ -5,7 +5,6 @@ package ollama
 import (
 	"encoding/json"
 
-	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -54,20 +53,20 @@ func (o *options) sampling() (s chat.Sampling, err error) {
 }
 
 // format is what the answer has to follow: "json" or a JSON schema; nil for any text.
-func format(raw json.RawMessage) (*grammar.Grammar, error) {
+func format(raw json.RawMessage) (*chat.Format, error) {
 	switch {
 	case wire.IsNull(raw) || string(raw) == `""`:
 		return nil, nil
 	case string(raw) == `"json"`:
-		return grammar.JSONObject(), nil
+		return chat.JSON(), nil
 	case raw[0] != '{':
 		return nil, engine.Errorf(engine.Invalid, "format %.100s, want \"json\" or a JSON schema", raw).At("format")
 	}
-	g, err := chat.Schema(raw)
+	f, err := chat.SchemaFormat(raw, false)
 	if err != nil {
 		return nil, engine.AsError(err).At("format")
 	}
-	return g, nil
+	return f, nil
 }
 
 // think is what the template is told of a model that thinks before it answers: true, false, or how much.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/serve/internal/chat"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -43,7 +42,7 @@ type responseFormat struct {
 		Schema      json.RawMessage `json:"schema"`
 		Name        string          `json:"name"` // says nothing about the answer, nor does the description
 		Description string          `json:"description"`
-		Strict      *bool           `json:"strict"` // the answer follows the schema in any case
+		Strict      *bool           `json:"strict"` // a keyword that cannot be held while generating is an error
 	} `json:"json_schema"`
 }
 
@@ -101,10 +100,10 @@ func (in *chatRequest) conversation() (*chat.Conversation, error) {
 	if q.Calls, q.Called, err = in.choice(); err != nil {
 		return nil, err
 	}
-	if q.Grammar, err = in.Format.grammar(); err != nil {
+	if q.Format, err = in.Format.format(); err != nil {
 		return nil, err
 	}
-	if q.Grammar != nil && len(q.Tools) > 0 && q.Calls != chat.NeverCall {
+	if q.Format != nil && len(q.Tools) > 0 && q.Calls != chat.NeverCall {
 		return nil, engine.Errorf(engine.Invalid, "response_format and tools together are not supported here, unless tool_choice is none").At("response_format")
 	}
 	return q, nil
@@ -140,21 +139,21 @@ func (in *chatRequest) choice() (calls chat.Calls, name string, err error) {
 	return calls, name, nil
 }
 
-// grammar is what the answer has to follow, nil for any text.
-func (f *responseFormat) grammar() (*grammar.Grammar, error) {
+// format is what the answer has to follow, nil for any text.
+func (f *responseFormat) format() (*chat.Format, error) {
 	switch {
 	case f == nil || f.Type == "text":
 		return nil, nil
 	case f.Type == "json_object":
-		return grammar.JSONObject(), nil
+		return chat.JSON(), nil
 	case f.Type != "json_schema":
 		return nil, engine.Errorf(engine.Invalid, "response_format %.50q, want text, json_object or json_schema", f.Type).At("response_format")
 	case f.Schema == nil || wire.IsNull(f.Schema.Schema):
 		return nil, engine.Errorf(engine.Invalid, "response_format without json_schema.schema").At("response_format")
 	}
-	g, err := chat.Schema(f.Schema.Schema)
+	format, err := chat.SchemaFormat(f.Schema.Schema, f.Schema.Strict != nil && *f.Schema.Strict)
 	if err != nil {
 		return nil, engine.AsError(err).At("response_format")
 	}
-	return g, nil
+	return format, nil
 }

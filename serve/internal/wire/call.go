@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -154,6 +155,7 @@ func (c *Call) WriteJSON(status int, v any) error {
 
 // Write answers with bytes, which it does not keep.
 func (c *Call) Write(status int, contentType string, data []byte) error {
+	c.warn()
 	h := c.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(data)))
@@ -167,6 +169,28 @@ func (c *Call) Write(status int, contentType string, data []byte) error {
 	}
 	c.control.SetWriteDeadline(time.Time{}) // of this answer, not of the connection's next one
 	return nil
+}
+
+// WarningHeader tells a client what of its request was not done as it asks.
+const WarningHeader = "X-Warning"
+
+// Of warnings in the header.
+const (
+	mostWarnings   = 8
+	longestWarning = 400 // bytes
+)
+
+// warn puts the first of the record's warnings into the header.
+func (c *Call) warn() {
+	for _, s := range c.Record.Warnings[:min(len(c.Record.Warnings), mostWarnings)] {
+		s = strings.Map(func(r rune) rune {
+			if r < ' ' || r > '~' {
+				return '?'
+			}
+			return r
+		}, s)
+		c.Header().Add(WarningHeader, s[:min(len(s), longestWarning)])
+	}
 }
 
 // gone is that the client does not take its answer.

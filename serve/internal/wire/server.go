@@ -140,6 +140,10 @@ func (s *Server) log(ctx context.Context, r *engine.Record) {
 	if r.Model != "" {
 		attrs = append(attrs, slog.String("model", r.Model), slog.Int("texts", r.Texts), slog.Int("tokens", r.Tokens), slog.Int("generated", r.Generated))
 	}
+	if len(r.Warnings) > 0 {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.Any("warnings", r.Warnings))
+	}
 	if e := r.Failure; e != nil {
 		attrs = append(attrs, slog.String("error", e.Message))
 		if e.Err != nil {

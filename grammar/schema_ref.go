@@ -1,0 +1,160 @@
+package grammar
+
+import (
+	"net/url"
+	"strings"
+)
+
+// This file finds what references of a JSON schema lead to: within its document, by pointers, anchors and the
+// identifiers of schemas in it.
+
+// A resource is a schema with an identifier of its own, or the whole document. References in it are relative to it.
+type resource struct {
+	root schemaAt
+	base *url.URL
+	old  bool // of a draft before 2019-09, in which nothing beside $ref counts
+}
+
+// An index has the resources of a document.
+type index struct {
+	of      map[*value]*resource // of each object
+	byURI   map[string]*resource
+	anchors map[string]schemaAt // by URI and anchor
+	dynamic map[string]int      // how many schemas have a $dynamicAnchor of this name
+}
+
+// data are keywords whose values hold no schemas.
+var data = map[string]bool{"enum": true, "const": true, "default": true, "examples": true}
+
+func newIndex(root *value) *index {
+	x := &index{map[*value]*resource{}, map[string]*resource{}, map[string]schemaAt{}, map[string]int{}}
+	whole := &resource{schemaAt{nil, root}, &url.URL{Scheme: "schema", Path: "/"}, false}
+	x.byURI[whole.base.String()] = whole
+	x.add(schemaAt{nil, root}, whole)
+	return x
+}
+
+// add indexes the schemas at and below s.
+func (x *index) add(s schemaAt, in *resource) {
+	if s.kind == kindObject {
+		in = x.enter(s, in)
+		x.of[s.value] = in
+		for _, name := range []string{"$anchor", "$dynamicAnchor"} {
+			if a := s.members[name]; a != nil && a.kind == kindString {
+				x.anchors[in.base.String()+"#"+a.text] = s
+				if name == "$dynamicAnchor" {
+					x.dynamic[a.text]++
+				}
+			}
+		}
+		for _, key := range s.keys {
+			if !data[key] {
+				x.add(s.child(key), in)
+			}
+		}
+		return
+	}
+	for i, v := range s.list {
+		x.add(schemaAt{&location{s.path, itoa(i)}, v}, in)
+	}
+}
+
+// enter is the resource that s begins, or in.
+func (x *index) enter(s schemaAt, in *resource) *resource {
+	old := in.old
+	if d := s.members["$schema"]; d != nil && d.kind == kindString {
+		old = strings.Contains(d.text, "draft-0")
+	}
+	id := s.members["$id"]
+	if id == nil || id.kind != kindString || old && s.members["$ref"] != nil {
+		if old != in.old {
+			return &resource{in.root, in.base, old}
+		}
+		return in
+	}
+	u, err := url.Parse(id.text)
+	if err != nil {
+		return in
+	}
+	if u = in.base.ResolveReference(u); u.Fragment != "" { // an anchor in older drafts
+		x.anchors[u.String()] = s
+		return in
+	}
+	r := &resource{s, u, old}
+	if s.path == nil { // references to the whole document may still be relative
+		x.byURI[in.base.String()] = r
+	}
+	x.byURI[u.String()] = r
+	return r
+}
+
+// isOld reports whether s is of a draft in which nothing beside $ref counts.
+func (c *schemaCompiler) isOld(s schemaAt) bool {
+	r := c.index.of[s.value]
+	return r != nil && r.old
+}
+
+// target follows s as long as it is nothing but a $ref.
+func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
+	for n := 0; s.kind == kindObject && s.members["$ref"] != nil; n++ {
+		for _, key := range s.keys {
+			if key != "$ref" && !annotations[key] && !c.isOld(s) {
+				return s, nil
+			}
+		}
+		if n > maxNesting {
+			return s, errorf(ErrUnsupported, "%s: $ref leads to itself, or over more than %d others", s.path, maxNesting)
+		}
+		var err error
+		if s, err = c.resolve(s, "$ref"); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+const maxReference = 1 << 12 // bytes of a $ref
+
+// resolve is what the keyword of s, $ref or $dynamicRef, refers to.
+func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
+	ref, path := s.members[keyword], &location{s.path, keyword}
+	if ref.kind != kindString {
+		return s, errorf(ErrSyntax, "%s is no string", path)
+	}
+	if len(ref.text) > maxReference {
+		return s, errorf(ErrTooLarge, "%s has more than %d bytes", path, maxReference)
+	}
+	u, err := url.Parse(ref.text)
+	if err != nil {
+		return s, errorf(ErrSyntax, "%s: %.100q: %v", path, ref.text, err)
+	}
+	u = c.index.of[s.value].base.ResolveReference(u)
+	fragment := u.Fragment
+	u.Fragment, u.RawFragment = "", ""
+	r := c.index.byURI[u.String()]
+	if r == nil {
+		return s, unheldAt(ErrUnsupported, path, "%.100q is not in the schema", ref.text)
+	}
+	if keyword == "$dynamicRef" && c.index.dynamic[fragment] > 1 {
+		return s, unheldAt(ErrUnsupported, path, "%.100q depends on where it is used", ref.text)
+	}
+	at := r.root
+	switch {
+	case fragment == "":
+		return at, nil
+	case fragment[0] != '/':
+		if a, ok := c.index.anchors[r.base.String()+"#"+fragment]; ok {
+			return a, nil
+		}
+		return s, errorf(ErrSyntax, "%s: there is no %.100q", path, ref.text)
+	}
+	for _, name := range strings.Split(fragment[1:], "/") {
+		if at = at.child(unescape.Replace(name)); at.value == nil {
+			return s, errorf(ErrSyntax, "%s: there is no %.100q", path, ref.text)
+		}
+	}
+	if at.kind == kindObject && c.index.of[at.value] == nil {
+		c.index.add(at, r) // where no schema was expected
+	}
+	return at, nil
+}

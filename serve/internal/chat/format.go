@@ -1,0 +1,157 @@
+// What answers have to follow, and what is checked of them afterwards.
+
+package chat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/text/answer"
+)
+
+// Format is what an answer has to follow.
+type Format struct {
+	Grammar  *grammar.Grammar
+	warnings []string          // what the grammar does not hold
+	content  *check            // of what the grammar does not hold of a content; nil: it holds all
+	calls    map[string]*check // the same of arguments, by the names of tools
+}
+
+// JSON is the format of any JSON object.
+func JSON() *Format { return &Format{Grammar: grammar.JSONObject()} }
+
+// SchemaFormat is the format of a JSON schema. If strict is set, a keyword that a grammar cannot hold is an error with
+// its path; otherwise answers come with a warning, and are validated. Errors have a kind.
+func SchemaFormat(schema []byte, strict bool) (*Format, error) {
+	g, unheld, err := grammar.SchemaOptions{Lenient: !strict}.Compile(schema)
+	if err != nil {
+		return nil, schemaError("", err)
+	}
+	f := &Format{Grammar: g}
+	f.content = f.warn("the schema", schema, unheld)
+	return f, nil
+}
+
+func schemaError(where string, err error) error {
+	return &engine.Error{Kind: engine.Invalid, Message: where + strings.TrimPrefix(err.Error(), "grammar: "), Err: err}
+}
+
+// warn notes what is not held of a schema, and returns what checks it; nil if nothing needs to be checked, or the
+// schema cannot be.
+func (f *Format) warn(what string, schema []byte, unheld []grammar.Unheld) *check {
+	needed := false
+	for _, u := range unheld {
+		f.warnings = append(f.warnings, fmt.Sprintf("%s: %s: not held while the answer is generated: %s", what, u.Path, u.Reason))
+		needed = needed || !u.Unknown
+	}
+	if !needed {
+		return nil
+	}
+	c, err := newCheck(schema)
+	if err != nil {
+		f.warnings = append(f.warnings, what+": answers are not validated either, the validator refuses it")
+		return nil
+	}
+	return c
+}
+
+// verify is what an answer breaks of the schemas that the grammar did not hold.
+func (f *Format) verify(a *answer.Answer) (broken []string) {
+	if f.content != nil && len(a.Calls) == 0 {
+		if err := f.content.verify(a.Content); err != nil {
+			broken = append(broken, fmt.Sprintf("the answer does not follow the schema: %v", err))
+		}
+	}
+	for _, call := range a.Calls {
+		if c := f.calls[call.Name]; c != nil {
+			if err := c.verify(call.Arguments); err != nil {
+				broken = append(broken, fmt.Sprintf("the arguments of %.60q do not follow the schema: %v", call.Name, err))
+			}
+		}
+	}
+	return broken
+}
+
+// anyObject is the parameters of a tool whose own say nothing, or cannot be held.
+var anyObject = json.RawMessage(`{"type": "object"}`)
+
+// callFormat is the format of calls of tools: an object with the name and with the arguments, under that name. A tool
+// that is not strict and whose parameters are no schema, or one that no grammar holds, takes any object.
+func callFormat(tools []Tool, arguments string) (*Format, error) {
+	f := &Format{calls: map[string]*check{}}
+	var options []any
+	for i, t := range tools {
+		parameters := t.Parameters
+		if len(parameters) == 0 || string(parameters) == "null" {
+			parameters = anyObject
+		}
+		parameters, err := f.parameters(t, parameters)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, map[string]any{
+			"type": "object", "additionalProperties": false, "required": []string{"name", arguments},
+			"properties": ordered{{"name", map[string]any{"const": t.Name}}, {arguments, resource(parameters, i)}},
+		})
+	}
+	schema, err := json.Marshal(map[string]any{"anyOf": options})
+	if err != nil {
+		return nil, err
+	}
+	if f.Grammar, _, err = (grammar.SchemaOptions{Lenient: true}).Compile(schema); err != nil {
+		return nil, schemaError("parameters of tools: ", err)
+	}
+	return f, nil
+}
+
+// parameters are those of a tool that its calls are held to.
+func (f *Format) parameters(t Tool, parameters json.RawMessage) (json.RawMessage, error) {
+	what := fmt.Sprintf("the tool %.60q", t.Name)
+	_, unheld, err := grammar.SchemaOptions{Lenient: !t.Strict}.Compile(parameters)
+	switch {
+	case err != nil && (t.Strict || errors.Is(err, grammar.ErrTooLarge)):
+		return nil, schemaError(what+": ", err)
+	case err != nil:
+		f.warnings = append(f.warnings, fmt.Sprintf("%s: its arguments are any object: %s", what, strings.TrimPrefix(err.Error(), "grammar: ")))
+		return anyObject, nil
+	}
+	if c := f.warn(what, parameters, unheld); c != nil {
+		f.calls[t.Name] = c
+	}
+	return parameters, nil
+}
+
+// resource is a schema as part of another: its references lead to itself.
+func resource(schema json.RawMessage, i int) json.RawMessage {
+	var o struct {
+		ID *string `json:"$id"`
+	}
+	if schema[0] != '{' || json.Unmarshal(schema, &o) != nil || o.ID != nil {
+		return schema
+	}
+	rest := strings.TrimLeft(string(schema[1:]), " \t\r\n")
+	comma := ","
+	if rest[0] == '}' {
+		comma = ""
+	}
+	return fmt.Appendf(nil, `{"$id":"urn:tool:%d"%s%s`, i, comma, rest)
+}
+
+// ordered is an object whose fields keep their order.
+type ordered [2]struct {
+	name  string
+	value any
+}
+
+func (o ordered) MarshalJSON() ([]byte, error) {
+	first, err := json.Marshal(o[0].value)
+	if err != nil {
+		return nil, err
+	}
+	second, err := json.Marshal(o[1].value)
+	return fmt.Appendf(nil, "{%q:%s,%q:%s}", o[0].name, first, o[1].name, second), err
+}
