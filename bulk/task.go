@@ -144,7 +144,10 @@ func (t Task) each(ctx context.Context, texts []string) ([]Result, error) {
 		return out, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case len(texts) == 1 && errors.Is(err, text.ErrInput):
+	case len(texts) == 1 && (errors.Is(err, text.ErrInput) || errors.Is(err, text.ErrNotFinite)):
+		if at, ok := errors.AsType[*text.InputError](err); ok {
+			err = at.Err // a dead letter has its own number
+		}
 		return []Result{{Err: err}}, nil
 	case len(texts) == 1:
 		return nil, err

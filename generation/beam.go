@@ -98,6 +98,9 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 		if len(logits) != c.Width*vocab {
 			return nil, check.Errorf(transformer.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
+		if err := c.Rules.usable(logits[:len(live)*vocab]); err != nil {
+			return nil, err
+		}
 		var ended []Hypothesis
 		live, ended = search.extend(live, logits, step)
 		complete = append(complete, ended...)

@@ -53,6 +53,14 @@ type SequenceBias struct {
 	Bias   float64
 }
 
+// usable is an ErrNotFinite for logits of a computation that failed, unless the rules make numbers of them.
+func (r *Rules) usable(logits []float32) error {
+	if r != nil && r.RemoveInvalid {
+		return nil
+	}
+	return check.Logits(logits)
+}
+
 // check reports rules that mean nothing for a vocabulary.
 func (r *Rules) check(vocab int) error {
 	if r == nil {

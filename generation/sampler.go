@@ -16,6 +16,9 @@ import (
 // ErrNoToken is that of logits of which a constraint leaves none.
 var ErrNoToken = errors.New("generation: no token may follow")
 
+// ErrNotFinite is that of logits of which one is NaN or +Inf, or all are -Inf: the model's computation failed.
+var ErrNotFinite = check.ErrNotFinite
+
 // SamplerConfig says how tokens are chosen. The zero value chooses greedily.
 //
 // What a Choice goes through, in order: Hook, which sees the logits as the model has them;
@@ -149,8 +152,8 @@ func (c *SamplerConfig) check() error {
 func (s *Sampler) Seed() uint64 { return s.config.Seed }
 
 // Choose chooses the token after logits, [V], and goes on with it. Logits stay as they are. After
-// an error, which is ErrShape for logits of another length or comes from the constraint, no token
-// was chosen.
+// an error, which is ErrShape for logits of another length, ErrNotFinite for those of a computation that failed,
+// unless Rules.RemoveInvalid makes numbers of them, or comes from the constraint, no token was chosen.
 func (s *Sampler) Choose(logits []float32) (Choice, error) {
 	w := takeScratch()
 	defer w.giveBack()
@@ -182,6 +185,9 @@ func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first i
 	c := &s.config
 	if len(logits) != c.Vocab {
 		return nil, 0, check.Errorf(transformer.ErrShape, "%d logits for a sampler with a vocabulary of %d", len(logits), c.Vocab)
+	}
+	if err := c.Rules.usable(logits); err != nil {
+		return nil, 0, err
 	}
 	if c.Hook == nil && s.rules == nil && c.Constraint == nil {
 		return logits, argmax(logits), nil

@@ -82,16 +82,21 @@ func TestSamplerPlaces(t *testing.T) {
 	}
 }
 
-// TestCertainDistributions: one token has all, where none is drawn and where one is infinitely likely.
+// TestCertainDistributions: one token has all, where none is drawn and where a hook makes one infinitely likely.
 func TestCertainDistributions(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct {
 		temperature float64
 		logits      []float32
 		want        int
-	}{{0, []float32{1, 3, 2}, 1}, {0, []float32{2, 1, 2}, 0}, {1, []float32{1, 2, inf}, 2}, {1e-300, []float32{1, 2, 1.5}, 1}, {1e-40, []float32{3, 2, 0}, 0}} {
+	}{{0, []float32{1, 3, 2}, 1}, {0, []float32{2, 1, 2}, 0}, {1, []float32{1, 2, 9}, 2}, {1e-300, []float32{1, 2, 1.5}, 1}, {1e-40, []float32{3, 2, 0}, 0}} {
 		for _, settings := range []generation.SamplerConfig{{}, {TopP: 0.9}, {MinP: 0.1}, {TypicalP: 0.9}, {TopK: 2}} {
 			settings.Vocab, settings.Temperature = 3, c.temperature
+			settings.Hook = func(logits []float32, _ []int) {
+				if logits[2] == 9 {
+					logits[2] = inf
+				}
+			}
 			s := sampler(t, settings)
 			got := tftest.Must(s.Distribution(nil, c.logits))(t)
 			if likely := slices.DeleteFunc(got, func(x generation.Probability) bool { return x.P == 0 }); !slices.Equal(likely, []generation.Probability{{Token: c.want, P: 1}}) {

@@ -213,19 +213,19 @@ func TestSamplingSorts(t *testing.T) {
 	}
 }
 
-// TestSamplingInfinite has a token that is certain.
+// TestSamplingInfinite has a token that a hook makes certain.
 func TestSamplingInfinite(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, s := range []generation.SamplerConfig{{Temperature: 1}, {Temperature: 1, TopK: 2}, {Temperature: 1, TopP: 0.5}} {
-		d := fixed{0, 3, inf, -inf}
+		d := fixed{0, 3, 1, -inf}
+		s.Hook = func(logits []float32, _ []int) { logits[2] = inf }
 		if got := tftest.Must(generation.Collect(generation.Generate(t.Context(), d, []int{0}, s, generation.Limits{MaxTokens: 3})))(t); !slices.Equal(got, []int{2, 2, 2}) {
 			t.Errorf("%+v: %v, want the token with +Inf", s, got)
 		}
 	}
 }
 
-// TestHostileSampling has settings and logits that are no numbers: a token of the
-// vocabulary comes out, or an error.
+// TestHostileSampling has settings and logits that are no numbers: the text ends with an error that says so.
 func TestHostileSampling(t *testing.T) {
 	m := tiny(t, 7)
 	nan, inf := math.NaN(), math.Inf(1)
@@ -244,13 +244,18 @@ func TestHostileSampling(t *testing.T) {
 	}
 	spoilt := tftest.Must(models.New([]byte(tinyConfig(7)), nans{tf.Random(3)}))(t)
 	for _, s := range []generation.SamplerConfig{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
-		for token, err := range generation.Generate(t.Context(), generation.Start(new(tf.Workspace), spoilt, 1), []int{1}, s, generation.Limits{MaxTokens: 3}) {
-			if err != nil || token < 0 || token >= 7 {
-				t.Errorf("%+v, logits NaN: token %d, %v", s, token, err)
+		for _, d := range []generation.Decoder{generation.Start(new(tf.Workspace), spoilt, 1), fixed{0, 1, 2, float32(inf)}, fixed{float32(-inf), float32(-inf)}} {
+			tokens, err := generation.Collect(generation.Generate(t.Context(), d, []int{1}, s, generation.Limits{MaxTokens: 3}))
+			if !errors.Is(err, generation.ErrNotFinite) || len(tokens) > 0 {
+				t.Errorf("%+v of %T: tokens %d, %v, want ErrNotFinite", s, d, tokens, err)
 			}
 		}
 	}
-	if _, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), spoilt, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3}); err != nil {
-		t.Logf("beam search over NaN: %v", err)
+	found, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), spoilt, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3})
+	if !errors.Is(err, generation.ErrNotFinite) || found != nil {
+		t.Errorf("beam search over NaN: %v, %v, want ErrNotFinite", found, err)
+	}
+	if _, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), spoilt, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3, Rules: &generation.Rules{RemoveInvalid: true}}); err != nil {
+		t.Errorf("beam search over what RemoveInvalid makes of NaN: %v", err)
 	}
 }

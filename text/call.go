@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -157,11 +158,15 @@ func (q *queue) finished(c *call, texts int) {
 // compute does the job of a batch, and gives what remains to be done under the lock. Where a
 // batch of several calls fails, each of them is computed alone, to fail alone.
 func (q *queue) compute(ws *models.Workspace, batch []window) (settle func()) {
-	done, err := run(ws, batch)
+	ended, err := run(ws, batch)
 	if err == nil {
 		return func() {
-			for _, c := range done {
-				q.finished(c, 1)
+			for _, e := range ended {
+				if e.err != nil {
+					q.fail(e.call, e.text, e.err)
+				} else {
+					q.finished(e.call, 1)
+				}
 			}
 		}
 	}
@@ -175,8 +180,16 @@ func (q *queue) compute(ws *models.Workspace, batch []window) (settle func()) {
 	return func() { a(); b() }
 }
 
-// run computes a batch. It gives the call of each text that has its results now.
-func run(ws *models.Workspace, batch []window) (done []*call, err error) {
+// outcome is that of a text whose computation has ended: it has its results, or an error.
+type outcome struct {
+	call *call
+	text int // its number among the call's
+	err  error
+}
+
+// run computes a batch, and gives the outcome of each text that has all its results now, or failed. Every result of
+// the pipelines that share a queue passes here: one that is not finite fails its text.
+func run(ws *models.Workspace, batch []window) (ended []outcome, err error) {
 	batch = slices.DeleteFunc(slices.Clone(batch), func(w window) bool { return w.call.over() })
 	if len(batch) == 0 {
 		return nil, nil
@@ -188,12 +201,16 @@ func run(ws *models.Workspace, batch []window) (done []*call, err error) {
 	err = caught(func() error {
 		defer ws.Release(ws.Mark())
 		return batch[0].call.compute(ws, tokensOf(encodings), func(i int, x []float32) {
-			if w := batch[i]; w.in.result(w.call, w.part, x) {
-				done = append(done, w.call)
+			w := batch[i]
+			if err := check.Finite(x); err != nil {
+				ended = append(ended, outcome{w.call, w.in.number, &InputError{w.in.number, err}})
+			} else if w.in.result(w.call, w.part, x) {
+				ended = append(ended, outcome{w.call, w.in.number, nil})
 			}
 		})
 	})
-	return done, err
+	slices.SortStableFunc(ended, func(a, b outcome) int { return cmp.Compare(a.text, b.text) }) // of several texts that fail the first counts
+	return ended, err
 }
 
 // result takes the result of a window, and reports whether it was the last of the text.

@@ -142,6 +142,9 @@ func (t *Transcriber) hear(ctx context.Context, samples []float32, opts Transcri
 	if err := m.CTC.Forward(ws, logits, hidden, models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
 		return nil, err
 	}
+	if err := check.Finite(logits); err != nil {
+		return nil, err
+	}
 	var all []Segment
 	last := ""
 	for r := range rows {

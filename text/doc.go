@@ -53,4 +53,6 @@ var (
 	ErrTooLong = transformer.ErrTooLong // an ErrInput: more tokens than the model takes, where such are refused
 	ErrMemory  = transformer.ErrMemory  // a limit of memory is reached
 	ErrBusy    = generation.ErrBusy     // too many requests wait
+	// ErrNotFinite is a computation that gave NaN or an infinity: weights are damaged, or numbers grew beyond float32.
+	ErrNotFinite = generation.ErrNotFinite
 )

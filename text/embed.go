@@ -314,30 +314,35 @@ func pooled(pool *models.SentenceEmbedder, skip int) computation {
 // has tokens, cut and scaled as the options say.
 func (s shape) joined(windows []*tokenizer.Encoding, vectors [][]float32) []float32 {
 	out := make([]float32, s.dim)
-	weight := float32(0)
-	for i, v := range vectors {
-		if v == nil { // no tokens
-			continue
-		}
-		if len(windows) == 1 {
-			copy(out, v)
-			break
-		}
-		n := float32(len(windows[i].IDs))
-		for j := range out {
-			out[j] += v[j] * n
-		}
-		weight += n
-	}
-	if weight > 0 {
-		for j := range out {
-			out[j] /= weight
-		}
+	if len(windows) == 1 && vectors[0] != nil {
+		copy(out, vectors[0])
+	} else if len(windows) > 1 {
+		s.mean(out, windows, vectors)
 	}
 	if s.unit && (len(windows) > 1 || s.dim < s.pool.Dim() || !s.pool.Normalized()) {
 		normalize(out)
 	}
 	return out
+}
+
+// mean is out, that of the vectors, in float64, which no sum of theirs overflows.
+func (s shape) mean(out []float32, windows []*tokenizer.Encoding, vectors [][]float32) {
+	sums, weight := make([]float64, len(out)), 0.0
+	for i, v := range vectors {
+		if v == nil { // no tokens
+			continue
+		}
+		n := float64(len(windows[i].IDs))
+		for j := range sums {
+			sums[j] += float64(v[j]) * n
+		}
+		weight += n
+	}
+	for j := range out {
+		if weight > 0 {
+			out[j] = float32(sums[j] / weight)
+		}
+	}
 }
 
 // normalize scales v to length 1; zeros stay.
@@ -349,8 +354,8 @@ func normalize(v []float32) {
 	if sum == 0 {
 		return
 	}
-	scale := float32(1 / math.Sqrt(sum))
+	scale := 1 / math.Sqrt(sum) // of tiny numbers it is beyond float32
 	for i := range v {
-		v[i] *= scale
+		v[i] = float32(float64(v[i]) * scale)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -84,6 +85,9 @@ func (e *Embedder) poolChunks(states []float32, tokens *tokenizer.Encoding, prom
 	batch := transformer.Ragged(lengths...)
 	vectors := make([]float32, len(of)*s.pool.Dim()) // [chunks, width]
 	if err := s.pool.Pool(ws, vectors, rows, batch); err != nil {
+		return nil, err
+	}
+	if err := check.Finite(vectors); err != nil {
 		return nil, err
 	}
 	one := []*tokenizer.Encoding{tokens}

@@ -4,7 +4,6 @@ package text
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func (m *images) each(ctx context.Context, files [][]byte, use func(ws *models.W
 			return err
 		}
 		if err := m.one(ws, data, func(x []float32, batch models.Batch) error { return use(ws, i, x, batch) }); err != nil {
-			return fmt.Errorf("image %d: %w", i, err)
+			return &InputError{i, err}
 		}
 	}
 	return nil
@@ -111,15 +110,20 @@ func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Lab
 		softmax(y)
 		out[i] = ranked(y, c.model.Config.Labels)
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // Logits is what the model gives each image file, [len(files)][labels], in the order of [ImageClassifier.Labels]: probabilities
 // are its softmax.
 func (c *ImageClassifier) Logits(ctx context.Context, files [][]byte) ([][]float32, error) {
 	out := make([][]float32, len(files))
-	err := c.logits(ctx, files, func(i int, y []float32) { out[i] = y })
-	return out, err
+	if err := c.logits(ctx, files, func(i int, y []float32) { out[i] = y }); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // Labels are the names of the labels, in the order of the model.
@@ -130,6 +134,9 @@ func (c *ImageClassifier) logits(ctx context.Context, files [][]byte, use func(i
 	return c.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
 		y := make([]float32, c.model.ImageClassifier.Out()) // [labels]
 		if err := c.model.ImageClassifier.Forward(ws, y, x, models.Tokens{Batch: batch}); err != nil {
+			return err
+		}
+		if err := check.Finite(y); err != nil {
 			return err
 		}
 		use(i, y)
@@ -167,11 +174,15 @@ func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32,
 	out := make([][]float32, len(files))
 	err := e.each(ctx, files, func(ws *models.Workspace, i int, x []float32, batch models.Batch) error {
 		out[i] = make([]float32, e.Dim())
-		if e.model.ImagePooler != nil {
-			return e.model.ImagePooler.Forward(ws, out[i], x, models.Tokens{Batch: batch})
+		if e.model.ImagePooler == nil {
+			copy(out[i], x)
+		} else if err := e.model.ImagePooler.Forward(ws, out[i], x, models.Tokens{Batch: batch}); err != nil {
+			return err
 		}
-		copy(out[i], x)
-		return nil
+		return check.Finite(out[i])
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }

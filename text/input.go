@@ -21,6 +21,17 @@ type Input struct {
 	IDs []int
 }
 
+// InputError is the error of one of a call's inputs, by its number from 0.
+type InputError struct {
+	Number int
+	Err    error
+}
+
+func (e *InputError) Error() string { return fmt.Sprintf("input %d: %v", e.Number, e.Err) }
+
+// Unwrap is Err.
+func (e *InputError) Unwrap() error { return e.Err }
+
 // Texts are inputs of a text each.
 func Texts(texts []string) []Input {
 	in := make([]Input, len(texts))

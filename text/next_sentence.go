@@ -39,14 +39,19 @@ func (s *NextSentence) Follows(ctx context.Context, pairs [][2]string) ([]float3
 		softmax(logits)
 		out[i] = logits[0]
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // Logits is what the model gives each pair: a logit for that the second text follows, and one for that it does not.
 func (s *NextSentence) Logits(ctx context.Context, pairs [][2]string) ([][2]float32, error) {
 	out := make([][2]float32, len(pairs))
-	err := s.logits(ctx, pairs, func(i int, logits []float32) { out[i] = [2]float32(logits) })
-	return out, err
+	if err := s.logits(ctx, pairs, func(i int, logits []float32) { out[i] = [2]float32(logits) }); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i int, logits []float32)) error {

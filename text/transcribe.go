@@ -180,6 +180,9 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 	if err != nil {
 		return 0, err
 	}
+	if err := check.Logits(logits); err != nil {
+		return 0, err
+	}
 	best, most := -1, float32(math.Inf(-1))
 	for _, a := range t.tokenizer.AddedTokens() {
 		name := strings.TrimSuffix(strings.TrimPrefix(a.Content, "<|"), "|>")

@@ -81,7 +81,7 @@ func (t *Translator) Translate(ctx context.Context, texts []string, opts Transla
 			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				var err error
 				if out[i], err = Collect(t.Stream(ctx, texts[i], opts)); err != nil {
-					cancel(err) // the first counts
+					cancel(&InputError{int(i), err}) // the first counts
 				}
 			}
 		})

@@ -205,7 +205,7 @@ func rerank(a *app, args []string) error {
 	}
 	ranked, err := r.Rank(a.ctx, rest[1], texts)
 	if err != nil {
-		return err
+		return ofLine(0, err)
 	}
 	for i, x := range ranked {
 		if *top > 0 && uint(i) == *top {

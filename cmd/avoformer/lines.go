@@ -13,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/textline"
+	"github.com/avoformer/avoformer/text"
 )
 
 // lines reads texts, and tells how far it is.
@@ -130,10 +131,18 @@ func (l *lines) eachChunk(n int, do func(first int, texts []string) error) error
 			return err
 		}
 		if err := do(first, texts); err != nil {
-			return err
+			return ofLine(first, err)
 		}
 		l.progress.tell(l.N, l.Bytes)
 	}
+}
+
+// ofLine is err about texts after so many lines: it names the line if it is that of one text.
+func ofLine(before int, err error) error {
+	if at, ok := errors.AsType[*text.InputError](err); ok {
+		return fmt.Errorf("line %d: %w", before+at.Number+1, at.Err)
+	}
+	return err
 }
 
 // all is every text.
