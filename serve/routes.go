@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/serve/internal/anthropic"
 	"github.com/avoformer/avoformer/serve/internal/cohere"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/huggingface"
@@ -27,6 +28,7 @@ func (s *Server) routes(o Options) []wire.Route {
 		ollama.Routes(s.engine),
 		cohere.Routes(s.engine),
 		huggingface.Routes(s.engine),
+		anthropic.Routes(s.engine),
 		s.metrics.Routes(tei.Error),
 		page.Routes(tei.Error),
 	)
@@ -43,11 +45,13 @@ func (s *Server) routes(o Options) []wire.Route {
 	return routes
 }
 
-// lost answers what no route is for, in the form of OpenAI's protocol below /v1, of Ollama's below /api, else of
+// lost answers what no route is for, in the form of OpenAI's protocol below /v1 (of Anthropic's for messages), of Ollama's below /api, else of
 // text-embeddings-inference's.
 func (s *Server) lost(w http.ResponseWriter, r *http.Request) {
 	route := wire.Route{Protocol: "none", Open: true, Error: tei.Error}
-	if strings.HasPrefix(r.URL.Path, "/v1/") {
+	if strings.HasPrefix(r.URL.Path, "/v1/messages") {
+		route.Error = anthropic.Error
+	} else if strings.HasPrefix(r.URL.Path, "/v1/") {
 		route.Error = openai.Error
 	} else if strings.HasPrefix(r.URL.Path, "/api/") {
 		route.Error = ollama.Error

@@ -23,6 +23,7 @@ type Conversation struct {
 	OneCall   bool
 	Variables map[string]any // of the template
 	Format    *Format        // of the content; nil: any
+	Continue  bool           // the last message is continued, in the place of a new one
 }
 
 // Calls says whether tools are called.
@@ -74,6 +75,9 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 		return nil, err
 	}
 	popts := text.PromptOptions{Variables: q.Variables}
+	if q.Continue {
+		popts.Continue = "content"
+	}
 	if len(q.Tools) > 0 && q.Calls != NeverCall {
 		popts.Tools = q.Tools
 	}

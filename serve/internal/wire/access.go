@@ -103,7 +103,7 @@ func (c *CORS) Preflight(w http.ResponseWriter, r *http.Request) bool {
 	if slices.Contains(c.origins, "*") || slices.Contains(c.origins, origin) {
 		h.Set("Access-Control-Allow-Origin", origin)
 		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, X-Request-Id, "+TimeoutHeader)
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, X-Request-Id, Anthropic-Version, Anthropic-Beta, Anthropic-Dangerous-Direct-Browser-Access, "+TimeoutHeader)
 		h.Set("Access-Control-Max-Age", "600")
 	}
 	w.WriteHeader(http.StatusNoContent)

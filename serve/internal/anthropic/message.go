@@ -1,0 +1,174 @@
+// Messages, and the blocks that they are made of.
+
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/text"
+)
+
+type message struct {
+	Role    string `json:"role"`
+	Content blocks `json:"content"`
+}
+
+// blocks are a content: a list, or a string, which is a block of text.
+type blocks []block
+
+type block struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Thinking string          `json:"thinking"`
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+	CallID   string          `json:"tool_use_id"`
+	Content  json.RawMessage `json:"content"`
+	IsError  bool            `json:"is_error"`
+}
+
+// UnmarshalJSON reads both ways.
+func (b *blocks) UnmarshalJSON(data []byte) error {
+	*b = nil
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '"' {
+		*b = blocks{{Type: "text"}}
+		return json.Unmarshal(data, &(*b)[0].Text)
+	}
+	if err := json.Unmarshal(data, (*[]block)(b)); err != nil {
+		return engine.Errorf(engine.Invalid, "a content is neither a string nor a list of blocks").At("messages")
+	}
+	return nil
+}
+
+// plain is the text of blocks, one below the other.
+func (b blocks) plain() (string, error) {
+	texts := make([]string, len(b))
+	for i, part := range b {
+		if part.Type != "text" {
+			return "", fmt.Errorf("a block of type %.50q, want text", part.Type)
+		}
+		texts[i] = part.Text
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+// turns collects messages as templates take them.
+type turns struct {
+	list  []text.Message
+	names map[string]string // of tools, by the ids of their calls
+}
+
+// messages are the messages with the system's in front. Those of one role in a row are one, as the protocol has it.
+func (in *prompt) messages() ([]text.Message, error) {
+	t := turns{names: map[string]string{}}
+	if len(in.Messages) == 0 {
+		return nil, engine.Errorf(engine.Empty, "there are no messages").At("messages")
+	}
+	if len(in.System) > 0 {
+		system, err := in.System.plain()
+		if err != nil {
+			return nil, engine.Errorf(engine.Invalid, "%v", err).At("system")
+		}
+		t.list = append(t.list, text.Message{Role: "system", Content: system})
+	}
+	for i, m := range in.Messages {
+		var err error
+		switch m.Role {
+		case "user", "system":
+			err = t.addUser(m)
+		case "assistant":
+			err = t.addAssistant(m)
+		default:
+			err = fmt.Errorf("role %.50q, want user or assistant", m.Role)
+		}
+		if err != nil {
+			return nil, engine.Errorf(engine.Invalid, "message %d: %v", i, err).At("messages")
+		}
+	}
+	return t.list, nil
+}
+
+// say adds text to the last message, if it is of the same role, or else as one more.
+func (t *turns) say(role, said string) {
+	if n := len(t.list); n > 0 && t.list[n-1].Role == role && role != "system" {
+		m := &t.list[n-1]
+		if m.Content != "" {
+			m.Content += "\n"
+		}
+		m.Content += said
+		return
+	}
+	t.list = append(t.list, text.Message{Role: role, Content: said})
+}
+
+// addUser adds a message of the user. Results of tools become messages of their own.
+func (t *turns) addUser(m message) error {
+	for _, b := range m.Content {
+		switch b.Type {
+		case "text":
+			t.say(m.Role, b.Text)
+		case "tool_result":
+			result, err := b.result()
+			if err != nil {
+				return err
+			}
+			to := text.Message{Role: "tool", Content: result, ToolCallID: b.CallID}
+			if name, ok := t.names[b.CallID]; ok {
+				to.Fields = map[string]any{"name": name}
+			}
+			t.list = append(t.list, to)
+		default:
+			return fmt.Errorf("a block of type %.50q, the model takes text", b.Type)
+		}
+	}
+	return nil
+}
+
+// result is the text of a tool's result. Templates have no place for it that it is an error, so the text says so.
+func (b *block) result() (string, error) {
+	var content blocks
+	if len(b.Content) > 0 && string(b.Content) != "null" {
+		if err := content.UnmarshalJSON(b.Content); err != nil {
+			return "", err
+		}
+	}
+	said, err := content.plain()
+	if err != nil {
+		return "", fmt.Errorf("a tool's result: %w", err)
+	}
+	if b.IsError {
+		said = "Error: " + said
+	}
+	return said, nil
+}
+
+// addAssistant adds a message of the assistant. What it thought in secret is left out.
+func (t *turns) addAssistant(m message) error {
+	if n := len(t.list); n == 0 || t.list[n-1].Role != "assistant" {
+		t.list = append(t.list, text.Message{Role: "assistant"})
+	}
+	to := &t.list[len(t.list)-1]
+	for _, b := range m.Content {
+		switch b.Type {
+		case "text":
+			to.Content += b.Text
+		case "thinking":
+			to.Reasoning += b.Thinking
+		case "redacted_thinking":
+		case "tool_use":
+			if b.Name == "" || len(b.Input) == 0 || b.Input[0] != '{' {
+				return fmt.Errorf("a block of type tool_use, want a name and an input that is an object")
+			}
+			to.ToolCalls = append(to.ToolCalls, text.ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
+			t.names[b.ID] = b.Name
+		default:
+			return fmt.Errorf("a block of type %.50q, the model takes text", b.Type)
+		}
+	}
+	return nil
+}
