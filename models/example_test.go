@@ -89,7 +89,7 @@ func (b bagOfWords) Encode(ws *models.Workspace, dst []float32, in models.Tokens
 func ExampleQuantizeGGUF() {
 	const file = "testdata/gguf/llama/f32.gguf"
 	var out bytes.Buffer
-	must(models.QuantizeGGUF(&out, file, kernels.FormatQ8_0))
+	must(models.QuantizeGGUF(&out, file, models.Options{Weights: kernels.FormatQ8_0}))
 	before, err := os.Stat(file)
 	must(err)
 	dir, err := os.MkdirTemp("", "example")

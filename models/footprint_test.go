@@ -74,7 +74,7 @@ func llamaFile(t *testing.T, tensors tf.TensorMap, f kernels.Format) string {
 	tftest.NoError(t, gguf.Write(file, pairs, list))
 	tftest.NoError(t, file.Close())
 	var b bytes.Buffer
-	tftest.NoError(t, models.QuantizeGGUF(&b, path, f))
+	tftest.NoError(t, models.QuantizeGGUF(&b, path, models.Options{Weights: f}))
 	tftest.NoError(t, os.WriteFile(path, b.Bytes(), 0o666))
 	return path
 }

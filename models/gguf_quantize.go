@@ -3,6 +3,8 @@ package models
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -18,24 +20,35 @@ var fileTypes = map[gguf.Type]uint32{
 	gguf.F16: 1, gguf.Q4_0: 2, gguf.Q4_1: 3, gguf.Q8_0: 7, gguf.Q5_0: 8, gguf.Q5_1: 9, gguf.Q4_K: 14, gguf.Q5_K: 16, gguf.Q6_K: 18, gguf.BF16: 32, gguf.MXFP4: 38,
 }
 
-// QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in a format:
-// those that [Options.Weights] chooses, so that the file opens as the model that Options{Weights: f} makes of path.
-// Everything else, the tokenizer among it, stays as it is. A format whose blocks do not divide the rows of a
-// weight is an error that matches ErrOption.
-func QuantizeGGUF(w io.Writer, path string, f kernels.Format) error {
+// fallbacks are the formats for weights whose rows the blocks of a format do not divide: those of llama.cpp, and of
+// 16 bits where blocks of 32 do not divide them either.
+var fallbacks = map[kernels.Format]kernels.Format{
+	kernels.FormatQ4_K: kernels.FormatQ5_0, kernels.FormatQ5_K: kernels.FormatQ5_1, kernels.FormatQ6_K: kernels.FormatQ8_0,
+}
+
+// QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in another format: those that
+// o.Formats and o.Weights choose by their names in the file, so that the file opens as the model with these weights. Of a format
+// whose blocks do not divide the rows of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1
+// for q5_k, q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer among it, stays as it
+// is. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match ErrOption.
+func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	file, err := gguf.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	q := quantizer{file: file, format: f}
-	for t := range fileTypes {
-		if strings.EqualFold(t.String(), f.String()) {
-			q.kind = t
-		}
+	if err := o.check(); err != nil {
+		return err
 	}
-	if q.kind == gguf.F32 {
-		return check.Errorf(ErrOption, "weights in %v: want a format of fewer bits that GGUF files have", f)
+	o = Options{Weights: o.Weights, Formats: o.Formats, Warn: o.Warn, asStored: true}
+	q := quantizer{file: file, options: o}
+	if o.Weights == kernels.FormatF32 && len(o.Formats) == 0 {
+		return check.Errorf(ErrOption, "weights in %v: want a format of fewer bits", o.Weights)
+	}
+	for _, f := range append([]NamedFormat{{Format: o.Weights}}, o.Formats...) {
+		if _, ok := typeOf(f.Format); !ok {
+			return check.Errorf(ErrOption, "weights in %v: want a format that GGUF files have", f.Format)
+		}
 	}
 	if err := q.write(w); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -43,11 +56,21 @@ func QuantizeGGUF(w io.Writer, path string, f kernels.Format) error {
 	return nil
 }
 
+// typeOf is a format's type of GGUF.
+func typeOf(f kernels.Format) (gguf.Type, bool) {
+	for t := range fileTypes {
+		if strings.EqualFold(t.String(), f.String()) {
+			return t, true
+		}
+	}
+	return gguf.F32, f == kernels.FormatF32
+}
+
 // quantizer writes a file again.
 type quantizer struct {
-	file   *gguf.File
-	format kernels.Format
-	kind   gguf.Type // of the format
+	file     *gguf.File
+	options  Options
+	fallback map[[2]kernels.Format][]string // weights with a format in the place of another
 }
 
 func (q *quantizer) write(w io.Writer) error {
@@ -55,47 +78,88 @@ func (q *quantizer) write(w io.Writer) error {
 	if _, err := r.document(); err != nil {
 		return err
 	}
+	for _, f := range q.options.Formats {
+		if !slices.ContainsFunc(q.file.Names(), f.matches) {
+			return check.Option("Pattern", f.Pattern, "the file has no weight of such a name")
+		}
+	}
 	var pairs []gguf.Pair
 	for _, key := range q.file.Keys() {
 		value, _ := q.file.Value(key)
 		switch {
 		case key == "general.alignment" || strings.HasPrefix(key, "split."):
 			continue
-		case key == "general.file_type":
-			value = fileTypes[q.kind]
+		case key == "general.file_type" && q.options.Weights != kernels.FormatF32:
+			kind, _ := typeOf(q.options.Weights)
+			value = fileTypes[kind]
 		}
 		pairs = append(pairs, gguf.Pair{Key: key, Value: value})
 	}
 	tied := !r.isEncoder() && r.pool == nil && !r.has("output.weight")
+	q.fallback = map[[2]kernels.Format][]string{}
 	var tensors []gguf.Tensor
 	for _, name := range q.file.Names() {
-		t, err := q.tensor(name, r.weights.Format(name), tied)
-		if err != nil {
-			return err
-		}
-		tensors = append(tensors, t)
+		tensors = append(tensors, q.tensor(name, r.weights.Format(name), tied))
 	}
+	q.warn()
 	return gguf.Write(w, pairs, tensors)
 }
 
-// tensor is one of the file, as it is or in the new format.
-func (q *quantizer) tensor(name string, stored kernels.Format, tied bool) (gguf.Tensor, error) {
-	info, _ := q.file.Info(name)
-	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
-	o := Options{Weights: q.format, asStored: true}
-	router := strings.Contains(name, ".ffn_gate_inp") // which llama.cpp leaves alone too
-	if len(info.Shape) < 2 || router || o.format(name, stored, table) != q.format || stored == q.format {
-		return gguf.Tensor{Name: name, Info: info, Data: func(w io.Writer) error { return q.file.Copy(w, name) }}, nil
+// warn tells of fallbacks, in a line for each format.
+func (q *quantizer) warn() {
+	for _, f := range slices.SortedFunc(maps.Keys(q.fallback), func(a, b [2]kernels.Format) int { return slices.Compare(a[:], b[:]) }) {
+		names := q.fallback[f]
+		elements, _ := f[0].Block()
+		more := ""
+		if len(names) > 1 {
+			more = fmt.Sprintf(" and %d more", len(names)-1)
+		}
+		q.options.warn(fmt.Sprintf("in %v instead of %v, since %d does not divide their rows: %s%s", f[1], f[0], elements, names[0], more))
 	}
-	columns, all := info.Shape[len(info.Shape)-1], 1
+}
+
+// format is the format that a tensor of two dimensions gets.
+func (q *quantizer) format(name string, columns int, stored kernels.Format, tied bool) kernels.Format {
+	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
+	router := strings.Contains(name, ".ffn_gate_inp") // which llama.cpp leaves alone too
+	if router && !slices.ContainsFunc(q.options.Formats, func(f NamedFormat) bool { return f.matches(name) }) {
+		return stored
+	}
+	wanted := q.options.format(name, stored, table)
+	if wanted == stored {
+		return stored
+	}
+	f := wanted
+	for elements, _ := f.Block(); columns%elements != 0; elements, _ = f.Block() {
+		next, ok := fallbacks[f]
+		if !ok {
+			next = kernels.FormatF16
+		}
+		f = next
+	}
+	if f != wanted {
+		q.fallback[[2]kernels.Format{wanted, f}] = append(q.fallback[[2]kernels.Format{wanted, f}], name)
+	}
+	return f
+}
+
+// tensor is one of the file, as it is or in the new format.
+func (q *quantizer) tensor(name string, stored kernels.Format, tied bool) gguf.Tensor {
+	info, _ := q.file.Info(name)
+	as, columns, all := stored, 0, 1
+	if len(info.Shape) > 1 {
+		columns = info.Shape[len(info.Shape)-1]
+		as = q.format(name, columns, stored, tied)
+	}
+	if as == stored {
+		return gguf.Tensor{Name: name, Info: info, Data: func(w io.Writer) error { return q.file.Copy(w, name) }}
+	}
 	for _, n := range info.Shape[:len(info.Shape)-1] {
 		all *= n
 	}
-	elements, bytes := q.format.Block()
-	if columns%elements != 0 {
-		return gguf.Tensor{}, check.Errorf(ErrOption, "%s has rows of %d elements, which %v does not hold: they are no multiple of %d", name, columns, q.format, elements)
-	}
-	return gguf.Tensor{Name: name, Info: gguf.Info{Type: q.kind, Shape: info.Shape}, Data: func(w io.Writer) error {
+	kind, _ := typeOf(as)
+	return gguf.Tensor{Name: name, Info: gguf.Info{Type: kind, Shape: info.Shape}, Data: func(w io.Writer) error {
+		elements, bytes := as.Block()
 		rows := max(1, 1<<16/max(columns, 1)) // at a time
 		x := make([]float32, min(rows, all)*columns)
 		raw := make([]byte, len(x)/elements*bytes)
@@ -104,11 +168,11 @@ func (q *quantizer) tensor(name string, stored kernels.Format, tied bool) (gguf.
 			if err := q.file.ReadFloat32(x[:n], name, from*columns); err != nil {
 				return err
 			}
-			q.format.Quantize(raw[:n/elements*bytes], x[:n])
+			as.Quantize(raw[:n/elements*bytes], x[:n])
 			if _, err := w.Write(raw[:n/elements*bytes]); err != nil {
 				return err
 			}
 		}
 		return nil
-	}}, nil
+	}}
 }

@@ -210,11 +210,16 @@ type NamedFormat struct {
 	Format  kernels.Format
 }
 
+func (f NamedFormat) matches(name string) bool {
+	ok, _ := path.Match(f.Pattern, name)
+	return ok
+}
+
 // format is the format for a weight of a linear layer, or a table; the checkpoint has it as
 // stored.
 func (o Options) format(name string, stored kernels.Format, table bool) kernels.Format {
 	for _, f := range o.Formats {
-		if ok, _ := path.Match(f.Pattern, name); ok {
+		if f.matches(name) {
 			return f.Format
 		}
 	}

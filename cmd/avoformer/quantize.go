@@ -8,18 +8,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 )
 
 // quantize writes a GGUF file again. What it writes has its name once it is whole.
 func quantize(a *app, args []string) error {
 	f := a.flags("quantize")
-	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks as q8_0, q4_k, q4_0")
+	name := f.String("weights", "", "`format` of the weights: bf16, f16, or blocks as q8_0, q4_k, q4_0; then, after commas, PATTERN=FORMAT of those "+
+		"whose names match, as q4_k,token_embd.*=q8_0,output.*=q6_k")
 	out := f.String("o", "", "output `file`, whose name ends with .gguf")
 	overwrite := f.Bool("f", false, "replace the output file")
 	asJSON := f.json("a line: file, weights, bytes, of which bytes_before were in the file that was read")
@@ -27,9 +26,9 @@ func quantize(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	format, err := kernels.ParseFormat(*name)
+	format, formats, err := parseWeights(*name)
 	if err != nil {
-		return usagef("-weights: %s", strings.TrimPrefix(err.Error(), "kernels: "))
+		return err
 	}
 	if filepath.Ext(*out) != ".gguf" {
 		return usagef("-o %q: want a file whose name ends with .gguf", *out)
@@ -43,7 +42,8 @@ func quantize(a *app, args []string) error {
 		return errors.Join(fmt.Errorf("%s is there already; -f replaces it", *out), err)
 	}
 	err = regular.Create(*out, func(w *os.File) error {
-		_, err := interruptible(a, func() (struct{}, error) { return struct{}{}, models.QuantizeGGUF(w, args[0], format) })
+		o := models.Options{Weights: format, Formats: formats, Warn: a.warn}
+		_, err := interruptible(a, func() (struct{}, error) { return struct{}{}, models.QuantizeGGUF(w, args[0], o) })
 		if errors.Is(err, models.ErrOption) {
 			return usagef("-weights %s: %v", *name, err)
 		}
