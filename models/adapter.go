@@ -34,10 +34,25 @@ type Adapter struct {
 
 // factors is what an adapter adds to one weight.
 type factors struct {
-	left, right factor // [rows, rank] and [rank, columns]
+	left, right factor // [rows, rank] and [rank, columns]; without right, a vector
 	weight      string // by the checkpoint's name
-	rank        int
+	rank, rows  int
 	scale       float64
+	magnitude   string // a tensor, or ""
+	tied        bool   // a projection that is tied to the weight has it too
+}
+
+// A replacement is a tensor of an adapter in the place of one of the model.
+type replacement struct {
+	name  string
+	apart bool // what shares the model's tensor keeps that
+}
+
+// rows are vectors of an adapter in the place of those of a table.
+type rows struct {
+	name, weight string // of the adapter's tensor and, by the checkpoint's name, the model's
+	at           []int
+	tied         bool
 }
 
 // factor is a tensor, which may be stored transposed.
@@ -52,7 +67,8 @@ type adapter struct {
 	tensors  transformer.Reader
 	close    func()
 	factors  []factors
-	replaced map[string]string // by the checkpoint's names, those of tensors that take their place
+	rows     []rows
+	replaced map[string]replacement // by the checkpoint's names
 	warnings []string
 	name     string // of one that stays beside the weights,
 	number   int    // from 1 on; 0: it becomes part of them
@@ -75,9 +91,8 @@ func (b base) shape(name string) ([]int, bool) {
 	return nil, false
 }
 
-// adapted is weights with adapters: what it adds goes to a Loader, what it replaces is here.
+// adapted is weights with adapters.
 type adapted struct {
-	base     transformer.Reader
 	adapters []*adapter
 	from     map[string]*adapter // by the names of tensors that are replaced
 	names    []string            // of adapters that stay beside the weights, by their numbers from 1 on
@@ -86,7 +101,6 @@ type adapted struct {
 // openAdapters opens the adapters of a model.
 func (o Options) openAdapters(b base) (*adapted, error) {
 	a := &adapted{from: map[string]*adapter{}}
-	a.base, _ = b.Weights.(transformer.Reader)
 	for _, of := range o.Adapters {
 		opened, err := of.open(b)
 		if opened != nil {
@@ -96,7 +110,7 @@ func (o Options) openAdapters(b base) (*adapted, error) {
 			err = a.name(opened, of.Name)
 		}
 		if err == nil {
-			err = a.replace(opened)
+			err = a.replace(opened, b)
 		}
 		if err != nil {
 			a.Close()
@@ -147,10 +161,26 @@ func (a Adapter) open(b base) (*adapter, error) {
 	for i := range opened.factors {
 		opened.factors[i].scale *= float64(scale)
 	}
-	if len(opened.replaced) > 0 && scale != 1 {
-		return opened, check.Option("Scale", scale, "not supported for an adapter that replaces tensors too, such as %s", least(opened.replaced))
+	if whole := opened.whole(); whole != "" && scale != 1 {
+		return opened, check.Option("Scale", scale, "not supported for an adapter that does more than add to weights, such as to %s", whole)
 	}
 	return opened, nil
+}
+
+// whole is a tensor of the model that the adapter does more to than add, "" if there is none.
+func (a *adapter) whole() string {
+	if len(a.replaced) > 0 {
+		return least(a.replaced)
+	}
+	for _, f := range a.factors {
+		if f.magnitude != "" {
+			return f.weight
+		}
+	}
+	if len(a.rows) > 0 {
+		return a.rows[0].weight
+	}
+	return ""
 }
 
 // least is the first key in alphabetical order.
@@ -172,12 +202,12 @@ func (a *adapted) name(of *adapter, name string) error {
 	if slices.Contains(a.names, name) {
 		return check.Option("Name", name, "want another one for each adapter")
 	}
-	if len(of.replaced) > 0 {
-		return check.Option("Name", name, "not supported for an adapter that replaces tensors too, such as %s", least(of.replaced))
+	if whole := of.whole(); whole != "" {
+		return check.Option("Name", name, "not supported for an adapter that does more than add to weights, such as to %s", whole)
 	}
 	for _, f := range of.factors {
-		if !repeats(f.weight) {
-			return check.Option("Name", name, "not supported for an adapter that adds to %s, which is no layer that repeats", f.weight)
+		if !repeats(f.weight) || !strings.HasSuffix(f.weight, "weight") {
+			return check.Option("Name", name, "not supported for an adapter that adds to %s, which is no weight of a layer that repeats", f.weight)
 		}
 	}
 	a.names = append(a.names, name)
@@ -199,9 +229,10 @@ func (a *adapted) beside(m *Model) error {
 }
 
 // replace notes the tensors that an adapter replaces.
-func (a *adapted) replace(by *adapter) error {
+func (a *adapted) replace(by *adapter, b base) error {
+	_, ofFiles := b.Weights.(transformer.Reader)
 	for name := range by.replaced {
-		if a.base == nil {
+		if !ofFiles {
 			return check.Errorf(ErrOption, "it replaces %s, which is supported for weights of files only", name)
 		}
 		if a.from[name] != nil {
@@ -229,17 +260,17 @@ func (a *adapted) Close() {
 	}
 }
 
-// weights is b with what adapters replace.
-func (a *adapted) weights(b base) transformer.Weights {
-	if len(a.from) == 0 {
-		return b.Weights
-	}
-	return a
-}
-
-// addTo reads what the adapters add to weights, and has l do so.
+// addTo has l replace, and add to weights, what the adapters do.
 func (a *adapted) addTo(l *transformer.Loader) error {
 	for _, one := range a.adapters {
+		for name, by := range one.replaced {
+			l.Replace(name, transformer.Replacement{From: one.tensors, Name: by.name, Apart: by.apart})
+		}
+		for _, r := range one.rows {
+			if err := one.setRows(l, r); err != nil {
+				return inAdapter(one.path, err)
+			}
+		}
 		for _, f := range one.factors {
 			if by := a.from[f.weight]; by != nil && by != one {
 				return check.Errorf(ErrOption, "adapter %s: it adds to %s, which %s replaces", one.path, f.weight, by.path)
@@ -256,9 +287,29 @@ func (a *adapted) addTo(l *transformer.Loader) error {
 	return nil
 }
 
+// setRows has l put the adapter's rows into a table.
+func (a *adapter) setRows(l *transformer.Loader, r rows) error {
+	shape, _ := a.tensors.Shape(r.name)
+	values, err := a.tensors.Tensor(r.name, shape...)
+	if err != nil {
+		return err
+	}
+	return l.SetRows(r.weight, transformer.Rows{Name: r.name, At: r.at, Values: values, Tied: r.tied})
+}
+
 // read reads the matrices of a weight.
 func (a *adapter) read(f factors) (transformer.LowRank, error) {
-	d := transformer.LowRank{Name: f.left.name, Rank: f.rank, Scale: float32(f.scale), Beside: a.number}
+	if f.right.name == "" { // for a vector
+		x, err := a.tensors.Tensor(f.left.name, f.rows)
+		return transformer.LowRank{Name: f.left.name, Left: x, Right: []float32{1}, Rank: 1, Scale: float32(f.scale)}, err
+	}
+	d := transformer.LowRank{Name: f.left.name, Rank: f.rank, Scale: float32(f.scale), Beside: a.number, Tied: f.tied}
+	if f.magnitude != "" {
+		var err error
+		if d.Magnitude, err = a.tensors.Tensor(f.magnitude, f.rows); err != nil {
+			return d, err
+		}
+	}
 	if stored := a.tensors.Format(f.left.name); stored == a.tensors.Format(f.right.name) && (stored == kernels.FormatBF16 || stored == kernels.FormatF16) {
 		d.Format = stored
 	}
@@ -290,16 +341,16 @@ func transposed(x []float32, rows, cols int) []float32 {
 	return y
 }
 
-// matrices returns the rank of the two tensors, or an error unless they make a matrix for their weight.
-func (a *adapter) matrices(f factors, b base) (rank int, err error) {
+// matrices notes the sizes of the two tensors, or returns an error unless they make a matrix for their weight.
+func (a *adapter) matrices(f *factors, b base) error {
 	var shapes [2][]int
 	for i, m := range []factor{f.left, f.right} {
 		shape, ok := a.tensors.Shape(m.name)
 		if !ok {
-			return 0, check.Errorf(transformer.ErrMissing, "%s", m.name)
+			return check.Errorf(transformer.ErrMissing, "%s", m.name)
 		}
 		if len(shape) != 2 || shape[0] < 1 || shape[1] < 1 {
-			return 0, check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", m.name, shape)
+			return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", m.name, shape)
 		}
 		if shapes[i] = shape; m.transposed {
 			shapes[i] = []int{shape[1], shape[0]}
@@ -307,68 +358,15 @@ func (a *adapter) matrices(f factors, b base) (rank int, err error) {
 	}
 	left, right := shapes[0], shapes[1]
 	if left[1] != right[0] {
-		return 0, check.Errorf(transformer.ErrMisshapen, "%s and %s are of the ranks %d and %d", f.left.name, f.right.name, left[1], right[0])
+		return check.Errorf(transformer.ErrMisshapen, "%s and %s are of the ranks %d and %d", f.left.name, f.right.name, left[1], right[0])
 	}
 	stored, ok := b.shape(f.weight)
 	sizes := []int{left[0], right[1]}
 	if ok && !slices.Equal(stored, sizes) && !slices.Equal(stored, []int{sizes[1], sizes[0]}) { // a Loader knows which
-		return 0, check.Errorf(transformer.ErrMisshapen, "%s and %s make %v, and %s has shape %v", f.left.name, f.right.name, sizes, f.weight, stored)
+		return check.Errorf(transformer.ErrMisshapen, "%s and %s make %v, and %s has shape %v", f.left.name, f.right.name, sizes, f.weight, stored)
 	}
-	return left[1], nil
-}
-
-// Names implements transformer.Weights.
-func (a *adapted) Names() []string {
-	names := slices.Clone(a.base.Names())
-	for name := range a.from {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// source is where a tensor is, and its name there.
-func (a *adapted) source(name string) (transformer.Reader, string) {
-	if by := a.from[name]; by != nil {
-		return by.tensors, by.replaced[name]
-	}
-	return a.base, name
-}
-
-// Tensor implements transformer.Weights.
-func (a *adapted) Tensor(name string, shape ...int) ([]float32, error) {
-	r, name := a.source(name)
-	return r.Tensor(name, shape...)
-}
-
-// Shape implements transformer.Reader.
-func (a *adapted) Shape(name string) ([]int, bool) {
-	r, name := a.source(name)
-	return r.Shape(name)
-}
-
-// Format implements transformer.Reader.
-func (a *adapted) Format(name string) kernels.Format {
-	r, name := a.source(name)
-	return r.Format(name)
-}
-
-// Read implements transformer.Reader.
-func (a *adapted) Read(dst []float32, name string, from int) error {
-	r, name := a.source(name)
-	return r.Read(dst, name, from)
-}
-
-// ReadBlocks is a method that a transformer.Reader may have.
-func (a *adapted) ReadBlocks(dst []byte, name string, from int) error {
-	r, name := a.source(name)
-	return readBlocks(r, dst, name, from)
-}
-
-// Integers is another.
-func (a *adapted) Integers(name string) bool {
-	r, name := a.source(name)
-	return hasIntegers(r, name)
+	f.rank, f.rows = left[1], left[0]
+	return nil
 }
 
 // isNamed reports whether the model may be the one that an adapter names as its base: one of the

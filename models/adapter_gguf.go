@@ -78,11 +78,14 @@ func (a *adapter) readGGUF(file *gguf.File, b base) error {
 }
 
 // noteGGUF notes what is added to a weight.
-func (a *adapter) noteGGUF(f factors, alpha float64, b base) (err error) {
+func (a *adapter) noteGGUF(f factors, alpha float64, b base) error {
 	if !slices.Contains(b.Names(), f.weight) {
 		return check.Errorf(transformer.ErrLeftOver, "%s: the model has no tensor %s", f.left.name, f.weight)
 	}
-	if f.rank, err = a.matrices(f, b); err != nil {
+	if f.weight == ggufTokens && !slices.Contains(b.Names(), "output.weight") {
+		return check.Errorf(transformer.ErrConfig, "%s adds to one of two weights that the file has as one, the embedding's and the projection's to the vocabulary: not supported", f.left.name)
+	}
+	if err := a.matrices(&f, b); err != nil {
 		return err
 	}
 	if alpha != 0 { // as llama.cpp counts

@@ -110,14 +110,17 @@ type moduleRules struct {
 	target, exclude func(module string) bool
 	listed          bool // target is of a list or an expression
 	saved           []*regexp.Regexp
+	copied          []string // ends of names of modules that the adapter has copies of
+	magnitudes      bool
 	layers          []int
+	whole           []string         // names that layers do not hold for
 	layer           []*regexp.Regexp // whose first group is the number of a module's layer
 	ranks, alphas   patterns
 }
 
 // rules is what the configuration says of modules.
 func (f *peftFields) rules(doc Document) (*moduleRules, error) {
-	r := &moduleRules{layers: f.Layers, ranks: f.Ranks, alphas: f.Alphas, listed: true}
+	r := &moduleRules{layers: f.Layers, ranks: f.Ranks, alphas: f.Alphas, listed: true, copied: f.Saved, whole: f.Target.Ends, magnitudes: f.Magnitudes}
 	var err error
 	switch {
 	case strings.EqualFold(f.Target.Expression, "all-linear"):
@@ -196,10 +199,21 @@ func (r *moduleRules) chooses(module string) error {
 		return refused("modules_to_save")
 	case !r.target(module):
 		return refused("target_modules")
-	case len(r.layers) > 0 && !slices.Contains(r.layers, r.layerOf(module)):
+	case len(r.layers) > 0 && !slices.Contains(r.whole, module) && !slices.Contains(r.layers, r.layerOf(module)):
 		return refused("layers_to_transform")
 	}
 	return nil
+}
+
+// copies reports whether the adapter has a copy of the module that a tensor is of. Others that share the tensor keep it.
+func (r *moduleRules) copies(tensor string) bool {
+	for module, at := tensor, strings.LastIndexByte(tensor, '.'); at >= 0; at = strings.LastIndexByte(module, '.') {
+		module = module[:at]
+		if slices.ContainsFunc(r.copied, func(end string) bool { return strings.HasSuffix(module, end) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // layerOf is the number of the layer that a module is in, -1 without one.

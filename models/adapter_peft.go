@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -26,8 +25,7 @@ const (
 // peftRefused are fields of peft's LoraConfig that change what is computed unless they have their
 // default, which is here.
 var peftRefused = map[string]string{
-	"bias": `"none"`, "use_dora": "false", "lora_bias": "false", "use_qalora": "false", "ensure_weight_tying": "false",
-	"megatron_config": "null", "trainable_token_indices": "null", "velora_config": "null", "alora_invocation_tokens": "null", "monteclora_config": "null",
+	"use_qalora": "false", "megatron_config": "null", "velora_config": "null", "alora_invocation_tokens": "null", "monteclora_config": "null",
 	"layer_replication": "null", "target_parameters": "null", "use_bdlora": "null", "arrow_config": "null", "kasa_config": "null",
 }
 
@@ -55,6 +53,11 @@ type peftFields struct {
 	Ranks      patterns             `json:"rank_pattern"`
 	Alphas     patterns             `json:"alpha_pattern"`
 	Init       any                  `json:"init_lora_weights"`
+	Biases     string               `json:"bias"`      // which ones were trained: they are replaced
+	Magnitudes bool                 `json:"use_dora"`  // Liu et al., 2024, "DoRA: Weight-Decomposed Low-Rank Adaptation"
+	Added      bool                 `json:"lora_bias"` // to biases
+	Tokens     tokenIndices         `json:"trainable_token_indices"`
+	Tie        bool                 `json:"ensure_weight_tying"` // a projection that is tied to a table has what the table has
 }
 
 func openPEFT(fsys fs.FS, b base) (*adapter, error) {
@@ -62,7 +65,7 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := peftFields{Rank: 8, Alpha: 8, Init: true}
+	f := peftFields{Rank: 8, Alpha: 8, Init: true, Biases: "none"}
 	modules, err := f.read(doc)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,7 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 		return nil, check.InFile(name, ErrFormat, err)
 	}
 	file.names = slices.Sorted(maps.Keys(file.of))
-	a := &adapter{tensors: file, close: file.Close, replaced: map[string]string{}}
+	a := &adapter{tensors: file, close: file.Close, replaced: map[string]replacement{}}
 	if !b.isNamed(f.Base) && f.Base != "" {
 		a.warnings = append(a.warnings, fmt.Sprintf("%s: base_model_name_or_path = %q, and the model is in %s", peftConfig, f.Base, b.path))
 	}
@@ -110,6 +113,12 @@ func (f *peftFields) read(doc Document) (*moduleRules, error) {
 	default:
 		return nil, doc.Errorf("init_lora_weights", "such an adapter belongs to a changed model: not supported; peft's save_pretrained with path_initial_model_for_weight_conversion makes a usual one of it")
 	}
+	if !slices.Contains([]string{"none", "all", "lora_only"}, f.Biases) {
+		return nil, doc.Errorf("bias", "want one of none, all, lora_only")
+	}
+	if f.Added && f.Magnitudes {
+		return nil, doc.Errorf("lora_bias", "not supported beside use_dora")
+	}
 	for _, name := range slices.Sorted(maps.Keys(doc.fields)) {
 		initial, known := peftRefused[name]
 		switch {
@@ -128,99 +137,21 @@ func (f *peftFields) read(doc Document) (*moduleRules, error) {
 
 // readPEFT notes what the file adds to which weight, and what it replaces.
 func (a *adapter) readPEFT(f *peftFields, modules *moduleRules, b base) error {
-	found := baseNames(b.Names())
+	p := &peftFile{adapter: a, fields: f, modules: modules, base: b, found: b.Names()}
 	for _, name := range a.tensors.Names() {
-		rest, ok := strings.CutPrefix(name, peftPrefix)
-		if !ok {
-			return check.Errorf(transformer.ErrLeftOver, "%s does not begin with %s", name, peftPrefix)
-		}
-		var err error
-		switch {
-		case !strings.Contains(rest, "lora_"):
-			err = a.replace(name, strings.Replace(rest, ".base_layer.", ".", 1), found)
-		case cutsAny(rest, ".lora_A.weight", ".lora_B.weight") != "":
-			err = a.pair(f, modules, b, found, cutsAny(rest, ".lora_A.weight", ".lora_B.weight"), name, false)
-		case cutsAny(rest, ".lora_embedding_A", ".lora_embedding_B") != "":
-			err = a.pair(f, modules, b, found, cutsAny(rest, ".lora_embedding_A", ".lora_embedding_B"), name, true)
-		default:
-			err = check.Errorf(transformer.ErrLeftOver, "%s: not supported", name)
-		}
-		if err != nil {
+		if err := p.note(name); err != nil {
 			return err
 		}
 	}
-	a.warnings = append(a.warnings, modules.without(a, b)...)
-	return nil
-}
-
-// cutsAny is name without the one of the ends that it has, "" if it has none.
-func cutsAny(name string, ends ...string) string {
-	for _, end := range ends {
-		if rest, ok := strings.CutSuffix(name, end); ok {
-			return rest
+	for i := range a.factors {
+		if f := &a.factors[i]; modules.magnitudes && f.right.name != "" && f.magnitude == "" {
+			return check.Errorf(transformer.ErrMissing, "the magnitudes of %s", f.left.name)
 		}
 	}
-	return ""
-}
-
-// replace notes that a tensor takes the place of one of the model, which may lack it.
-func (a *adapter) replace(name, of string, found baseNames) error {
-	in, err := found.find(of)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if len(f.Tokens) > 0 && len(a.rows) == 0 {
+		return check.Errorf(transformer.ErrMissing, "what trainable_token_indices of %s is for", peftConfig)
 	}
-	if in == "" {
-		in = of
-	}
-	if other := a.replaced[in]; other != "" {
-		return check.Errorf(transformer.ErrLeftOver, "%s and %s are both for %s", other, name, in)
-	}
-	a.replaced[in] = name
-	return nil
-}
-
-// embeddings are the modules that transformers calls with indices, and whose weight nothing else reads.
-var embeddings = []string{"embed_tokens", "wte", "wpe", "word_embeddings", "tok_embeddings", "position_embeddings", "token_type_embeddings"}
-
-// pair notes what the two tensors of a module, one of which has this name, add to its weight.
-func (a *adapter) pair(f *peftFields, modules *moduleRules, b base, found baseNames, module, name string, embedding bool) error {
-	first, second := peftPrefix+module+".lora_A.weight", peftPrefix+module+".lora_B.weight"
-	if embedding {
-		first, second = peftPrefix+module+".lora_embedding_A", peftPrefix+module+".lora_embedding_B"
-	}
-	if _, ok := a.tensors.Shape(first); ok && name == second {
-		return nil // is noted with the first
-	}
-	own := lastPart(module)
-	if slices.Contains(embeddings, own) != embedding || own == "shared" {
-		return check.Errorf(transformer.ErrLeftOver, "%s: not supported for a module of this name", name)
-	}
-	if err := modules.chooses(module); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	weight, err := found.find(module + ".weight")
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	stem := strings.TrimSuffix(weight, own+".weight")
-	if weight == "" || own == "out_proj" && slices.Contains(b.Names(), stem+"in_proj_weight") { // peft leaves the latter without effect
-		return check.Errorf(transformer.ErrLeftOver, "%s: the model has no weight %s.weight of its own", name, module)
-	}
-	add := factors{left: factor{name: second}, right: factor{name: first}, weight: weight}
-	if embedding {
-		add.left, add.right = factor{first, true}, factor{second, true}
-	}
-	if add.rank, err = a.matrices(add, b); err != nil {
-		return err
-	}
-	rank, alpha := modules.ranks.of(module, float64(f.Rank)), modules.alphas.of(module, f.Alpha)
-	if float64(add.rank) != rank {
-		return check.Errorf(transformer.ErrMisshapen, "%s is of rank %d, and %s says %g", first, add.rank, peftConfig, rank)
-	}
-	if add.scale = alpha / rank; f.Stabilized {
-		add.scale = alpha / math.Sqrt(rank)
-	}
-	a.factors = append(a.factors, add)
+	a.warnings = append(a.warnings, modules.without(a, b)...)
 	return nil
 }
 

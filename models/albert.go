@@ -53,9 +53,9 @@ func newALBERT(c *Checkpoint) (*Model, error) {
 // stack is the layers in the order in which they are passed; a layer may be there several times.
 func (config *albertConfig) stack(c *Checkpoint, l *transformer.Loader, layer transformer.LayerConfig) *transformer.Stack {
 	var groups [][]*transformer.Layer // [groups, inner]
-	for g := 0; g < config.Groups && !c.Loader.Failed(); g++ {
+	for g := 0; g < config.Groups && !c.Loader.Stopped(); g++ {
 		var inner []*transformer.Layer
-		for i := 0; i < config.Inner && !c.Loader.Failed(); i++ {
+		for i := 0; i < config.Inner && !c.Loader.Stopped(); i++ {
 			inner = append(inner, l.At("albert_layer_groups.%d.albert_layers.%d.", g, i).Layer(layer, albertLayer))
 		}
 		groups = append(groups, inner)

@@ -84,9 +84,9 @@ func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder tra
 	return encoder, decoder, err
 }
 
-// bart is an encoder-decoder whose embedders are e and d. Where normalization comes
+// bart is an encoder-decoder whose embedders are e and d, and whose head is tied to shared. Where normalization comes
 // first, there is one after the last layer too.
-func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder, normFirst bool) (*Model, error) {
+func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transformer.Embedding, e, d embedder, normFirst bool) (*Model, error) {
 	encoderLayer, decoderLayer, err := f.layers(c, normFirst)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 		d.tokens.Scale = e.tokens.Scale
 	}
 	lm := &decoder{embedder: d}
-	for i := 0; i < f.DecoderLayers && !c.Loader.Failed(); i++ {
+	for i := 0; i < f.DecoderLayers && !c.Loader.Stopped(); i++ {
 		lm.add(body.At("decoder."+bartNames.Layers, i).Layer(decoderLayer, bartNames.Layer), 0)
 	}
 	if normFirst {
@@ -128,7 +128,7 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, e, d embedder,
 			},
 		}, nil
 	}
-	return &Model{LM: lm, Encoder: encoder}, c.bartHead(lm, f.Tied)
+	return &Model{LM: lm, Encoder: encoder}, c.bartHead(lm, shared, f.Tied)
 }
 
 // bartEncoder is encoder and decoder as one: the hidden states after the decoder, which
@@ -160,7 +160,7 @@ func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 
 // bartHead loads the decoder's head and, if there is one, its bias. Checkpoints of the
 // model without head are used with the embedding as head.
-func (c *Checkpoint) bartHead(d *decoder, tied bool) error {
+func (c *Checkpoint) bartHead(d *decoder, shared *transformer.Embedding, tied bool) error {
 	switch c.Config.Head() {
 	case "ForConditionalGeneration", "MTModel":
 	case "Model":
@@ -169,7 +169,7 @@ func (c *Checkpoint) bartHead(d *decoder, tied bool) error {
 		return c.unknownHead()
 	}
 	if head := c.Loader.At("lm_head."); tied {
-		d.head = head.Tied(d.tokens, nil)
+		d.head = head.Tied(shared, nil)
 	} else {
 		d.head = head.Linear(d.tokens.Dim, d.tokens.Vocab, false)
 	}
@@ -184,17 +184,16 @@ func (c *Checkpoint) bartBody() *transformer.Loader {
 	return c.Loader.Under("shared.weight", "model.", "")
 }
 
-// tables are the embeddings of encoder and decoder: one that they share, of which copies are
-// ignored, or, where the configuration does not tie them, those of a checkpoint that has two.
-func (f *bartFields) tables(body *transformer.Loader) (encoder, decoder *transformer.Embedding) {
+// tables are the embeddings of encoder and decoder: those that a checkpoint has for each, or the one that they share.
+func (f *bartFields) tables(body *transformer.Loader) (shared, encoder, decoder *transformer.Embedding) {
 	e, d := body.At("encoder.embed_tokens."), body.At("decoder.embed_tokens.")
 	if !f.Tied && e.Has("weight") && d.Has("weight") {
 		body.Ignore("shared.weight")
-		return e.Embedding(f.Vocab, f.Dim), d.Embedding(f.Vocab, f.Dim)
+		encoder, decoder = e.Embedding(f.Vocab, f.Dim), d.Embedding(f.Vocab, f.Dim)
+		return decoder, encoder, decoder
 	}
-	body.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-	encoder = body.At("shared.").Embedding(f.Vocab, f.Dim)
-	return encoder, encoder
+	shared = body.At("shared.").Embedding(f.Vocab, f.Dim)
+	return shared, e.TiedEmbedding(shared), d.TiedEmbedding(shared)
 }
 
 func newBART(c *Checkpoint) (*Model, error) {
@@ -203,7 +202,7 @@ func newBART(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	body := c.bartBody()
-	source, target := config.tables(body)
+	shared, source, target := config.tables(body)
 	embed := func(l *transformer.Loader, tokens *transformer.Embedding) embedder {
 		const first = 2 // the table has two more rows in front
 		norm := bartNorm
@@ -214,7 +213,7 @@ func newBART(c *Checkpoint) (*Model, error) {
 		}
 	}
 	c.Config.MaxLength = config.MaxPositions
-	return c.bart(config.bartFields, body, embed(body.At("encoder."), source), embed(body.At("decoder."), target), c.Config.ModelType == "mbart")
+	return c.bart(config.bartFields, body, shared, embed(body.At("encoder."), source), embed(body.At("decoder."), target), c.Config.ModelType == "mbart")
 }
 
 func newMarian(c *Checkpoint) (*Model, error) {
@@ -234,14 +233,15 @@ func newMarian(c *Checkpoint) (*Model, error) {
 		return embedder{tokens: tokens, waves: &sinusoids{config.MaxPositions, math.Pow(10000, -2/float64(config.Dim))}}
 	}
 	e, d := body.At("encoder."), body.At("decoder.")
-	var source, target *transformer.Embedding
+	var shared, source, target *transformer.Embedding
 	if config.Shared {
-		source, target = config.tables(body)
+		shared, source, target = config.tables(body)
 	} else {
 		source, target = e.At("embed_tokens.").Embedding(config.Vocab, config.Dim), d.At("embed_tokens.").Embedding(config.DecoderVocab, config.Dim)
+		shared = target
 	}
 	c.Config.MaxLength = config.MaxPositions
-	return c.bart(config.bartFields, body, embed(e, source), embed(d, target), false)
+	return c.bart(config.bartFields, body, shared, embed(e, source), embed(d, target), false)
 }
 
 func newM2M100(c *Checkpoint) (*Model, error) {
@@ -256,7 +256,7 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	body := c.bartBody()
 	body.Ignore("*embed_positions.weights") // what is computed here
 	first := config.Pad + 1
-	source, target := config.tables(body)
+	shared, source, target := config.tables(body)
 	e := embedder{
 		tokens: source,
 		waves:  &sinusoids{config.MaxPositions + first, math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first, padded: true,
@@ -264,5 +264,5 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	d := e
 	d.tokens = target
 	c.Config.MaxLength = config.MaxPositions
-	return c.bart(config.bartFields, body, e, d, true)
+	return c.bart(config.bartFields, body, shared, e, d, true)
 }

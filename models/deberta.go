@@ -122,7 +122,7 @@ func newDeBERTa(c *Checkpoint) (*Model, error) {
 	} else {
 		body.Ignore("encoder.LayerNorm.*")
 	}
-	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
+	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		l := body.At("encoder.layer.%d.", i)
 		m.layers = append(m.layers, debertaLayer{
 			attention:     config.attention(l.At("attention.")),

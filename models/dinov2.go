@@ -60,7 +60,7 @@ func newDINOv2(c *Checkpoint) (*Model, error) {
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	stack := &dinov2Stack{norm: body.At("layernorm.").Norm(norm)}
 	attention := transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.QKVBias, OutBias: true}
-	for i := 0; i < config.Layers && !body.Failed(); i++ {
+	for i := 0; i < config.Layers && !body.Stopped(); i++ {
 		l := body.At("encoder.layer.%d.", i)
 		stack.layers = append(stack.layers, &dinov2Layer{
 			attentionNorm:  l.At("norm1.").Norm(norm),

@@ -64,7 +64,7 @@ func newGPT2(c *Checkpoint) (*Model, error) {
 		},
 		norm: body.At("ln_f.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
 	}
-	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
+	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		layer.Self.Scale = scale
 		if config.ByLayer {
 			layer.Self.Scale /= float32(i + 1)

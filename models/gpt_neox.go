@@ -68,7 +68,7 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 		frequencies: rotary.FrequenciesAt,
 		norm:        body.At("final_layer_norm.").Norm(norm),
 	}
-	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
+	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		l := body.At("layers.%d.", i)
 		l.Ignore("attention.bias", "attention.masked_bias") // masks, as older checkpoints have them
 		if !config.Parallel {

@@ -122,7 +122,7 @@ func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loade
 		norm = transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}
 	}
 	d.norm = body.At(cmp.Or(f.normName, "norm.")).Norm(norm)
-	for i := 0; i < f.Layers && !c.Loader.Failed(); i++ {
+	for i := 0; i < f.Layers && !c.Loader.Stopped(); i++ {
 		d.add(layer(body.At("layers.%d.", i), i))
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = f.Vocab, f.Dim, f.Layers, f.MaxPositions

@@ -120,7 +120,7 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 		},
 		finalNorm: body.At("final_norm.").Norm(norm),
 	}
-	for i := 0; i < config.Layers && !c.Loader.Failed(); i++ {
+	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		l := body.At("layers.%d.", i)
 		layer := modernbertLayer{mask: local}
 		if config.global(i) {

@@ -154,7 +154,7 @@ func (c *Checkpoint) build(build Builder, b base, o Options, ignored ...string) 
 	}
 	defer adapters.Close()
 	warnings := o.warn(adapters.warnings()...)
-	c.Loader = transformer.NewLoader(adapters.weights(b))
+	c.Loader = transformer.NewLoader(b.Weights)
 	if c.rename != nil {
 		c.Loader.Rename(c.rename)
 	}

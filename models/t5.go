@@ -81,16 +81,16 @@ func newT5(c *Checkpoint) (*Model, error) {
 	}
 	c.Config.DecoderStart = max(c.Config.DecoderStart, 0) // the padding token
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers = config.Vocab, config.Dim, config.EncoderLayers
-	c.Loader.Ignore("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")             // copies of shared
 	c.Loader.Ignore("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight") // in old checkpoints, not used
 	shared := c.Loader.At("shared.").Embedding(config.Vocab, config.Dim)
 	names := config.names(t5Layers("1"))
 	m := &Model{Encoder: &textEncoder{
-		embedder: embedder{tokens: shared},
+		embedder: embedder{tokens: c.Loader.At("encoder.embed_tokens.").TiedEmbedding(shared)},
 		layers:   c.Loader.At("encoder.").Stack(transformer.StackConfig{Layers: config.EncoderLayers, Layer: layer, FinalNorm: true}, names),
 		bias:     config.bias(c.Loader.At("encoder.block.0.layer.0.SelfAttention."), true),
 	}}
 	if c.Config.Head() == "Model" && !c.Loader.Has("decoder.final_layer_norm.weight") { // T5EncoderModel
+		c.Loader.Ignore("decoder.embed_tokens.weight")
 		return m, nil
 	}
 	cross := layer.Self
@@ -98,11 +98,11 @@ func newT5(c *Checkpoint) (*Model, error) {
 	names = config.names(t5Layers("2"))
 	body := c.Loader.At("decoder.")
 	d := &decoder{
-		embedder: embedder{tokens: shared},
+		embedder: embedder{tokens: body.At("embed_tokens.").TiedEmbedding(shared)},
 		bias:     config.bias(body.At("block.0.layer.0.SelfAttention."), false),
 		norm:     body.At(names.Norm).Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, RMS: true}),
 	}
-	for i := 0; i < config.DecoderLayers && !c.Loader.Failed(); i++ {
+	for i := 0; i < config.DecoderLayers && !c.Loader.Stopped(); i++ {
 		d.add(body.At(names.Layers, i).Layer(layer, names.Layer), 0)
 	}
 	if config.ScaleOutputs && d.norm != nil { // by the normalization in front

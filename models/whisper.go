@@ -47,7 +47,7 @@ func newWhisper(c *Checkpoint) (*Model, error) {
 		},
 		norm: d.At("layer_norm.").Norm(norm),
 	}
-	for i := 0; i < config.DecoderLayers && !c.Loader.Failed(); i++ {
+	for i := 0; i < config.DecoderLayers && !c.Loader.Stopped(); i++ {
 		lm.add(d.At(bartNames.Layers, i).Layer(decoderLayer, bartNames.Layer), 0)
 	}
 	m := &Model{LM: lm, Audio: &audioEncoder{

@@ -113,6 +113,15 @@ func (l *Loader) Fail(err error) bool { return l.at.Fail(err) }
 // Failed reports whether something was wrong, so that there will be no model.
 func (l *Loader) Failed() bool { return l.at.Errors() > 0 }
 
+// Stopped is Failed for a loop that makes no more parts then: what these would have asked for does not count as left over.
+func (l *Loader) Stopped() bool {
+	if !l.Failed() {
+		return false
+	}
+	l.at.Cut()
+	return true
+}
+
 // Tensor is the elements of the named tensor, in row-major order. They belong to
 // the caller unless the weights are a TensorMap.
 func (l *Loader) Tensor(name string, shape ...int) []float32 { return l.at.Tensor(name, shape...) }
@@ -131,6 +140,11 @@ type LowRank struct {
 	Left, Right []float32 // [rows, Rank] and [Rank, columns]
 	Rank        int
 	Scale       float32
+	// Magnitude, unless nil, is the length that each row of the sum is scaled to: Liu et al., 2024, "DoRA: Weight-Decomposed
+	// Low-Rank Adaptation". Nothing else can be added to the matrix then.
+	Magnitude []float32
+	// Tied has what is added to a table added to a projection that is tied to it too.
+	Tied bool
 	// Beside, unless 0, is the number of an adapter that stays beside the weights of linear layers, for sequences
 	// whose [History] has it, in passes that begin with [Workspace.Adapt].
 	Beside int
@@ -145,6 +159,36 @@ type LowRank struct {
 // slices are kept. Its error matches ErrShape if they make no matrix; [Loader.Finish] reports where
 // the shape is another than the tensor's, and what no part asks for.
 func (l *Loader) Add(name string, d LowRank) error { return l.at.Add(name, checkpoint.LowRank(d)) }
+
+// A Replacement is a tensor in the place of one of the checkpoint.
+type Replacement struct {
+	From Reader
+	Name string // in From
+	// Apart leaves what the checkpoint has to a projection that is tied to the tensor.
+	Apart bool
+}
+
+// Replace has another tensor in the place of the one that the checkpoint calls name, which it may lack, for every part that
+// asks for it from now on. [Loader.Finish] reports a shape that is another than the model's.
+func (l *Loader) Replace(name string, by Replacement) {
+	l.at.Replace(name, checkpoint.Replacement{From: by.From, Name: by.Name, Apart: by.Apart})
+}
+
+// Rows is vectors in the place of those of a table.
+type Rows struct {
+	Name   string    // for errors
+	At     []int     // which
+	Values []float32 // [len(At), dim]
+	// Tied has them in the place of those of a projection that is tied to the table too.
+	Tied bool
+}
+
+// SetRows has rows in the place of those of the tensor that the checkpoint calls name, of a linear layer or a table of vectors,
+// for every part that asks for it from now on. Rows is kept. The error matches ErrShape if there are no whole rows;
+// [Loader.Finish] reports rows that the tensor lacks.
+func (l *Loader) SetRows(name string, rows Rows) error {
+	return l.at.SetRows(name, checkpoint.Rows(rows))
+}
 
 // A Part is rows of a linear layer's weight, and elements of its bias.
 type Part struct {
@@ -191,11 +235,12 @@ func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {
 	return &Linear{in, out, bias, l.at.Packed(in, out, weight)}
 }
 
-// Tied is the projection to the vocabulary whose weight is that of the embedding, which
-// from now on takes its vectors from there: the two are one matrix in memory. If the
-// checkpoint has the tensor weight all the same, it must be equal.
+// Tied is the projection to the vocabulary whose weight the configuration ties to the embedding: the two are one matrix in
+// memory, from which the embedding takes its vectors. Where the checkpoint has a tensor weight with other elements, or what
+// [Loader.Add], [Loader.Replace] and [Loader.SetRows] were told is for one of the two, the projection has a matrix of its own.
+// Where the checkpoint has the tensor weight and not the embedding's, the embedding is that. So does transformers 5.
 func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
-	if l.Failed() || e == nil {
+	if l.Stopped() || e == nil {
 		return nil
 	}
 	weight := l.at.Tied(e.table)
@@ -203,6 +248,18 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 		return nil
 	}
 	return &Linear{e.Dim, e.Vocab, bias, weight}
+}
+
+// TiedEmbedding is the table that the configuration ties to e: e, or a table of its own where [Loader.Tied] would have another
+// matrix.
+func (l *Loader) TiedEmbedding(e *Embedding) *Embedding {
+	if l.Stopped() || e == nil {
+		return e
+	}
+	if t := l.at.TiedTable(e.table); t != nil && t != e.table {
+		return &Embedding{Vocab: e.Vocab, Dim: e.Dim, table: t}
+	}
+	return e
 }
 
 // Embedding is the table in the tensor weight, [vocab, dim]. Its vectors are there once

@@ -52,16 +52,10 @@ func TestUnreadableTensor(t *testing.T) {
 			t.Errorf("%s cannot be read: error %v", name, err)
 		}
 	}
-	head := c.Tensors["table.weight"]
-	head.Data = append([]float32{1 - head.Data[0]}, head.Data[1:]...)
-	c.Tensors["head.weight"] = head
-	if err := load(brokenReader{c.Tensors, ""}); !errors.Is(err, tf.ErrConfig) || !strings.Contains(err.Error(), "head.weight differs") {
-		t.Errorf("another head than the embedding it is tied to: error %v", err)
-	}
 }
 
 // TestTablesOfManyRows: a table that is read in several pieces, alone and as the projection that is tied to it, has each row
-// where it belongs, and another projection than it is refused wherever it differs.
+// where it belongs, and a projection that differs anywhere is another one.
 func TestTablesOfManyRows(t *testing.T) {
 	const rows, dim = 3000, 64
 	data := make([]float32, rows*dim)
@@ -100,9 +94,10 @@ func TestTablesOfManyRows(t *testing.T) {
 	both := tf.TensorMap{"table.weight": tensors["table.weight"], "head.weight": {Shape: []int{rows, dim}, Data: other}}
 	l := tf.NewLoader(brokenReader{both, ""})
 	l.At("head.").Tied(l.At("table.").Embedding(rows, dim), nil)
-	if err := l.Finish(); !errors.Is(err, tf.ErrConfig) {
-		t.Errorf("another last row: error %v", err)
+	if held := l.Holdings(); len(held) != 2 {
+		t.Errorf("another last row: %d weights are held, want 2", len(held))
 	}
+	tftest.NoError(t, l.Finish())
 }
 
 // TestImpossiblePart is that a part which cannot be made is reported alone: what it would

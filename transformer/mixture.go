@@ -75,7 +75,7 @@ func (l *Loader) Mixture(c MixtureConfig, names MixtureNames) *Mixture {
 	// Which experts a row takes must not depend on other rows, in no format.
 	m.Router = l.At(names.Router).RowByRow().Linear(c.Dim, c.Experts, c.RouterBias)
 	e := l.experts(c, names)
-	for i := 0; i < c.Experts && !l.Failed(); i++ {
+	for i := 0; i < c.Experts && !l.Stopped(); i++ {
 		in, down := e.load(i)
 		m.in, m.down = append(m.in, in), append(m.down, down)
 	}

@@ -22,6 +22,13 @@ ADAPTERS = {
     "gpt2-conv": ("gpt2", hf.GPT2LMHeadModel, dict(r=3, target_modules=["c_attn", "c_proj", "c_fc"], fan_in_fan_out=True, lora_alpha=4)),
     "gpt2-hub-conv": ("gpt2-hub", hf.GPT2LMHeadModel, dict(r=2, target_modules=["attn.c_proj"], fan_in_fan_out=True, init_lora_weights="gaussian")),
     "bert-classify-saved": ("bert-classify", hf.BertForSequenceClassification, dict(r=2, target_modules=["query", "value", "word_embeddings", "pooler.dense"], task_type="SEQ_CLS", lora_dropout=0.1)),
+    "llama-tied-saved": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=1, target_modules=["q_proj"], modules_to_save=["embed_tokens"], task_type="CAUSAL_LM")),
+    "llama-tied-tokens": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=1, target_modules=["q_proj"], trainable_token_indices=[3, 96, 17], task_type="CAUSAL_LM")),
+    "llama-tied-vectors": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=2, target_modules=["embed_tokens", "v_proj"], task_type="CAUSAL_LM")),
+    "llama-tied-head": ("llama-tied-rope3", hf.LlamaForCausalLM, dict(r=2, target_modules=["lm_head"], task_type="CAUSAL_LM")),
+    "qwen2-magnitudes": ("qwen2", hf.Qwen2ForCausalLM, dict(r=3, target_modules=["q_proj", "o_proj", "up_proj"], use_dora=True, task_type="CAUSAL_LM")),
+    "gpt2-magnitudes": ("gpt2", hf.GPT2LMHeadModel, dict(r=3, target_modules=["c_attn", "mlp.c_proj"], use_dora=True, fan_in_fan_out=True)),
+    "qwen2-biases": ("qwen2", hf.Qwen2ForCausalLM, dict(r=1, target_modules=["q_proj", "model.layers.1.self_attn.v_proj"], layers_to_transform=[0], lora_bias=True, bias="all", lora_alpha=3)),
     "t5-attention": ("t5", hf.T5ForConditionalGeneration, dict(r=2, target_modules=["q", "v", "wo"], lora_alpha=3.5, task_type="SEQ_2_SEQ_LM")),
 }
 
@@ -44,14 +51,16 @@ def outputs(name, folders):
     return inputs, run
 
 
-def draw(model, seed):
+def draw(model, seed, config):
     """Fills the adapter, so that it changes what the model computes as much as the model's own weights."""
     g = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, p in model.named_parameters():
-            if "lora_" in name:
+            if "magnitude" in name:
+                p.mul_(0.5 + torch.rand(p.shape, generator=g))
+            elif "lora_" in name and p.dim() > 1:
                 p.copy_(torch.randn(p.shape, generator=g) * (0.5 if "embedding" in name else 1.2 * p.shape[1] ** -0.5))
-            elif "modules_to_save" in name:
+            elif any(part in name for part in ("modules_to_save", "trainable_tokens", "lora_")) or config.bias == "all" and name.endswith("bias"):
                 p.copy_(torch.randn(p.shape, generator=g) * 0.5)
 
 
@@ -62,7 +71,7 @@ def adapter(out, name):
     model = lambda: cls.from_pretrained(os.path.join(folders, base), dtype=torch.float32, attn_implementation="eager").eval()
     plain = run(model(), None)
     m = peft.get_peft_model(model(), peft.LoraConfig(**config)).eval()
-    draw(m, 3000 + len(name))
+    draw(m, 3000 + len(name), peft.LoraConfig(**config))
     m.save_pretrained(f.path)
     os.remove(os.path.join(f.path, "README.md"))
     path = os.path.join(f.path, "adapter_config.json")

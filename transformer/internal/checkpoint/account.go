@@ -19,27 +19,32 @@ import (
 // without memory for what is missing, whose sizes may be those of a hostile configuration.
 type Scope struct {
 	Prefix     string
-	Transposed bool // weights of linear layers are stored [in, out]
-	RowByRow   bool // linear layers multiply one row as several, and are held as they are stored
-	Integers   bool // tensors of integers are numbers too
+	Transposed bool   // weights of linear layers are stored [in, out]
+	RowByRow   bool   // linear layers multiply one row as several, and are held as they are stored
+	Integers   bool   // tensors of integers are numbers too
+	read       *Scope // whose tensor weight this one's is; nil: its own
+	original   bool   // tensors are those of the checkpoint, also those that were replaced
 	*account
 }
 
 // account is what the scopes of a checkpoint share.
 type account struct {
-	src     Weights
-	names   map[string]bool     // of src
-	rename  func(string) string // from the model's names to those of src
-	used    map[string]bool
-	ignored []string             // patterns of path.Match
-	added   map[string][]LowRank // by the names of src
-	choose  func(name string, stored kernels.Format, table bool) kernels.Format
-	many    func(name string, stored kernels.Format, table bool) kernels.Format // of second copies; nil: none
-	exact   bool                                                                // linear layers multiply one row as several
-	tables  []*unread                                                           // embeddings that Finish fills
-	jobs    []job                                                               // what Finish does on all threads
-	held    []Holding                                                           // of linear layers
-	memory  memory
+	src      Weights
+	names    map[string]bool     // of src
+	rename   func(string) string // from the model's names to those of src
+	used     map[string]bool
+	ignored  []string               // patterns of path.Match
+	added    map[string][]LowRank   // by the names of src
+	rows     map[string][]Rows      // by the names of src
+	replaced map[string]Replacement // by the names of src
+	choose   func(name string, stored kernels.Format, table bool) kernels.Format
+	many     func(name string, stored kernels.Format, table bool) kernels.Format // of second copies; nil: none
+	exact    bool                                                                // linear layers multiply one row as several
+	tables   []*unread                                                           // embeddings that Finish fills
+	cut      bool                                                                // the model was not made to its end
+	jobs     []job                                                               // what Finish does on all threads
+	held     []Holding                                                           // of linear layers
+	memory   memory
 
 	mu  sync.Mutex // of err while jobs run
 	err LoadError
@@ -85,7 +90,7 @@ func (s Scope) Exact() { s.account.exact = true }
 // one of float32: its vectors are what a model with the adapter beside it computes.
 func (s Scope) packed(name string, table bool) kernels.Format {
 	stored := s.format(name)
-	if half := stored == kernels.FormatBF16 || stored == kernels.FormatF16; half && table && len(s.additions(name)) > 0 {
+	if half := stored == kernels.FormatBF16 || stored == kernels.FormatF16; half && table && s.changed(name) {
 		stored = kernels.FormatF32
 	}
 	switch {
@@ -107,6 +112,9 @@ func (s Scope) Ignore(patterns ...string) {
 		s.ignored = append(s.ignored, s.Prefix+p)
 	}
 }
+
+// Cut notes that parts of the model were not made, which did not ask for their tensors.
+func (s Scope) Cut() { s.cut = true }
 
 // Name is the scope's prefix, without the dot that joins it to its tensors.
 func (s Scope) Name() string { return strings.TrimRight(s.Prefix, ".") }
@@ -134,8 +142,9 @@ func (s Scope) Has(name string) bool { return s.names[s.lookup(name)] }
 // Shape is that of the named tensor, and false if there is none or the weights do not
 // tell.
 func (s Scope) Shape(name string) ([]int, bool) {
-	if r, ok := s.src.(Reader); ok {
-		return r.Shape(s.lookup(name))
+	src, name := s.source(name)
+	if r, ok := src.(Reader); ok {
+		return r.Shape(name)
 	}
 	return nil, false
 }
@@ -172,31 +181,34 @@ func (s Scope) note(name string, err error) {
 // find looks for a tensor of the given shape. data is its elements where the
 // weights give them whole; else they are to be read.
 func (s Scope) find(name string, shape ...int) (data []float32, ok bool) {
-	name = s.lookup(name)
-	s.used[name] = true
-	r, piecewise := s.src.(Reader)
+	s.used[s.lookup(name)] = true
+	if s.read != nil {
+		s = *s.read
+	}
+	src, stored := s.source(name)
+	r, piecewise := src.(Reader)
 	if !piecewise {
-		x, err := s.src.Tensor(name, shape...)
+		x, err := src.Tensor(stored, shape...)
 		if err != nil {
-			s.note(name, err)
+			s.note(s.lookup(name), err)
 		}
 		return x, err == nil
 	}
-	got, ok := r.Shape(name)
-	err := fits(name, got, ok, shape)
+	got, ok := r.Shape(stored)
+	err := fits(stored, got, ok, shape)
 	if err != nil {
-		s.note(name, err)
+		s.note(s.lookup(name), err)
 	}
 	return nil, err == nil
 }
 
-// read sets dst to elements of a tensor that was found, with what find gave and what was added.
+// readChanged sets dst to elements of a tensor that was found, with what find gave and what was added.
 // Of a matrix to which something was, they are whole rows.
-func (s Scope) read(dst, data []float32, name string, from int) bool {
+func (s Scope) readChanged(dst, data []float32, name string, from int) bool {
 	if !s.fetch(dst, data, name, from) {
 		return false
 	}
-	s.add(dst, name, from)
+	s.change(dst, name, from)
 	return true
 }
 
@@ -207,12 +219,12 @@ type integerReader interface {
 
 // fetch is read without what was added.
 func (s Scope) fetch(dst, data []float32, name string, from int) bool {
-	r, piecewise := s.src.(Reader)
+	src, name := s.source(name)
+	r, piecewise := src.(Reader)
 	if !piecewise {
 		copy(dst, data[from:])
 		return true
 	}
-	name = s.lookup(name)
 	if i, ok := r.(integerReader); ok && !s.Integers && i.Integers(name) {
 		s.note(name, check.Errorf(check.ErrConfig, "%s has integers, which without a scale are no weights", name))
 		return false
@@ -226,8 +238,9 @@ func (s Scope) fetch(dst, data []float32, name string, from int) bool {
 
 // format is that of the tensor's elements in the checkpoint.
 func (s Scope) format(name string) kernels.Format {
-	if r, ok := s.src.(Reader); ok {
-		return r.Format(s.lookup(name))
+	src, name := s.source(name)
+	if r, ok := src.(Reader); ok {
+		return r.Format(name)
 	}
 	return kernels.FormatF32
 }
@@ -240,11 +253,11 @@ func (s Scope) Tensor(name string, shape ...int) []float32 {
 	if ok = ok && s.takes(name, shape...); !ok || !s.take(4*check.Product(shape)) {
 		return nil
 	}
-	if data != nil && len(s.additions(name)) == 0 {
+	if data != nil && !s.changed(name) {
 		return data
 	}
 	x := make([]float32, check.Product(shape))
-	if !s.read(x, data, name, 0) {
+	if !s.readChanged(x, data, name, 0) {
 		return nil
 	}
 	return x
@@ -260,6 +273,11 @@ func (s Scope) Finish() error { return s.finish(true) }
 func (s Scope) Check() error { return s.finish(false) }
 
 func (s Scope) finish(read bool) error {
+	for _, t := range s.tables {
+		if t.absent {
+			t.from.find("weight", t.rows, t.dim) // which notes that there is none
+		}
+	}
 	failed := len(s.err.other)
 	if s.err.count() == 0 && read {
 		for _, t := range s.tables {
@@ -282,6 +300,9 @@ func (s Scope) finish(read bool) error {
 	}
 	slices.Sort(s.err.LeftOver)
 	s.err.hint = s.hint()
+	if s.cut {
+		s.err.LeftOver = nil
+	}
 	return &s.err
 }
 

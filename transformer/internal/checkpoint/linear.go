@@ -264,8 +264,9 @@ func (s Scope) holdsAll(parts []Part, format kernels.Format) bool {
 
 // holds reports whether the checkpoint has a tensor, to which nothing was added, in a format of 16 bits or of blocks.
 func (s Scope) holds(name string, format kernels.Format) bool {
-	_, ok := s.src.(blockReader)
-	return ok && format != kernels.FormatF32 && s.format(name) == format && len(s.additions(name)) == 0
+	src, _ := s.source(name)
+	_, ok := src.(blockReader)
+	return ok && format != kernels.FormatF32 && s.format(name) == format && !s.changed(name)
 }
 
 // eachPart calls f for those of rows [from, from+n) of all parts that a part has: n rows of its tensor from row on, which are
@@ -298,8 +299,8 @@ func (s Scope) readBlocks(dst []byte, in, row, from int, parts []Part) bool {
 
 // fetchBlocks sets dst to the data of a tensor from an element on. It returns false if the checkpoint has it otherwise.
 func (s Scope) fetchBlocks(dst []byte, name string, from int) bool {
-	name = s.lookup(name)
-	err := s.src.(blockReader).ReadBlocks(dst, name, from)
+	src, name := s.source(name)
+	err := src.(blockReader).ReadBlocks(dst, name, from)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return false
 	}
@@ -314,7 +315,7 @@ func (s Scope) fetchBlocks(dst []byte, name string, from int) bool {
 func (s Scope) readRows(dst []float32, in, from int, parts []Part, data [][]float32) {
 	eachPart(parts, from, len(dst)/in, func(part, first, at, n int) bool {
 		x := dst[at*in:][:n*in]
-		if !s.read(x, data[part], parts[part].Name+"weight", first*in) {
+		if !s.readChanged(x, data[part], parts[part].Name+"weight", first*in) {
 			clear(x)
 		}
 		scale(x, parts[part].Scale)
@@ -342,6 +343,7 @@ func (s Scope) columns(in int, parts []Part, data [][]float32) func(dst []float3
 			}
 			whole = make([]float32, parts[0].Of*in) // [Of, in]
 			s.transpose(whole, in, parts[0], data[0])
+			s.scaleRows(whole, parts[0].Name+"weight", 0)
 			scale(whole, parts[0].Scale)
 		}
 		from := (parts[0].From + row*parts[0].Step) * in

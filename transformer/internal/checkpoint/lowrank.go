@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"math"
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -15,6 +16,8 @@ type LowRank struct {
 	Left, Right []float32
 	Rank        int
 	Scale       float32
+	Magnitude   []float32
+	Tied        bool
 	Beside      int
 	Format      kernels.Format
 }
@@ -32,6 +35,9 @@ type Beside struct {
 func (s Scope) Add(name string, d LowRank) error {
 	if d.Rank < 1 || len(d.Left)%d.Rank != 0 || len(d.Right)%d.Rank != 0 || len(d.Left) == 0 || len(d.Right) == 0 {
 		return check.Errorf(check.ErrShape, "%s: %d and %d elements of rank %d", d.Name, len(d.Left), len(d.Right), d.Rank)
+	}
+	if d.Magnitude != nil && (len(d.Magnitude) != len(d.Left)/d.Rank || len(s.added[name]) > 0 || d.Beside > 0) || slices.ContainsFunc(s.added[name], func(o LowRank) bool { return o.Magnitude != nil }) {
+		return check.Errorf(check.ErrShape, "%s: %d magnitudes of %d rows, want one of each and nothing else that is added to them", d.Name, len(d.Magnitude), len(d.Left)/d.Rank)
 	}
 	if s.added == nil {
 		s.added = map[string][]LowRank{}
@@ -115,12 +121,50 @@ func (s Scope) takes(name string, shape ...int) bool {
 	ok := true
 	for _, d := range append(s.additions(name), s.addedTo(name, true)...) {
 		rows, cols := len(d.Left)/d.Rank, len(d.Right)/d.Rank
+		if len(shape) == 1 {
+			shape = []int{shape[0], 1}
+		}
 		if len(shape) != 2 || shape[0] != rows || shape[1] != cols {
 			s.note(name, check.Errorf(check.ErrMisshapen, "%s adds [%d %d] to %s, want %v", d.Name, rows, cols, s.lookup(name), shape))
 			ok = false
 		}
 	}
+	for _, r := range s.replacedRows(name) {
+		if len(shape) != 2 || slices.Max(r.At) >= shape[0] || len(r.Values) != len(r.At)*shape[1] {
+			s.note(name, check.Errorf(check.ErrMisshapen, "%s has %d elements for %d rows up to %d of %s, want %v", r.Name, len(r.Values), len(r.At), slices.Max(r.At), s.lookup(name), shape))
+			ok = false
+		}
+	}
 	return ok
+}
+
+// changed reports whether what adapters do to a tensor makes it another one than is stored.
+func (s Scope) changed(name string) bool {
+	return len(s.additions(name)) > 0 || len(s.replacedRows(name)) > 0
+}
+
+// change makes of elements of a tensor what adapters make of them. They are whole rows of the model's matrix from the given
+// element on.
+func (s Scope) change(dst []float32, name string, from int) {
+	if s.changed(name) {
+		s.add(dst, name, from)
+		s.scaleRows(dst, name, from)
+		s.setRows(dst, name, from)
+	}
+}
+
+// scaleRows gives rows the magnitudes that an adapter has for them.
+func (s Scope) scaleRows(dst []float32, name string, from int) {
+	for _, d := range s.additions(name) {
+		cols := len(d.Right) / d.Rank
+		for i := 0; d.Magnitude != nil && i < len(dst)/cols; i++ {
+			row, sum := dst[i*cols:(i+1)*cols], 0.0
+			for _, x := range row {
+				sum += float64(x) * float64(x)
+			}
+			kernels.Scale(row, row, d.Magnitude[from/cols+i]/float32(math.Sqrt(sum)))
+		}
+	}
 }
 
 // add adds to elements of a tensor, whole rows of the model's matrix from the given element on.

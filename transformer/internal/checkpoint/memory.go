@@ -75,7 +75,9 @@ func (s Scope) Bytes(choose Choice) (held, peak int64) {
 		held += int64(kernels.PackedBytes(format, p.out, p.in))
 	}
 	for _, t := range s.tables {
-		held += t.bytes()
+		if !t.absent {
+			held += t.bytes()
+		}
 	}
 	return held, held + int64(runtime.GOMAXPROCS(0))*s.memory.buffer
 }

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"encoding/binary"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -27,12 +28,18 @@ func NewTable(rows, dim int, vectors []float32) *Table {
 	return &Table{rows: rows, dim: dim, wide: vectors}
 }
 
-// Table is the tensor weight, [rows, dim]. Its vectors are there once Finish has returned.
+// Table is the tensor weight, [rows, dim]. Its vectors are there once Finish has returned. A tensor that the checkpoint lacks
+// is missing unless a projection that is tied to the table has it.
 func (s Scope) Table(rows, dim int) *Table {
 	t := &Table{rows: rows, dim: dim}
 	s.noneBeside("weight")
-	if data, ok := s.find("weight", rows, dim); ok && s.takes("weight", rows, dim) {
-		s.tables = append(s.tables, &unread{Table: t, from: s, data: data})
+	u := &unread{Table: t, from: s}
+	if len(s.names) > 0 && s.read == nil && !s.Has("weight") {
+		u.absent = true
+		s.tables = append(s.tables, u)
+	} else if data, ok := s.find("weight", rows, dim); ok && s.takes("weight", rows, dim) {
+		u.data = data
+		s.tables = append(s.tables, u)
 	}
 	return t
 }
@@ -60,48 +67,109 @@ func (t *Table) Row(dst []float32, row int) {
 // unread is a table of which it is not known yet whether a projection shares its vectors.
 type unread struct {
 	*Table
-	from Scope
-	data []float32 // what find gave
-	tied bool      // a projection does
+	from   Scope
+	data   []float32 // what find gave
+	tied   bool      // a projection does
+	absent bool      // the checkpoint has no such tensor
 }
 
-// Tied is the weight of the projection to the vocabulary that t is, which from now on takes
-// its vectors from there. If there is the tensor weight all the same, it must be equal.
+// Tied is the weight of the projection to the vocabulary that the configuration ties to t. The two are one matrix in memory
+// unless something tells them apart: a tensor weight with other elements, as transformers 5 takes it, or what an adapter does
+// to one of them. Where the checkpoint has the tensor weight alone, t is that.
 func (s Scope) Tied(t *Table) *Matrix {
-	at := slices.IndexFunc(s.tables, func(u *unread) bool { return u.Table == t })
-	if at < 0 {
-		s.Fail(check.Errorf(check.ErrConfig, "%s: tied to an embedding of another checkpoint", s.Name()))
-		return nil
-	}
-	u := s.tables[at]
-	u.tied = true
 	s.noneBeside("weight")
-	for _, d := range slices.Concat(s.additions("weight"), u.from.additions("weight")) {
-		s.Fail(check.Errorf(check.ErrConfig, "%s adds to one of two weights that the model holds as one, the embedding's and the projection's to the vocabulary: not supported", d.Name))
+	u, apart, ok := s.tie(t)
+	switch {
+	case !ok:
+		return nil
+	case apart:
+		weight, _ := s.Stacked(t.dim, false, []Part{{Rows: t.rows}})
+		return weight
 	}
-	if s.Has("weight") {
-		if data, ok := s.find("weight", t.rows, t.dim); ok {
-			s.later(t.rows*t.dim, func(buf *jobBuffers) { s.compare(buf, data, u) })
-		}
-	}
+	u.tied = true
 	return &t.packed
 }
 
-// compare notes an error unless the tensor weight, for which find gave data, is that of a
-// table.
-func (s Scope) compare(buf *jobBuffers, data []float32, u *unread) {
-	all := []Part{{Rows: u.rows}}
-	const together = 16
-	for from := 0; from < u.rows; from += together {
-		n := min(together, u.rows-from) * u.dim
-		a, b := buf.floats(2 * n)[:n], buf.floats(2 * n)[n:2*n]
-		s.readRows(a, u.dim, from, all, [][]float32{data})
-		u.from.readRows(b, u.dim, from, all, [][]float32{u.data})
-		if !slices.Equal(a, b) {
-			s.Fail(check.Errorf(check.ErrConfig, "%sweight differs from the embedding that the configuration ties it to", s.Prefix))
-			return
-		}
+// TiedTable is the table that the configuration ties to t: t, or another one as with Tied.
+func (s Scope) TiedTable(t *Table) *Table {
+	switch _, apart, ok := s.tie(t); {
+	case !ok:
+		return nil
+	case apart:
+		return s.Table(t.rows, t.dim)
 	}
+	return t
+}
+
+// tie reports whether the tensor weight, which the configuration ties to the table t, is another one all the same; ok is false
+// if there can be none. Where the checkpoint has no weight, s reads that of the table from now on.
+func (s *Scope) tie(t *Table) (u *unread, apart, ok bool) {
+	at := slices.IndexFunc(s.tables, func(u *unread) bool { return u.Table == t })
+	if at < 0 {
+		s.Fail(check.Errorf(check.ErrConfig, "%s: tied to an embedding of another checkpoint", s.Name()))
+		return nil, false, false
+	}
+	u = s.tables[at]
+	own := s.Has("weight")
+	if own && !s.fits("weight", t.rows, t.dim) {
+		s.find("weight", t.rows, t.dim) // which notes why
+		return nil, false, false
+	}
+	if own && u.absent {
+		read := *s
+		read.original = s.replaced[s.lookup("weight")].Apart
+		u.from.read, u.absent = &read, false
+		u.data, _ = u.from.find("weight", t.rows, t.dim)
+	}
+	if !own {
+		read := u.from
+		read.original = true
+		s.read = &read
+	}
+	apart = !u.absent && s.apart(u, own)
+	s.used[s.lookup("weight")] = true
+	return u, apart, true
+}
+
+// apart reports whether the weight of a projection is another one than that of the table that it is tied to.
+func (s Scope) apart(u *unread, own bool) bool {
+	table := u.from
+	switch {
+	case s.changed("weight"),
+		slices.ContainsFunc(table.additions("weight"), func(d LowRank) bool { return !d.Tied }),
+		slices.ContainsFunc(table.replacedRows("weight"), func(r Rows) bool { return !r.Tied }):
+		return true
+	case !own:
+		return table.replaced[table.lookup("weight")].Apart
+	}
+	return table.read == nil && !s.same(u)
+}
+
+// same reports whether the tensor weight is that of a table.
+func (s Scope) same(u *unread) bool {
+	data, ok := s.find("weight", u.rows, u.dim)
+	if !ok {
+		return true // which is noted
+	}
+	all := []Part{{Rows: u.rows}}
+	var differ atomic.Bool
+	var jobs []job
+	for at := range pieces(u.rows, u.dim) {
+		jobs = append(jobs, job{at.rows * u.dim, func(buf *jobBuffers) {
+			for from, to := at.from, at.from+at.rows; from < to && !differ.Load(); {
+				n := min(16, to-from)
+				a, b := buf.floats(2 * n * u.dim)[:n*u.dim], buf.floats(2 * n * u.dim)[n*u.dim:2*n*u.dim]
+				s.readRows(a, u.dim, from, all, [][]float32{data})
+				u.from.readRows(b, u.dim, from, all, [][]float32{u.data})
+				if !slices.Equal(a, b) {
+					differ.Store(true)
+				}
+				from += n
+			}
+		}})
+	}
+	runJobs(jobs)
+	return !differ.Load()
 }
 
 // format is what the vectors are to be held in.
@@ -119,10 +187,10 @@ func (u *unread) fill() {
 		u.halves(format, half.ToFloat16s, half.Float16)
 		return
 	case format == kernels.FormatF32:
-		if u.wide = u.data; u.wide == nil || len(u.from.additions("weight")) > 0 {
+		if u.wide = u.data; u.wide == nil || u.from.changed("weight") {
 			u.wide = make([]float32, u.rows*u.dim)
 			u.pieces(func(_ *jobBuffers, from, to int) {
-				u.from.read(u.wide[from*u.dim:to*u.dim], u.data, "weight", from*u.dim)
+				u.from.readChanged(u.wide[from*u.dim:to*u.dim], u.data, "weight", from*u.dim)
 			})
 		}
 		return

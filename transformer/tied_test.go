@@ -1,0 +1,145 @@
+package transformer_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	tf "github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// TestTied loads a table and a projection that the configuration ties to it, from a checkpoint that has one of them or both,
+// and with adapters for one or both.
+func TestTied(t *testing.T) {
+	const rows, dim = 5, 3
+	filled := func(x float32) []float32 { return slices.Repeat([]float32{x}, rows*dim) }
+	tensor := func(x float32) safetensors.Tensor {
+		return safetensors.Tensor{Shape: []int{rows, dim}, Data: filled(x)}
+	}
+	const table, head = "table.weight", "head.weight"
+	other := brokenReader{tf.TensorMap{"other": tensor(9)}, ""}
+	sum := tf.LowRank{Name: "sum", Left: filled(1)[:rows], Right: filled(1)[:dim], Rank: 1, Scale: 10} // adds 10
+	sumOfBoth := sum
+	sumOfBoth.Tied = true
+	last := tf.Rows{Name: "rows", At: []int{rows - 1}, Values: filled(7)[:dim]}
+	lastOfBoth := last
+	lastOfBoth.Tied = true
+	long := sum
+	long.Magnitude = filled(0)[:rows] // length 0
+	for name, c := range map[string]struct {
+		tensors                       tf.TensorMap
+		adapt                         func(l *tf.Loader) error
+		vector, lastVector, out, last float32 // an element of the table's first and last vector, of the projection's
+		matrices                      int
+	}{
+		"a table":                  {tf.TensorMap{table: tensor(1)}, nil, 1, 1, 1, 1, 1},
+		"a projection":             {tf.TensorMap{head: tensor(2)}, nil, 2, 2, 2, 2, 1},
+		"both, equal":              {tf.TensorMap{table: tensor(1), head: tensor(1)}, nil, 1, 1, 1, 1, 1},
+		"both, not equal":          {tf.TensorMap{table: tensor(1), head: tensor(2)}, nil, 1, 1, 2, 2, 2},
+		"a table that is replaced": {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { l.Replace(table, tf.Replacement{From: other, Name: "other"}); return nil }, 9, 9, 9, 9, 1},
+		"a table that has a copy": {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error {
+			l.Replace(table, tf.Replacement{From: other, Name: "other", Apart: true})
+			return nil
+		}, 9, 9, 1, 1, 2},
+		"a projection's copy": {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error {
+			l.Replace(head, tf.Replacement{From: other, Name: "other", Apart: true})
+			return nil
+		}, 1, 1, 9, 9, 2},
+		"a copy, of a projection": {tf.TensorMap{head: tensor(2)}, func(l *tf.Loader) error {
+			l.Replace(table, tf.Replacement{From: other, Name: "other", Apart: true})
+			return nil
+		}, 9, 9, 2, 2, 2},
+		"added to the table":           {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { return l.Add(table, sum) }, 11, 11, 1, 1, 2},
+		"added to the projection":      {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { return l.Add(head, sum) }, 1, 1, 11, 11, 2},
+		"added to both":                {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { return l.Add(table, sumOfBoth) }, 11, 11, 11, 11, 1},
+		"a projection, added to table": {tf.TensorMap{head: tensor(2)}, func(l *tf.Loader) error { return l.Add(table, sum) }, 12, 12, 2, 2, 2},
+		"rows of the table":            {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { return l.SetRows(table, last) }, 1, 7, 1, 1, 2},
+		"rows of the projection":       {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { return l.SetRows(head, last) }, 1, 1, 1, 7, 2},
+		"rows of both":                 {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { return l.SetRows(table, lastOfBoth) }, 1, 7, 1, 7, 1},
+		"a length of 0":                {tf.TensorMap{table: tensor(1)}, func(l *tf.Loader) error { return l.Add(head, long) }, 1, 1, 0, 0, 2},
+	} {
+		l := tf.NewLoader(brokenReader{c.tensors, ""})
+		if c.adapt != nil {
+			tftest.NoError(t, c.adapt(l))
+		}
+		vectors := l.At("table.").Embedding(rows, dim)
+		out := l.At("head.").Tied(vectors, nil)
+		matrices := len(l.Holdings())
+		tftest.NoError(t, l.Finish())
+		first, end, y := make([]float32, dim), make([]float32, dim), make([]float32, rows)
+		vectors.Row(first, 0)
+		vectors.Row(end, rows-1)
+		var ws tf.Workspace
+		tftest.NoError(t, out.Forward(&ws, y, []float32{1, 0, 0}))
+		got := []float32{first[0], end[0], y[0], y[rows-1]}
+		if want := []float32{c.vector, c.lastVector, c.out, c.last}; !slices.Equal(got, want) || matrices != c.matrices {
+			t.Errorf("%s: vectors and outputs %v of %d matrices, want %v of %d", name, got, matrices, want, c.matrices)
+		}
+	}
+}
+
+// TestTiedMisfits is what no table and no projection can be made of.
+func TestTiedMisfits(t *testing.T) {
+	tensor := func(rows, dim int) safetensors.Tensor {
+		return safetensors.Tensor{Shape: []int{rows, dim}, Data: make([]float32, rows*dim)}
+	}
+	for name, c := range map[string]struct {
+		tensors tf.TensorMap
+		rows    tf.Rows
+		want    error
+	}{
+		"neither":            {tf.TensorMap{}, tf.Rows{}, tf.ErrMissing},
+		"the head misshapen": {tf.TensorMap{"table.weight": tensor(5, 3), "head.weight": tensor(5, 2)}, tf.Rows{}, tf.ErrMisshapen},
+		"the head alone":     {tf.TensorMap{"head.weight": tensor(4, 3)}, tf.Rows{}, tf.ErrMisshapen},
+		"a row beyond":       {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{5}, Values: make([]float32, 3)}, tf.ErrMisshapen},
+		"a row too short":    {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{1}, Values: make([]float32, 2)}, tf.ErrMisshapen},
+		"parts of rows":      {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{1, 2}, Values: make([]float32, 5)}, tf.ErrShape},
+		"a negative row":     {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{-1}, Values: make([]float32, 3)}, tf.ErrShape},
+	} {
+		l := tf.NewLoader(brokenReader{c.tensors, ""})
+		var err error
+		if c.rows.At != nil {
+			err = l.SetRows("table.weight", c.rows)
+		}
+		l.At("head.").Tied(l.At("table.").Embedding(5, 3), nil)
+		if err == nil {
+			err = l.Finish()
+		}
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: error %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// TestLeftOverAfterMissing is that a part of a model which is not made, since one before it lacks a tensor, leaves none over.
+func TestLeftOverAfterMissing(t *testing.T) {
+	one := safetensors.Tensor{Shape: []int{1}, Data: []float32{1}}
+	load := func(names ...string) *tf.LoadError {
+		tensors := tf.TensorMap{}
+		for _, name := range names {
+			tensors[name] = one
+		}
+		l := tf.NewLoader(tensors)
+		for _, name := range []string{"a", "b", "c"} {
+			if !l.Stopped() {
+				l.Tensor(name, 1)
+			}
+		}
+		var e *tf.LoadError
+		if err := l.Finish(); !errors.As(err, &e) {
+			t.Fatalf("%v: error %v", names, err)
+		}
+		return e
+	}
+	if e := load("b", "c"); !slices.Equal(e.Missing, []string{"a"}) || e.LeftOver != nil {
+		t.Errorf("missing %v, left over %v", e.Missing, e.LeftOver)
+	}
+	if e := load("a", "b", "c", "d"); e.Missing != nil || !slices.Equal(e.LeftOver, []string{"d"}) {
+		t.Errorf("missing %v, left over %v", e.Missing, e.LeftOver)
+	}
+	if e := load("a", "b", "d"); !slices.Equal(e.Missing, []string{"c"}) || !slices.Equal(e.LeftOver, []string{"d"}) {
+		t.Errorf("missing %v, left over %v", e.Missing, e.LeftOver)
+	}
+}
