@@ -88,7 +88,7 @@ const (
 	FinishLength
 	// FinishCancelled: its context was cancelled.
 	FinishCancelled
-	// FinishFailed: its sampler has an error.
+	// FinishFailed: its sampler has an error, or, of a Scheduler, its hook, constraint or StopWhen panicked.
 	FinishFailed
 )
 

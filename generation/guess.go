@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -134,12 +135,12 @@ func (g *guesser) propose(l *loop, most int) {
 		g.pass(l)
 	}
 	for _, j := range g.all {
-		if err := j.Sampler.Undo(j.guesses.picked); err != nil {
-			l.fail(j, err)
-			l.jobs = slices.DeleteFunc(l.jobs, func(x *job) bool { return x == j })
+		if j.failed == nil {
+			j.failed = guarded(func() error { return j.Sampler.Undo(j.guesses.picked) })
 		}
 		j.guesses.picked = 0
 	}
+	l.failPlanned()
 	l.s.mu.Lock()
 	l.s.stats.DraftSteps += passes
 	l.s.mu.Unlock()
@@ -178,8 +179,15 @@ func (g *guesser) pass(l *loop) {
 		if j.guesses.history.Len() < len(j.tokens) {
 			continue // the rest of a long text another time
 		}
-		token, err := j.Sampler.pick(w, logits[:vocab])
+		var token int
+		err := guarded(func() (err error) {
+			token, err = j.Sampler.pick(w, logits[:vocab])
+			return err
+		})
 		logits = logits[vocab:]
+		if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
+			j.failed = err
+		}
 		if err != nil {
 			continue
 		}

@@ -25,7 +25,8 @@ type job struct {
 	lookup  lookup
 	spell   trust // in proposals of the constraint
 	guesses guesses
-	adapter int // beside the weights; 0: none
+	adapter int   // beside the weights; 0: none
+	failed  error // of the hook, the constraint or StopWhen, while a step was planned
 }
 
 func newJob(ctx context.Context, r Request, adapter int) *job {
@@ -68,7 +69,14 @@ func (j *job) next(room, draft int) {
 		return
 	}
 	known := len(j.piece)
-	if j.piece = j.Sampler.propose(j.piece, j.spell.room(draft)); len(j.piece) > known {
+	j.failed = guarded(func() error {
+		j.piece = j.Sampler.propose(j.piece, j.spell.room(draft))
+		return nil
+	})
+	if j.failed != nil {
+		return
+	}
+	if len(j.piece) > known {
 		j.by = &j.spell
 	} else if j.piece = j.lookup.propose(j.piece, j.tokens, draft); len(j.piece) > known {
 		j.by = &j.lookup.trust
@@ -95,7 +103,11 @@ func (j *job) end(why Finish, c Choice, err error) {
 
 // choose chooses the next token after logits and tells the caller. more is false if the text has ended.
 func (j *job) choose(logits []float32) (token int, more bool) {
-	c, err := j.Sampler.Choose(logits)
+	var c Choice
+	err := guarded(func() (err error) {
+		c, err = j.Sampler.Choose(logits)
+		return err
+	})
 	if err != nil {
 		j.end(FinishFailed, Choice{Token: -1}, err)
 		return 0, false
@@ -111,13 +123,20 @@ func (j *job) force() (more bool) {
 	from := j.n
 	defer func() { j.forced = j.n - from }()
 	for j.n-from < mostForced {
-		token, ok := j.Sampler.forced()
-		if !ok {
-			break
-		}
-		if err := j.Sampler.Accept(token); err != nil {
+		var token int
+		var ok bool
+		err := guarded(func() error {
+			if token, ok = j.Sampler.forced(); ok {
+				return j.Sampler.Accept(token)
+			}
+			return nil
+		})
+		if err != nil {
 			j.end(FinishFailed, Choice{Token: -1}, err)
 			return false
+		}
+		if !ok {
+			break
 		}
 		if !j.take(Choice{Token: token}) {
 			return false
@@ -136,8 +155,16 @@ func (j *job) take(c Choice) (more bool) {
 	j.stream.send(Next{Choice: c})
 	j.tokens = append(j.tokens, c.Token)
 	j.n++
+	stop := false
+	err := guarded(func() error {
+		stop = j.StopWhen != nil && j.StopWhen(j.tokens[len(j.Prompt):])
+		return nil
+	})
 	switch {
-	case j.StopWhen != nil && j.StopWhen(j.tokens[len(j.Prompt):]):
+	case err != nil:
+		j.end(FinishFailed, none, err)
+		return false
+	case stop:
 		j.end(FinishStop, none, nil)
 		return false
 	case j.n == j.MaxTokens:

@@ -29,6 +29,7 @@ func (l *loop) plan() bool {
 		j.next(room/decoding, draft)
 		l.jobs = append(l.jobs, j)
 	}
+	l.failPlanned()
 	if decoding <= draftedTexts {
 		l.guess.propose(l, min(l.s.c.Draft, room/max(decoding, 1)-1))
 	}
@@ -43,6 +44,16 @@ func (l *loop) plan() bool {
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return len(j.piece) == 0 })
 	slices.SortStableFunc(l.jobs, func(a, b *job) int { return cmp.Compare(a.adapter, b.adapter) }) // whose rows are multiplied together
 	return len(l.jobs) > 0
+}
+
+// failPlanned ends the texts of the step that failed while it was planned.
+func (l *loop) failPlanned() {
+	for _, j := range l.jobs {
+		if j.failed != nil {
+			l.fail(j, j.failed)
+		}
+	}
+	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return j.failed != nil })
 }
 
 // draftedTexts is the most texts for which tokens are proposed: the rows of more are not free.

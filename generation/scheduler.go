@@ -56,8 +56,8 @@ type SchedulerConfig struct {
 // beside the texts that are being generated; prompts that begin as another text did compute the rest alone. Each
 // text gets the tokens that it would get alone, up to the rounding of products with float32 and 16-bit
 // weights, whose sums are in another order for one row than for several. It may be used by
-// several goroutines at a time. Hooks, constraints and StopWhen of requests run on a goroutine of its own, where a panic
-// ends the program.
+// several goroutines at a time. Hooks, constraints and StopWhen of requests run on a goroutine of its own; a panic of one
+// of them ends its request alone, with a [PanicError].
 type Scheduler struct {
 	c     SchedulerConfig
 	pages *transformer.Pages

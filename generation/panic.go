@@ -1,0 +1,34 @@
+package generation
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// A PanicError is a panic of what a request brings along: its Hook, its Constraint or its StopWhen. The request ends with it;
+// the other requests of the Scheduler go on.
+type PanicError struct {
+	Value any    // what panic was called with
+	Stack []byte // of the goroutine when it was, as debug.Stack formats it
+}
+
+// Error has the panic's value.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("generation: a request's hook, constraint or StopWhen panicked: %v", e.Value)
+}
+
+// Unwrap is the panic's value if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// guarded calls f, which may call what the request brings along. A panic is a PanicError.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{v, debug.Stack()}
+		}
+	}()
+	return f()
+}
