@@ -40,7 +40,7 @@ func New(config []byte, weights transformer.Weights) (*Model, error) {
 // Open is the function Open with options.
 func (o Options) Open(dir string) (*Model, error) {
 	dir = hub.Folder(dir)
-	info, err := os.Stat(dir)
+	info, err := hub.Stat(dir)
 	switch {
 	case err != nil:
 		return nil, check.Errorf(ErrFolder, "%w", err)

@@ -2,11 +2,13 @@ package text
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // TestOptionsApply: a pipeline refuses what does not apply to it, and options that contradict each other,
@@ -101,6 +103,20 @@ func TestErrorsTellWhere(t *testing.T) {
 		}
 		if err != nil && (strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), x.want.Kind.Error()) > 1) {
 			t.Errorf("%s: %v, want a line that says the kind at most once", name, err)
+		}
+	}
+}
+
+// TestMissingFolder: a name of the hub in the place of a folder is told how its folder comes.
+func TestMissingFolder(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"hf://org/name": "hub.Pull", "no-org/no-name": "avoformer pull no-org/no-name"} {
+		_, embedder := OpenEmbedder(name)
+		_, tokens := tokenizer.Open(name)
+		for _, err := range []error{embedder, tokens} {
+			if !errors.Is(err, ErrFolder) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want an ErrFolder with %q", name, err, want)
+			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (f *folder) MaxTokens() int { return f.limit }
 // folder in the hub's cache names.
 func dirFS(dir string) (fs.FS, error) {
 	dir = hub.Folder(dir)
-	info, err := os.Stat(dir)
+	info, err := hub.Stat(dir)
 	if err != nil {
 		return nil, errorf("%w", err)
 	}

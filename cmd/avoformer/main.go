@@ -11,6 +11,8 @@
 //	avoformer bench DIR             how fast it is here
 //	avoformer serve DIR…            models over HTTP
 //	avoformer pull NAME             a model of the hub, to a folder
+//	avoformer list                  the models that were pulled
+//	avoformer rm NAME…              models that were pulled, away again
 //	avoformer quantize FILE         a GGUF file with weights of fewer bits
 //	avoformer version               what this binary is
 //	avoformer completion SHELL      completion for bash, zsh or fish
@@ -36,6 +38,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -95,6 +98,8 @@ func init() {
 		{"info", "DIR", "what a folder is, and what of it is not supported", info},
 		{"serve", "DIR...", "models over HTTP, for the clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
 		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
+		{"list", "", "the models in the cache of the hub: names for DIR, sizes, folders", list},
+		{"rm", "NAME...", "removes models from the cache of the hub", remove},
 		{"quantize", "FILE", "a GGUF file again, with weights of fewer bits: -weights q4_k -o OUT.gguf", quantize},
 		{"bench", "DIR", "speed and memory here, beside other engines that are installed", bench},
 		{"version", "", "the version, what it was built from and with, and which kernels run here; also --version", version},
@@ -233,7 +238,7 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	if len(rest) < least || most >= 0 && len(rest) > most {
 		return nil, usagef("%s", f.usage)
 	}
-	if len(rest) > 0 && f.Name() != "pull" && f.Name() != "completion" {
+	if len(rest) > 0 && !slices.Contains([]string{"pull", "rm", "completion"}, f.Name()) {
 		var err error
 		if rest[0], err = f.app.pulled(rest[0]); err != nil {
 			return nil, err

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/hub"
+	cache "github.com/avoformer/avoformer/internal/hub"
 )
 
 // This file brings models from the Hugging Face hub.
@@ -55,10 +55,8 @@ func (a *app) pulled(name string) (string, error) {
 	if strings.HasPrefix(name, hub.Scheme) {
 		return a.hub().Pull(a.ctx, name)
 	}
-	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		if n, err := hub.ParseName(name); err == nil && strings.Contains(n.Repository, "/") {
-			return "", fmt.Errorf("%s: no such folder; a model of the hub is %s%s", name, hub.Scheme, name)
-		}
+	if _, err := cache.Stat(cache.Folder(name)); errors.Is(err, fs.ErrNotExist) {
+		return "", err
 	}
 	return name, nil
 }

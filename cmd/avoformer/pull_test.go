@@ -70,7 +70,11 @@ func TestPull(t *testing.T) {
 		{[]string{"pull", "org/none"}, exitFailed, "no such model"},
 		{[]string{"pull", "../x"}, exitUsage, "../x"},
 		{[]string{"pull", "-files", "[", "org/name"}, exitUsage, "-files"},
-		{[]string{"info", "org/name"}, exitFailed, "hf://org/name"},
+		{[]string{"info", "org/name"}, exitFailed, "org/name: no such folder or file; the cache has org/name, as hf://org/name"},
+		{[]string{"info", "Nmae"}, exitFailed, "the cache has org/name, as hf://org/name"},
+		{[]string{"serve", "elsewhere/bert"}, exitFailed, "avoformer pull elsewhere/bert"},
+		{[]string{"rm", "org/name@main"}, exitUsage, "only a whole model"},
+		{[]string{"rm", "org/none"}, exitFailed, "the cache has no org/none"},
 		{[]string{"generate", "-draft", "hf://org/none", testdata + "generate", "x"}, exitFailed, "no such model"},
 	} {
 		if _, errs, code := call("", c.args...); code != c.code || !strings.Contains(errs, c.text) || strings.Count(errs, "\n") != 1 {
@@ -79,5 +83,22 @@ func TestPull(t *testing.T) {
 	}
 	if out, _, _ := call("", "pull", "-files", "modules*", "org/name"); strings.TrimSpace(out) != dir {
 		t.Errorf("pull -files prints %q", out)
+	}
+	if out, errs, code := call("", "list"); code != exitOK || !strings.HasPrefix(out, "hf://org/name\t0.") || !strings.HasSuffix(out, " MB\t"+dir+"\n") {
+		t.Errorf("list: %d, %q, %q", code, out, errs)
+	}
+	var listed struct {
+		Name, Folder     string
+		Revisions, Files []string
+		Bytes            int64
+	}
+	if out, errs, code := call("", "list", "-json"); code != exitOK || json.Unmarshal([]byte(out), &listed) != nil || listed.Name != "org/name" || listed.Folder != dir || len(listed.Revisions) != 1 || len(listed.Files) < 5 || listed.Bytes < 1000 {
+		t.Errorf("list -json: %d, %q, %q", code, out, errs)
+	}
+	if out, errs, code := call("", "rm", "hf://org/name"); code != exitOK || !strings.HasPrefix(out, "hf://org/name: 0.") {
+		t.Errorf("rm: %d, %q, %q", code, out, errs)
+	}
+	if out, errs, code := call("", "list"); code != exitOK || out != "" {
+		t.Errorf("list after rm: %d, %q, %q", code, out, errs)
 	}
 }

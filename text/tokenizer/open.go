@@ -27,7 +27,9 @@ import (
 func Open(dir string) (*Tokenizer, error) {
 	dir = hub.Folder(dir)
 	open := func() (*Tokenizer, error) { return OpenFS(os.DirFS(dir)) }
-	if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
+	if info, err := hub.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, check.Errorf(check.ErrFolder, "%w", err)
+	} else if err == nil && info.Mode().IsRegular() {
 		open = func() (*Tokenizer, error) { return openGGUF(os.DirFS(filepath.Dir(dir)), filepath.Base(dir)) }
 	}
 	t, err := open()

@@ -1,0 +1,84 @@
+// avoformer list and rm: what the cache of the hub has.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/avoformer/avoformer/hub"
+)
+
+// list prints the models in the cache: as DIR takes them, with their sizes and folders.
+func list(a *app, args []string) error {
+	f := a.flags("list")
+	asJSON := f.json("a line for each model: name, revisions, folder, files, bytes")
+	if _, err := f.parse(args, 0, 0); err != nil {
+		return err
+	}
+	models, err := a.hub().List()
+	if err != nil {
+		return err
+	}
+	for _, m := range models {
+		if *asJSON {
+			err = a.printJSON(map[string]any{"name": m.Name, "revisions": m.Revisions, "folder": m.Folder, "files": m.Files, "bytes": m.Bytes})
+		} else {
+			err = a.printCached(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printCached prints a line for a model's folder, and one for each GGUF file in it.
+func (a *app) printCached(m hub.Cached) error {
+	var names []string
+	if slices.Contains(m.Files, "config.json") {
+		names = append(names, m.Name)
+	}
+	for _, file := range m.Files {
+		if path.Ext(file) == ".gguf" {
+			names = append(names, m.Name+"/"+file)
+		}
+	}
+	folder := m.Folder
+	switch {
+	case folder == "":
+		folder = "(not whole: avoformer pull " + m.Name + " goes on)"
+		fallthrough
+	case len(names) == 0:
+		names = []string{m.Name}
+	}
+	for _, name := range names {
+		if _, err := fmt.Fprintf(a.out, "%s%s\t%.1f MB\t%s\n", hub.Scheme, name, float64(m.Bytes)/1e6, folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes models from the cache.
+func remove(a *app, args []string) error {
+	f := a.flags("rm")
+	names, err := f.parse(args, 1, -1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		bytes, err := a.hub().Remove(name)
+		if errors.Is(err, hub.ErrName) {
+			return usagef("%v", err)
+		} else if err != nil {
+			return fmt.Errorf("%w; avoformer list tells what is there", err)
+		}
+		if _, err := fmt.Fprintf(a.out, "%s: %.1f MB\n", name, float64(bytes)/1e6); err != nil {
+			return err
+		}
+	}
+	return nil
+}

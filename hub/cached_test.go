@@ -1,0 +1,85 @@
+package hub_test
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/hub"
+)
+
+// TestList tells what the cache has: models that were pulled whole, and such that were not, and nothing else.
+func TestList(t *testing.T) {
+	f := newFake(t)
+	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")
+	if list, err := (hub.Options{}).List(); err != nil || len(list) != 0 {
+		t.Fatalf("%v, %v of no cache", list, err)
+	}
+	dir, err := hub.Pull(t.Context(), "org/name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{"datasets--org--data", "models--a--half/blobs", ".locks/models--x--y"} {
+		if err := os.MkdirAll(filepath.Join(cache, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, size := range map[string]int{"models--a--half/blobs/0123.part": 700, "models--file": 1} {
+		if err := os.WriteFile(filepath.Join(cache, name), make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := hub.Options{Offline: true}.List()
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if h := list[0]; h.Name != "a/half" || h.Folder != "" || h.Bytes != 700 || h.Files != nil || h.Revisions != nil {
+		t.Errorf("half a model: %+v", h)
+	}
+	size := int64(len(commit))                                                            // refs/main
+	for _, file := range []string{"config.json", "model.safetensors", "tokenizer.json"} { // 1_Pooling/config.json has the bytes of the last
+		size += int64(len(f.files[file]))
+	}
+	want := []string{"1_Pooling/config.json", "config.json", "model.safetensors", "tokenizer.json"}
+	if m := list[1]; m.Name != "org/name" || m.Folder != dir || !slices.Equal(m.Files, want) || !slices.Equal(m.Revisions, []string{"main"}) || m.Bytes < size || m.Bytes > size+100 {
+		t.Errorf("%+v, want %v of %d bytes in %s", m, want, size, dir)
+	}
+}
+
+// TestRemove removes a model and nothing else; it can be pulled again, also after a removal that was interrupted.
+func TestRemove(t *testing.T) {
+	f := newFake(t)
+	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")
+	if err := os.MkdirAll(filepath.Join(cache, "models--org--name2"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{"org/name": hub.ErrAbsent, "org/name@main": hub.ErrName, "org/name/config.json": hub.ErrName, "../name2": hub.ErrName, "org/..": hub.ErrName} {
+		if _, err := (hub.Options{}).Remove(name); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	for range 2 {
+		dir, err := hub.Pull(t.Context(), "org/name")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := (hub.Options{}).Remove("hf://org/name"); err != nil || n < int64(len(f.files["model.safetensors"])) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there: %v", dir, err)
+		}
+		// As an interruption leaves it.
+		if err := os.MkdirAll(filepath.Join(cache, ".removed--org--name", "blobs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.cause(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusNotFound); return true })
+	list, err := hub.Options{}.List()
+	if err != nil || len(list) != 1 || list[0].Name != "org/name2" {
+		t.Errorf("%+v, %v are left", list, err)
+	}
+}
