@@ -52,6 +52,10 @@ type Options struct {
 	Keys    []string // requests need one of them, but for /health; none: no key is needed
 	Origins []string // of pages that may ask, such as "https://example.com", "*" for all; none: no other site's
 
+	// WarnUnknown makes fields of requests that are not known warnings, in the log and in the header X-Warning of
+	// the answer, where they are errors otherwise.
+	WarnUnknown bool
+
 	// TokenIDs lets OpenAI's clients send token ids in the place of texts; they must be the model's own.
 	TokenIDs bool
 
@@ -82,8 +86,8 @@ func New(models []Model, o Options) (*Server, error) {
 		}
 	}
 	w := &wire.Server{
-		Limits:  wire.Limits{Body: or(o.MaxBody, 32<<20), ReadTimeout: or(o.ReadTimeout, 30*time.Second), WriteTimeout: or(o.WriteTimeout, 30*time.Second)},
-		Timeout: o.Timeout, Log: o.AccessLog,
+		Limits:  wire.Limits{Body: or(o.MaxBody, 32<<20), ReadTimeout: or(o.ReadTimeout, 30*time.Second), WriteTimeout: or(o.WriteTimeout, 30*time.Second), WarnUnknown: o.WarnUnknown},
+		Timeout: o.Timeout, Log: o.AccessLog, Warnings: o.Log,
 	}
 	var err error
 	if len(o.Keys) > 0 {

@@ -25,6 +25,12 @@ func started(t testing.TB, o Options, folders ...string) *httptest.Server {
 	for _, f := range folders {
 		models = append(models, Model{Dir: testdata + f, Aliases: []string{"alias-" + f}})
 	}
+	return startedAs(t, o, models...)
+}
+
+// startedAs is a server of models that is ready.
+func startedAs(t testing.TB, o Options, models ...Model) *httptest.Server {
+	t.Helper()
 	s, err := New(models, o)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +169,7 @@ func TestErrors(t *testing.T) {
 		{"format", "POST", "/v1/embeddings", `{"model":"embed","input":"a","encoding_format":"x"}`, 400, []string{"float or base64"}},
 		{"dimensions", "POST", "/v1/embeddings", `{"model":"embed","input":"a","dimensions":33}`, 400, []string{"32 elements", `"param":"dimensions"`}},
 		{"no dimensions", "POST", "/v1/embeddings", `{"model":"embed","input":"a","dimensions":0}`, 400, []string{"at least 1"}},
-		{"no JSON", "POST", "/v1/embeddings", `{"model"`, 400, []string{"not the JSON"}},
+		{"no JSON", "POST", "/v1/embeddings", `{"model"`, 400, []string{"not JSON"}},
 		{"no body", "POST", "/v1/embeddings", ``, 400, []string{"no body"}},
 		{"large", "POST", "/v1/embeddings", `{"model":"embed","input":"` + strings.Repeat("a", 1000) + `"}`, 413, []string{"1000 bytes"}},
 		{"many", "POST", "/v1/embeddings", `{"model":"embed","input":["a","b","c"]}`, 413, []string{"at most 2"}},

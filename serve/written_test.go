@@ -27,7 +27,7 @@ func toolless(t *testing.T) *httptest.Server {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return serving(t, Model{Dir: dir})
+	return startedAs(t, Options{}, Model{Dir: dir})
 }
 
 // TestToolsWithoutTemplate: a model whose template has no tools is told of them, and calls them where it must.

@@ -90,6 +90,16 @@ func (c Counts) CutInputs() (n int) {
 	return n
 }
 
+// CutAt is the number of tokens at which inputs were cut, the largest if they were cut at several; 0 if none was.
+func (c Counts) CutAt() (tokens int) {
+	for i, cut := range c.Cut {
+		if cut {
+			tokens = max(tokens, c.Tokens[i])
+		}
+	}
+	return tokens
+}
+
 // SplitInputs is the number of inputs that were computed as several windows.
 func (c Counts) SplitInputs() (n int) {
 	for _, windows := range c.Windows {

@@ -140,6 +140,7 @@ func (s *serving) register(f *flags) {
 	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate, in PEM, read again on SIGHUP")
 	f.StringVar(&s.key, "tls-key", "", "`file` of its key")
 	f.BoolVar(&s.options.TokenIDs, "token-ids", false, "take token ids in /v1/embeddings, which must be the model's own")
+	f.BoolVar(&s.options.WarnUnknown, "warn-unknown", false, "fields of requests that are not known are warnings, in the log and a header of the answer, not errors")
 	f.BoolVar(&s.logRequests, "log", false, "log requests to the standard error")
 	f.BoolVar(&s.asJSON, "log-json", false, "log as JSON")
 }

@@ -85,7 +85,7 @@ func stopped(e chat.Event, called bool) (reason, sequence *string) {
 // messages answers POST /v1/messages.
 func (p protocol) messages(c *wire.Call) error {
 	var in request
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	s, err := in.sampling()
@@ -136,7 +136,7 @@ func (p protocol) messages(c *wire.Call) error {
 // count answers POST /v1/messages/count_tokens.
 func (p protocol) count(c *wire.Call) error {
 	var in prompt
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	q, err := in.conversation()

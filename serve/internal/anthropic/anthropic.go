@@ -4,6 +4,7 @@ package anthropic
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
@@ -56,7 +57,7 @@ func failureOf(e *engine.Error) failure {
 	default:
 		f.Error.Type = "invalid_request_error"
 	}
-	if e.Param != "" && f.Error.Type == "invalid_request_error" {
+	if e.Param != "" && f.Error.Type == "invalid_request_error" && !strings.HasPrefix(e.Message, e.Param) {
 		f.Error.Message = e.Param + ": " + e.Message // the protocol has no field for it
 	}
 	return f

@@ -23,7 +23,10 @@ type Conversation struct {
 	OneCall   bool
 	Variables map[string]any // of the template
 	Format    *Format        // of the content; nil: any
-	Continue  bool           // the last message is continued, in the place of a new one
+
+	Documents          json.RawMessage // that templates may quote; nil: none
+	Continue           bool            // the last message is continued, in the place of a new one
+	NoGenerationPrompt bool            // the prompt ends after the last message
 }
 
 // Calls says whether tools are called.
@@ -74,9 +77,12 @@ func (q *Conversation) Jobs(g *engine.Generator, n int, options func(i int) text
 	if err != nil {
 		return nil, err
 	}
-	popts := text.PromptOptions{Variables: q.Variables}
+	popts := text.PromptOptions{Variables: q.Variables, NoGenerationPrompt: q.NoGenerationPrompt && !q.Continue}
 	if q.Continue {
 		popts.Continue = "content"
+	}
+	if q.Documents != nil {
+		popts.Documents = q.Documents
 	}
 	if len(q.Tools) > 0 && q.Calls != NeverCall {
 		popts.Tools = q.Tools

@@ -55,6 +55,11 @@ type Request struct {
 	Instruction     string          `json:"instruction"`
 }
 
+// Neutral is the fields that change no ranking.
+func (*Request) Neutral() wire.Neutral {
+	return wire.Neutral{"user": nil, "priority": nil, "request_id": nil, "return_embeddings": {"false"}}
+}
+
 // document is a text, or an object with one.
 type document struct {
 	text string

@@ -16,12 +16,15 @@ type Usage struct {
 	Cut    int // texts that were too long
 }
 
-// Embed is the vectors of texts or tokens with a model, "" for the first embedder.
-func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, o text.EmbedOptions) ([][]float32, Usage, error) {
+// Embed is the vectors of texts or tokens with a model, "" for the first embedder, and the prompt that is asked for.
+func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.EmbedOptions) ([][]float32, Usage, error) {
 	var vectors [][]float32
 	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
 		if o.Dim > p.Dim() {
 			return n, Errorf(Invalid, "dimensions %d, the vectors of the model have %d elements", o.Dim, p.Dim()).At("dimensions")
+		}
+		if o.Prompt, err = asked.prompt(p, RecordOf(ctx)); err != nil {
+			return n, err
 		}
 		vectors, n, err = p.EmbedInputs(ctx, inputs, o)
 		return n, err
@@ -29,22 +32,30 @@ func (e *Engine) Embed(ctx context.Context, model string, inputs []text.Input, o
 	return vectors, usage, err
 }
 
-// EmbedTokens is the vectors of all tokens of texts, with a prompt of a name, by a model, "" for the first embedder.
-func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.Input, prompt string, o text.InputOptions) ([][][]float32, Usage, error) {
+// EmbedTokens is the vectors of all tokens of texts, with the prompt that is asked for, by a model, "" for the first embedder.
+func (e *Engine) EmbedTokens(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([][][]float32, Usage, error) {
 	var vectors [][][]float32
 	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
+		prompt, err := asked.prompt(p, RecordOf(ctx))
+		if err != nil {
+			return n, err
+		}
 		vectors, n, err = p.EmbedTokens(ctx, inputs, prompt, o)
 		return n, err
 	})
 	return vectors, usage, err
 }
 
-// EmbedSparse is a sparse vector of each text, with a prompt of a name, by a model, "" for the first embedder.
-func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.Input, prompt string, o text.InputOptions) ([]text.SparseVector, Usage, error) {
+// EmbedSparse is a sparse vector of each text, with the prompt that is asked for, by a model, "" for the first embedder.
+func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.Input, asked Asked, o text.InputOptions) ([]text.SparseVector, Usage, error) {
 	var vectors []text.SparseVector
 	usage, err := run(ctx, e, model, text.KindEmbedder, inputs, func(ctx context.Context, p *text.Embedder) (n text.Counts, err error) {
 		if !p.HasSparse() {
 			return n, Errorf(WrongModel, "the model gives no sparse vectors").At("model")
+		}
+		prompt, err := asked.prompt(p, RecordOf(ctx))
+		if err != nil {
+			return n, err
 		}
 		vectors, n, err = p.EmbedSparse(ctx, inputs, prompt, o)
 		return n, err
@@ -53,9 +64,9 @@ func (e *Engine) EmbedSparse(ctx context.Context, model string, inputs []text.In
 }
 
 // Similarity is the cosines of a text and others.
-func (e *Engine) Similarity(ctx context.Context, model, source string, others []string, o text.EmbedOptions) ([]float32, Usage, error) {
+func (e *Engine) Similarity(ctx context.Context, model, source string, others []string, asked Asked, o text.EmbedOptions) ([]float32, Usage, error) {
 	o.Scale = text.ScaleUnit
-	vectors, usage, err := e.Embed(ctx, model, text.Texts(append([]string{source}, others...)), o)
+	vectors, usage, err := e.Embed(ctx, model, text.Texts(append([]string{source}, others...)), asked, o)
 	if err != nil {
 		return nil, usage, err
 	}
@@ -94,6 +105,9 @@ func run[P any](ctx context.Context, e *Engine, model string, kind text.Kind, in
 		return Usage{}, AsError(err)
 	}
 	u := Usage{n.Sum(), n.CutInputs()}
+	if u.Cut > 0 {
+		r.Warn("%d of %d texts were cut at %d tokens", u.Cut, len(inputs), n.CutAt())
+	}
 	r.Texts, r.Tokens, r.Cut, r.Split = r.Texts+len(inputs), r.Tokens+u.Tokens, r.Cut+u.Cut, r.Split+n.SplitInputs()
 	return u, nil
 }

@@ -40,6 +40,7 @@ type Engine struct {
 	changed chan struct{}     // closed, and another made, when a model is closed, or nobody uses one any more
 
 	warm    chan struct{} // closed when all that is opened at the start was
+	cold    []string      // names of the models that are still to be opened at the start, the one that is being opened first
 	failure error         // of that
 }
 
@@ -60,6 +61,11 @@ func New(c Config) (*Engine, error) {
 	for _, m := range c.Models {
 		if err := e.add(m); err != nil {
 			return nil, err
+		}
+	}
+	if !c.Lazy {
+		for _, m := range e.models {
+			e.cold = append(e.cold, m.Name)
 		}
 	}
 	go e.warmUp()
@@ -84,9 +90,14 @@ func (e *Engine) warmUp() {
 	}
 	for _, m := range e.models {
 		if err := e.warmUpOne(m); err != nil {
+			e.mu.Lock()
 			e.failure = fmt.Errorf("%s: %w", m.Name, err)
+			e.mu.Unlock()
 			return
 		}
+		e.mu.Lock()
+		e.cold = e.cold[1:]
+		e.mu.Unlock()
 	}
 }
 
@@ -99,15 +110,24 @@ func (e *Engine) warmUpOne(m *model) error {
 	return exercise(context.Background(), p)
 }
 
-// Ready reports whether the models that are opened at the start are.
-func (e *Engine) Ready() bool {
-	select {
-	case <-e.warm:
-		return e.failure == nil && !e.Closed()
-	default:
-		return false
+// Unready is why the engine is not ready, an error that names the models which are not open yet; nil if it is.
+func (e *Engine) Unready() error {
+	if e.Closed() {
+		return Errorf(Unavailable, "the server is shutting down")
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.failure != nil:
+		return &Error{Kind: Unavailable, Message: fmt.Sprintf("the model %q cannot be opened", e.cold[0]), Err: e.failure}
+	case len(e.cold) > 0:
+		return Errorf(Unavailable, "not ready: %d of %d models are open, %q is being opened", len(e.models)-len(e.cold), len(e.models), e.cold[0])
+	}
+	return nil
 }
+
+// Ready reports whether the models that are opened at the start are.
+func (e *Engine) Ready() bool { return e.Unready() == nil }
 
 // Wait waits until the models that are opened at the start are, and tells what went wrong.
 func (e *Engine) Wait(ctx context.Context) error {

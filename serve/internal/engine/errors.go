@@ -116,6 +116,9 @@ func AsError(err error) *Error {
 func message(kind Kind, err error) string {
 	switch kind {
 	case Internal:
+		if errors.Is(err, text.ErrNotFinite) {
+			return "the model computed a number that is not finite" // which whoever asks must know: it is no passing failure
+		}
 		return "internal error"
 	case Deadline:
 		return "the time that the request had is over"

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -66,4 +67,10 @@ func (r *Record) start() time.Time {
 		r.Started = now
 	}
 	return now
+}
+
+// Warn tells the client, in a header of the answer, and the log something that is no error. It comes too late once the answer has
+// begun.
+func (r *Record) Warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }

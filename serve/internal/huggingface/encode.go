@@ -22,12 +22,12 @@ func (p protocol) features(c *wire.Call, model string, body []byte) error {
 		Parameters json.RawMessage `json:"parameters"`
 		Options    json.RawMessage `json:"options"`
 	}
-	if err := wire.DecodeStrict(body, &in); err != nil {
+	if err := c.Decode(body, &in); err != nil {
 		return err
 	}
 	if !wire.IsNull(in.Parameters) {
 		var inside tei.EmbedParameters
-		if err := wire.DecodeStrict(in.Parameters, &inside); err != nil {
+		if err := c.Decode(in.Parameters, &inside); err != nil {
 			return err
 		}
 		if inside != (tei.EmbedParameters{}) && in.EmbedParameters != (tei.EmbedParameters{}) {
@@ -47,7 +47,7 @@ func (p protocol) similarity(c *wire.Call, model string, body []byte) error {
 		tei.SimilarityRequest
 		Options json.RawMessage `json:"options"`
 	}
-	if err := wire.DecodeStrict(body, &in); err != nil {
+	if err := c.Decode(body, &in); err != nil {
 		return err
 	}
 	in.Model = model
@@ -61,7 +61,7 @@ func (p protocol) labels(c *wire.Call, model string, body []byte) error {
 		TopK     *int   `json:"top_k"`
 		Function string `json:"function_to_apply"`
 	}
-	if err := in.read(body, &how); err != nil {
+	if err := in.read(c, body, &how); err != nil {
 		return err
 	}
 	if how.TopK != nil && *how.TopK < 1 {
@@ -127,7 +127,7 @@ func (p protocol) entities(c *wire.Call, model string, body []byte) error {
 		Strategy string   `json:"aggregation_strategy"`
 		Ignore   []string `json:"ignore_labels"`
 	}{Strategy: "simple"}
-	if err := in.read(body, &how); err != nil {
+	if err := in.read(c, body, &how); err != nil {
 		return err
 	}
 	strategy, known := map[string]text.Aggregation{"simple": text.AggregateSimple, "first": text.AggregateFirst, "average": text.AggregateAverage, "max": text.AggregateMax}[how.Strategy]

@@ -105,7 +105,7 @@ func (p protocol) translate(c *wire.Call, model string, body []byte) error {
 			Repeat *int `json:"no_repeat_ngram_size"`
 		} `json:"generate_parameters"`
 	}
-	if err := in.read(body, &how); err != nil {
+	if err := in.read(c, body, &how); err != nil {
 		return err
 	}
 	if !wire.IsNull(how.Source) {
@@ -160,13 +160,13 @@ func (p protocol) generate(c *wire.Call, model string, body []byte) error {
 	var in task
 	var how struct {
 		sampling
-		Full    bool         `json:"return_full_text"`
-		Stop    wire.Strings `json:"stop"`
-		Details bool         `json:"details"`
-		Prefill bool         `json:"decoder_input_details"`
-		Mark    bool         `json:"watermark"`
+		Full    bool       `json:"return_full_text"`
+		Stop    wire.Stops `json:"stop"`
+		Details bool       `json:"details"`
+		Prefill bool       `json:"decoder_input_details"`
+		Mark    bool       `json:"watermark"`
 	}
-	if err := in.read(body, &how); err != nil {
+	if err := in.read(c, body, &how); err != nil {
 		return err
 	}
 	if err := how.check(); err != nil {

@@ -35,8 +35,8 @@ type task struct {
 }
 
 // read reads the task and its parameters.
-func (t *task) read(body []byte, parameters any) error {
-	if err := wire.DecodeStrict(body, t); err != nil {
+func (t *task) read(c *wire.Call, body []byte, parameters any) error {
+	if err := c.Decode(body, t); err != nil {
 		return err
 	}
 	switch {
@@ -47,7 +47,7 @@ func (t *task) read(body []byte, parameters any) error {
 	case wire.IsNull(t.Parameters):
 		return nil
 	}
-	return wire.DecodeStrict(t.Parameters, parameters)
+	return c.Decode(t.Parameters, parameters)
 }
 
 // texts are the inputs.
@@ -69,7 +69,7 @@ func (p protocol) infer(c *wire.Call) error {
 		Inputs json.RawMessage `json:"inputs"`
 		Model  string          `json:"model"`
 	}
-	if err := wire.Decode(body, &in); err != nil {
+	if err := wire.Peek(body, &in); err != nil {
 		return err
 	}
 	m, err := p.model(c.Path("id"), in.Model)

@@ -21,8 +21,9 @@ func (p protocol) embed(c *wire.Call) error {
 		Dimensions *int            `json:"dimensions"`
 		KeepAlive  keepAlive       `json:"keep_alive"`
 		Options    json.RawMessage `json:"options"`
+		engine.Asked
 	}
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	model, err := p.named(in.Model)
@@ -44,7 +45,7 @@ func (p protocol) embed(c *wire.Call) error {
 	if in.Truncate != nil && !*in.Truncate {
 		o.Long = text.LongRefuse
 	}
-	vectors, usage, err := p.engine.Embed(c.Context(), model, in.Input.List, o)
+	vectors, usage, err := p.engine.Embed(c.Context(), model, in.Input.List, in.Asked, o)
 	if err != nil {
 		return err
 	}
@@ -77,8 +78,9 @@ func (p protocol) embeddings(c *wire.Call) error {
 		Prompt    string          `json:"prompt"`
 		KeepAlive keepAlive       `json:"keep_alive"`
 		Options   json.RawMessage `json:"options"`
+		engine.Asked
 	}
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	model, err := p.named(in.Model)
@@ -90,7 +92,7 @@ func (p protocol) embeddings(c *wire.Call) error {
 	}
 	o := text.EmbedOptions{Scale: text.ScaleRaw}
 	o.Long = text.LongTruncate
-	vectors, _, err := p.engine.Embed(c.Context(), model, text.Texts([]string{in.Prompt}), o)
+	vectors, _, err := p.engine.Embed(c.Context(), model, text.Texts([]string{in.Prompt}), in.Asked, o)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,25 @@ type common struct {
 	KeepAlive keepAlive       `json:"keep_alive"`
 }
 
+// chatRequest is messages to be answered.
+type chatRequest struct {
+	common
+	Messages []chatMessage `json:"messages"`
+	Tools    []chat.Tool   `json:"tools"`
+}
+
+// generateRequest is a text to be answered or, if it is raw, to be continued.
+type generateRequest struct {
+	common
+	Prompt string `json:"prompt"`
+	System string `json:"system"`
+	Suffix string `json:"suffix"`
+	Raw    bool   `json:"raw"`
+}
+
+// Neutral is the fields that change no answer.
+func (*common) Neutral() wire.Neutral { return neutral }
+
 // chatMessage is a message as Ollama has it.
 type chatMessage struct {
 	Role     string     `json:"role"`
@@ -69,12 +88,8 @@ type ended struct {
 
 // chat answers POST /api/chat.
 func (p protocol) chat(c *wire.Call) error {
-	var in struct {
-		common
-		Messages []chatMessage `json:"messages"`
-		Tools    []chat.Tool   `json:"tools"`
-	}
-	if err := c.ReadStrict(&in); err != nil {
+	var in chatRequest
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	if len(in.Messages) == 0 {
@@ -99,14 +114,8 @@ func (p protocol) chat(c *wire.Call) error {
 
 // generate answers POST /api/generate.
 func (p protocol) generate(c *wire.Call) error {
-	var in struct {
-		common
-		Prompt string `json:"prompt"`
-		System string `json:"system"`
-		Suffix string `json:"suffix"`
-		Raw    bool   `json:"raw"`
-	}
-	if err := c.ReadStrict(&in); err != nil {
+	var in generateRequest
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	switch {

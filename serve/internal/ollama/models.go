@@ -75,7 +75,7 @@ func (p protocol) show(c *wire.Call) error {
 		Name    string `json:"name"` // of older clients
 		Verbose bool   `json:"verbose"`
 	}
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	if in.Model == "" {

@@ -10,26 +10,29 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// options is how a text is generated. What says where a model runs, not what it answers, is taken and not used.
+// options is how a text is generated.
 type options struct {
-	Predict     *int         `json:"num_predict"` // -1 and -2: to the end of the context
-	Seed        *int64       `json:"seed"`
-	Temperature *float64     `json:"temperature"`
-	TopK        *int         `json:"top_k"`
-	TopP        *float64     `json:"top_p"`
-	MinP        *float64     `json:"min_p"`
-	TypicalP    *float64     `json:"typical_p"`
-	Repeat      *float64     `json:"repeat_penalty"`
-	Presence    float64      `json:"presence_penalty"`
-	Frequency   float64      `json:"frequency_penalty"`
-	Stop        wire.Strings `json:"stop"`
-	Context     *int         `json:"num_ctx"`
+	Predict     *int       `json:"num_predict"` // -1 and -2: to the end of the context
+	Seed        *int64     `json:"seed"`
+	Temperature *float64   `json:"temperature"`
+	TopK        *int       `json:"top_k"`
+	TopP        *float64   `json:"top_p"`
+	MinP        *float64   `json:"min_p"`
+	TypicalP    *float64   `json:"typical_p"`
+	Repeat      *float64   `json:"repeat_penalty"`
+	Presence    float64    `json:"presence_penalty"`
+	Frequency   float64    `json:"frequency_penalty"`
+	Stop        wire.Stops `json:"stop"`
+	Context     *int       `json:"num_ctx"`
+}
 
-	Batch   json.RawMessage `json:"num_batch"`
-	GPU     json.RawMessage `json:"num_gpu"`
-	MainGPU json.RawMessage `json:"main_gpu"`
-	MMap    json.RawMessage `json:"use_mmap"`
-	Thread  json.RawMessage `json:"num_thread"`
+// neutral is the fields that change no answer: where and how a model runs, ways of choosing tokens that are turned off,
+// and what requests to other routes have.
+var neutral = wire.Neutral{
+	"options.num_batch": nil, "options.num_gpu": nil, "options.main_gpu": nil, "options.use_mmap": nil, "options.num_thread": nil, "options.use_mlock": nil,
+	"options.numa": nil, "options.low_vram": nil, "options.f16_kv": nil, "options.num_keep": nil, "options.vocab_only": {"false"}, "options.logits_all": nil,
+	"options.mirostat": {"0"}, "options.mirostat_tau": nil, "options.mirostat_eta": nil, "options.tfs_z": {"1"}, "options.penalize_newline": {"false"},
+	"options.repeat_last_n": {"-1"}, "logprobs": {"false"}, "top_logprobs": {"0"}, "truncate": {"true", "false"}, "shift": {"true", "false"},
 }
 
 // sampling is how tokens are chosen.

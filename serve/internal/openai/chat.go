@@ -16,34 +16,34 @@ import (
 // chatRequest is a request for an assistant's answer.
 type chatRequest struct {
 	common
+	thinking
 	Messages   []text.Message  `json:"messages"`
 	MaxAll     *int            `json:"max_completion_tokens"`
 	LogProbs   bool            `json:"logprobs"`
 	Top        *int            `json:"top_logprobs"`
-	Format     *responseFormat `json:"response_format"`
 	Tools      []chat.Tool     `json:"tools"`
 	Choice     json.RawMessage `json:"tool_choice"`
 	Parallel   *bool           `json:"parallel_tool_calls"`
-	Effort     *string         `json:"reasoning_effort"`
-	Variables  map[string]any  `json:"chat_template_kwargs"` // as vLLM and llama.cpp have it
 	Modalities []string        `json:"modalities"`
+
+	// What vLLM and llama.cpp have for templates.
+	Variables  map[string]any  `json:"chat_template_kwargs"`
+	Documents  json.RawMessage `json:"documents"`
+	Generation *bool           `json:"add_generation_prompt"`
+	Continue   bool            `json:"continue_final_message"`
 
 	Functions    json.RawMessage `json:"functions"`
 	FunctionCall json.RawMessage `json:"function_call"`
 	Audio        json.RawMessage `json:"audio"`
-	Prediction   json.RawMessage `json:"prediction"`
 	WebSearch    json.RawMessage `json:"web_search_options"`
-	Verbosity    json.RawMessage `json:"verbosity"`
 }
 
-type responseFormat struct {
-	Type   string `json:"type"`
-	Schema *struct {
-		Schema      json.RawMessage `json:"schema"`
-		Name        string          `json:"name"` // says nothing about the answer, nor does the description
-		Description string          `json:"description"`
-		Strict      *bool           `json:"strict"` // a keyword that cannot be held while generating is an error
-	} `json:"json_schema"`
+// Neutral is the fields that change no answer.
+func (*chatRequest) Neutral() wire.Neutral {
+	return neutral(wire.Neutral{
+		"echo": {"false"}, "add_special_tokens": {"false"}, "best_of": {"1"}, "reasoning_format": {`"auto"`, `"deepseek"`}, "parse_tool_calls": {"true"},
+		"separate_reasoning": {"true"}, "reasoning_in_content": {"false"},
+	})
 }
 
 // sampling is how tokens are chosen.
@@ -52,8 +52,8 @@ func (in *chatRequest) sampling() (s chat.Sampling, err error) {
 		return s, err
 	}
 	switch {
-	case in.MaxAll != nil && in.MaxTokens != nil && *in.MaxAll != *in.MaxTokens:
-		return s, engine.Errorf(engine.Invalid, "max_tokens and max_completion_tokens differ").At("max_tokens")
+	case in.MaxAll != nil && s.MaxTokens != nil && *in.MaxAll != *s.MaxTokens:
+		return s, engine.Errorf(engine.Invalid, "max_completion_tokens is %d, and max_tokens or n_predict %d", *in.MaxAll, *s.MaxTokens).At("max_completion_tokens")
 	case in.MaxAll != nil && *in.MaxAll < 1:
 		return s, engine.Errorf(engine.Invalid, "max_completion_tokens %d, want at least 1", *in.MaxAll).At("max_completion_tokens")
 	case in.Top != nil && (*in.Top < 0 || *in.Top > 20):
@@ -76,35 +76,36 @@ func (in *chatRequest) conversation() (*chat.Conversation, error) {
 		name, instead string
 		raw           json.RawMessage
 	}{
-		{"functions", ": use tools", in.Functions}, {"function_call", ": use tool_choice", in.FunctionCall}, {"audio", "", in.Audio}, {"prediction", "", in.Prediction},
-		{"web_search_options", "", in.WebSearch}, {"verbosity", "", in.Verbosity},
+		{"functions", ": use tools", in.Functions}, {"function_call", ": use tool_choice", in.FunctionCall}, {"audio", "", in.Audio}, {"web_search_options", "", in.WebSearch},
 	} {
 		if !wire.IsNull(x.raw) {
 			return nil, engine.Errorf(engine.Invalid, "%s is not supported here%s", x.name, x.instead).At(x.name)
 		}
 	}
-	if len(in.Modalities) > 0 && !slices.Equal(in.Modalities, []string{"text"}) {
+	switch {
+	case len(in.Modalities) > 0 && !slices.Equal(in.Modalities, []string{"text"}):
 		return nil, engine.Errorf(engine.Invalid, "modalities %.100q, want text alone", in.Modalities).At("modalities")
+	case in.Continue && flag(in.Generation, false):
+		return nil, engine.Errorf(engine.Invalid, "continue_final_message goes with an add_generation_prompt of false").At("continue_final_message")
 	}
-	q := &chat.Conversation{Messages: in.Messages, Tools: in.Tools, OneCall: in.Parallel != nil && !*in.Parallel, Variables: maps.Clone(in.Variables)}
-	if in.Effort != nil {
-		if q.Variables == nil {
-			q.Variables = map[string]any{}
-		}
-		q.Variables["reasoning_effort"] = *in.Effort
-		if *in.Effort == "none" {
-			q.Variables["enable_thinking"] = false
-		}
+	q := &chat.Conversation{Messages: in.Messages, Tools: in.Tools, OneCall: in.Parallel != nil && !*in.Parallel, Variables: maps.Clone(in.Variables),
+		Continue: in.Continue, NoGenerationPrompt: !flag(in.Generation, true)}
+	if !wire.IsNull(in.Documents) {
+		q.Documents = in.Documents
 	}
 	var err error
+	if q.Variables, err = in.thinking.variables(q.Variables); err != nil {
+		return nil, err
+	}
 	if q.Calls, q.Called, err = in.choice(); err != nil {
 		return nil, err
 	}
-	if q.Format, err = in.Format.format(); err != nil {
+	var field string
+	if q.Format, field, err = in.constraint.format(); err != nil {
 		return nil, err
 	}
 	if q.Format != nil && len(q.Tools) > 0 && q.Calls != chat.NeverCall {
-		return nil, engine.Errorf(engine.Invalid, "response_format and tools together are not supported here, unless tool_choice is none").At("response_format")
+		return nil, engine.Errorf(engine.Invalid, "%s and tools together are not supported here, unless tool_choice is none", field).At(field)
 	}
 	return q, nil
 }
@@ -137,23 +138,4 @@ func (in *chatRequest) choice() (calls chat.Calls, name string, err error) {
 		return 0, "", engine.Errorf(engine.Invalid, "tool_choice without tools").At("tool_choice")
 	}
 	return calls, name, nil
-}
-
-// format is what the answer has to follow, nil for any text.
-func (f *responseFormat) format() (*chat.Format, error) {
-	switch {
-	case f == nil || f.Type == "text":
-		return nil, nil
-	case f.Type == "json_object":
-		return chat.JSON(), nil
-	case f.Type != "json_schema":
-		return nil, engine.Errorf(engine.Invalid, "response_format %.50q, want text, json_object or json_schema", f.Type).At("response_format")
-	case f.Schema == nil || wire.IsNull(f.Schema.Schema):
-		return nil, engine.Errorf(engine.Invalid, "response_format without json_schema.schema").At("response_format")
-	}
-	format, err := chat.SchemaFormat(f.Schema.Schema, f.Schema.Strict != nil && *f.Schema.Strict)
-	if err != nil {
-		return nil, engine.AsError(err).At("response_format")
-	}
-	return format, nil
 }

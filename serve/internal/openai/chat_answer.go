@@ -57,7 +57,7 @@ type chatAnswer struct {
 // chat answers POST /v1/chat/completions.
 func (p protocol) chat(c *wire.Call) error {
 	var in chatRequest
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	s, err := in.sampling()
@@ -107,7 +107,9 @@ func (p protocol) chat(c *wire.Call) error {
 		}
 		if e.Finish != generation.FinishNone {
 			choice.Finish = finish(e.Finish, len(a.Calls) > 0)
-			choice.Message.Reasoning, choice.Message.Calls = a.Reasoning, a.Calls
+			if choice.Message.Calls = a.Calls; in.told() {
+				choice.Message.Reasoning = a.Reasoning
+			}
 			if a.Content != "" || len(a.Calls) == 0 {
 				choice.Message.Content = &a.Content
 			}
@@ -153,6 +155,9 @@ func (w *chatWriter) next(s *wire.Stream, e chat.Event) error {
 		case answer.Text:
 			d.Content = &part.Text
 		case answer.Reasoning:
+			if !w.in.told() {
+				continue
+			}
 			d.Reasoning = part.Text
 		case answer.CallBegin:
 			w.called[e.Job] = true

@@ -40,6 +40,11 @@ type completionAnswer struct {
 	Usage   *usage             `json:"usage,omitempty"`
 }
 
+// Neutral is the fields that change no answer.
+func (*completionRequest) Neutral() wire.Neutral {
+	return neutral(wire.Neutral{"add_special_tokens": {"true"}})
+}
+
 // sampling is how tokens are chosen.
 func (in *completionRequest) sampling() (s chat.Sampling, err error) {
 	if s, err = in.common.sampling(); err != nil {
@@ -72,7 +77,7 @@ func (in *completionRequest) sampling() (s chat.Sampling, err error) {
 // completions answers POST /v1/completions.
 func (p protocol) completions(c *wire.Call) error {
 	var in completionRequest
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	s, err := in.sampling()
@@ -91,10 +96,16 @@ func (p protocol) completions(c *wire.Call) error {
 	if err != nil {
 		return err
 	}
+	format, _, err := in.constraint.format()
+	if err != nil {
+		return err
+	}
 	var jobs []chat.Job
 	for _, prompt := range in.Prompt.List {
 		for i := range in.count() {
-			jobs = append(jobs, chat.Job{Prompt: prompt.Text, Options: options(i)})
+			job := chat.Job{Prompt: prompt.Text, Options: options(i)}
+			job.Follow(format)
+			jobs = append(jobs, job)
 		}
 	}
 	events := chat.Run(c.Context(), g, jobs)

@@ -42,32 +42,83 @@ func Routes(e *engine.Engine, o Options) []wire.Route {
 const tokensRefused = "input is token ids, which are those of another vocabulary unless the client has this model's tokenizer: send texts. " +
 	"LangChain's OpenAIEmbeddings does so with check_embedding_ctx_length=False. A server that is to take the model's own token ids is started with -token-ids."
 
-// embeddings answers POST /v1/embeddings.
-func (p protocol) embeddings(c *wire.Call) error {
-	var in struct {
-		Model      string      `json:"model"`
-		Input      wire.Inputs `json:"input"`
-		Format     string      `json:"encoding_format"`
-		Dimensions *int        `json:"dimensions"`
+// embeddingsRequest is texts of which vectors are asked for.
+type embeddingsRequest struct {
+	Model      string      `json:"model"`
+	Input      wire.Inputs `json:"input"`
+	Format     string      `json:"encoding_format"`
+	Dimensions *int        `json:"dimensions"`
+
+	engine.Asked             // Cohere's, Jina's and sentence-transformers' words
+	Normalize    *bool       `json:"normalize"`
+	Normalized   *bool       `json:"normalized"` // Jina's name of the one above
+	Truncate     *truncation `json:"truncate"`
+}
+
+// Neutral is the fields that change no answer, of OpenAI, of vLLM and of Jina.
+func (*embeddingsRequest) Neutral() wire.Neutral {
+	return wire.Neutral{
+		"user": nil, "request_id": nil, "priority": nil, "add_special_tokens": {"true"}, "truncate_prompt_tokens": {"-1"},
+		"embedding_type": {`"float"`}, "embedding_types": {`["float"]`}, "late_chunking": {"false"}, "return_multivector": {"false"},
+		"keep_alive": nil, "options": {"{}"},
 	}
-	if err := c.ReadJSON(&in); err != nil {
-		return err
+}
+
+// truncation is how texts that are too long are taken: whether they are cut, or as Cohere has it.
+type truncation struct{ text.InputOptions }
+
+// UnmarshalJSON reads both.
+func (t *truncation) UnmarshalJSON(data []byte) error {
+	switch string(data) {
+	case "true", `"END"`:
+		t.Long = text.LongTruncate
+	case `"START"`:
+		t.Long, t.TruncateLeft = text.LongTruncate, true
+	case "false", `"NONE"`:
+		t.Long = text.LongRefuse
+	default:
+		return engine.Errorf(engine.Invalid, "truncate %.50s, want true, false, START, END or NONE", data)
 	}
-	var o text.EmbedOptions
+	return nil
+}
+
+// options are how vectors are made.
+func (in *embeddingsRequest) options(ids bool) (o text.EmbedOptions, err error) {
 	switch {
 	case in.Model == "":
-		return engine.Errorf(engine.Invalid, "model is missing").At("model")
+		return o, engine.Errorf(engine.Invalid, "model is missing").At("model")
 	case in.Format != "" && in.Format != "float" && in.Format != "base64":
-		return engine.Errorf(engine.Invalid, "encoding_format %.50q, want float or base64", in.Format).At("encoding_format")
-	case in.Input.IDs && !p.options.TokenIDs:
-		return engine.Errorf(engine.Invalid, "%s", tokensRefused).At("input")
+		return o, engine.Errorf(engine.Invalid, "encoding_format %.50q, want float or base64", in.Format).At("encoding_format")
+	case in.Input.IDs && !ids:
+		return o, engine.Errorf(engine.Invalid, "%s", tokensRefused).At("input")
 	case in.Dimensions != nil && *in.Dimensions < 1:
-		return engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", *in.Dimensions).At("dimensions")
+		return o, engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", *in.Dimensions).At("dimensions")
+	case in.Normalize != nil && in.Normalized != nil && *in.Normalize != *in.Normalized:
+		return o, engine.Errorf(engine.Invalid, "normalize and normalized differ").At("normalized")
 	case in.Dimensions != nil:
 		o.Dim = *in.Dimensions
 	}
+	if in.Truncate != nil {
+		o.InputOptions = in.Truncate.InputOptions
+	}
 	o.Scale = text.ScaleUnit // as OpenAI documents its vectors: clients take products for cosines
-	vectors, usage, err := p.engine.Embed(c.Context(), in.Model, in.Input.List, o)
+	if !flag(in.Normalize, true) || !flag(in.Normalized, true) {
+		o.Scale = text.ScaleRaw
+	}
+	return o, nil
+}
+
+// embeddings answers POST /v1/embeddings.
+func (p protocol) embeddings(c *wire.Call) error {
+	var in embeddingsRequest
+	if err := c.ReadJSON(&in); err != nil {
+		return err
+	}
+	o, err := in.options(p.options.TokenIDs)
+	if err != nil {
+		return err
+	}
+	vectors, usage, err := p.engine.Embed(c.Context(), in.Model, in.Input.List, in.Asked, o)
 	if err != nil {
 		e := engine.AsError(err)
 		if e.Param == "" && (e.Kind == engine.Empty || e.Kind == engine.TooLong || e.Kind == engine.Invalid) {

@@ -21,9 +21,9 @@ type EmbedRequest struct {
 
 // EmbedParameters is how vectors are made.
 type EmbedParameters struct {
-	Normalize  *bool  `json:"normalize"`
-	Prompt     string `json:"prompt_name"`
-	Dimensions *int   `json:"dimensions"`
+	Normalize  *bool `json:"normalize"`
+	Dimensions *int  `json:"dimensions"`
+	engine.Asked
 	long
 }
 
@@ -42,7 +42,7 @@ func Embed(e *engine.Engine, c *wire.Call, in *EmbedRequest) error {
 	if err != nil {
 		return err
 	}
-	o := text.EmbedOptions{InputOptions: taken, Prompt: in.Prompt, Scale: text.ScaleUnit}
+	o := text.EmbedOptions{InputOptions: taken, Scale: text.ScaleUnit}
 	if in.Normalize != nil && !*in.Normalize {
 		o.Scale = text.ScaleRaw
 	}
@@ -51,7 +51,7 @@ func Embed(e *engine.Engine, c *wire.Call, in *EmbedRequest) error {
 			return engine.Errorf(engine.Invalid, "dimensions %d, want at least 1", o.Dim)
 		}
 	}
-	vectors, _, err := e.Embed(c.Context(), in.Model, in.Inputs.List, o)
+	vectors, _, err := e.Embed(c.Context(), in.Model, in.Inputs.List, in.Asked, o)
 	if err != nil {
 		return err
 	}
@@ -88,10 +88,10 @@ func (p protocol) embedSparse(c *wire.Call) error {
 }
 
 // answerEach answers with a list of what embed makes of each input.
-func answerEach[V any](c *wire.Call, embed func(ctx context.Context, model string, inputs []text.Input, prompt string, o text.InputOptions) ([]V, engine.Usage, error), add func(dst []byte, v V) ([]byte, error)) error {
+func answerEach[V any](c *wire.Call, embed func(ctx context.Context, model string, inputs []text.Input, asked engine.Asked, o text.InputOptions) ([]V, engine.Usage, error), add func(dst []byte, v V) ([]byte, error)) error {
 	var in struct {
 		Inputs wire.Inputs `json:"inputs"`
-		Prompt string      `json:"prompt_name"`
+		engine.Asked
 		common
 	}
 	if err := c.ReadJSON(&in); err != nil {
@@ -101,7 +101,7 @@ func answerEach[V any](c *wire.Call, embed func(ctx context.Context, model strin
 	if err != nil {
 		return err
 	}
-	all, _, err := embed(c.Context(), in.Model, in.Inputs.List, in.Prompt, taken)
+	all, _, err := embed(c.Context(), in.Model, in.Inputs.List, in.Asked, taken)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ type SimilarityRequest struct {
 		Sentences []string `json:"sentences"`
 	} `json:"inputs"`
 	Parameters struct {
-		Prompt string `json:"prompt_name"`
+		engine.Asked
 		long
 	} `json:"parameters"`
 	Model string `json:"model"`
@@ -167,8 +167,7 @@ func Similarity(e *engine.Engine, c *wire.Call, in *SimilarityRequest) error {
 	if err != nil {
 		return err
 	}
-	o := text.EmbedOptions{InputOptions: taken, Prompt: in.Parameters.Prompt}
-	cosines, _, err := e.Similarity(c.Context(), in.Model, in.Inputs.Source, in.Inputs.Sentences, o)
+	cosines, _, err := e.Similarity(c.Context(), in.Model, in.Inputs.Source, in.Inputs.Sentences, in.Parameters.Asked, text.EmbedOptions{InputOptions: taken})
 	if err != nil {
 		return err
 	}

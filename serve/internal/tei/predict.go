@@ -79,32 +79,57 @@ func (p protocol) predict(c *wire.Call) error {
 	return c.WriteJSON(http.StatusOK, labels)
 }
 
+// rankRequest is a request in either of the protocols that ask /rerank: with texts, or with documents as Cohere's.
+type rankRequest struct {
+	cohere.Request
+	Texts      []string `json:"texts"`
+	Raw        *bool    `json:"raw_scores"`
+	ReturnText *bool    `json:"return_text"`
+	long
+}
+
+// other is a field that belongs to the protocol which the request is not in, "" if there is none.
+func (in *rankRequest) other() string {
+	given := []struct {
+		name  string
+		given bool
+	}{{"top_n", in.TopN != nil}, {"return_documents", in.Return}, {"rank_fields", len(in.Fields) > 0}, {"instruction", in.Instruction != ""}}
+	if in.Documents != nil {
+		given = []struct {
+			name  string
+			given bool
+		}{{"texts", in.Texts != nil}, {"raw_scores", in.Raw != nil}, {"return_text", in.ReturnText != nil}, {"truncate", in.Truncate != nil}, {"truncation_direction", in.Direction != ""}}
+	}
+	for _, x := range given {
+		if x.given {
+			return x.name
+		}
+	}
+	return ""
+}
+
 // rerank answers POST /rerank, which clients of Cohere's protocol ask too: with documents in the place of texts.
 func (p protocol) rerank(c *wire.Call) error {
-	var in struct {
-		cohere.Request
-		Texts      []string `json:"texts"`
-		Raw        bool     `json:"raw_scores"`
-		ReturnText bool     `json:"return_text"`
-		long
-	}
+	var in rankRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
-	if in.Documents != nil {
-		if in.Texts != nil {
-			return engine.Errorf(engine.Invalid, "texts and documents are given, want one of them")
-		}
+	other := in.other()
+	switch {
+	case other != "" && in.Documents != nil:
+		return engine.Errorf(engine.Invalid, "%s and documents are given, want one of them", other).At(other)
+	case other != "":
+		return engine.Errorf(engine.Invalid, "%s goes with documents, which are not given", other).At(other)
+	case in.Documents != nil:
 		return cohere.Rank(p.engine, c, &in.Request)
-	}
-	if in.Query == nil {
-		return engine.Errorf(engine.Invalid, "query is missing")
+	case in.Query == nil:
+		return engine.Errorf(engine.Invalid, "query is missing").At("query")
 	}
 	taken, err := in.options()
 	if err != nil {
 		return err
 	}
-	ranked, _, err := p.engine.Rank(c.Context(), in.Model, *in.Query, in.Texts, text.ClassifyOptions{InputOptions: taken, Raw: in.Raw})
+	ranked, _, err := p.engine.Rank(c.Context(), in.Model, *in.Query, in.Texts, text.ClassifyOptions{InputOptions: taken, Raw: in.Raw != nil && *in.Raw})
 	if err != nil {
 		return err
 	}
@@ -116,7 +141,7 @@ func (p protocol) rerank(c *wire.Call) error {
 	out := make([]rank, len(ranked))
 	for i, r := range ranked {
 		out[i] = rank{Index: r.Index, Score: r.Score}
-		if in.ReturnText {
+		if in.ReturnText != nil && *in.ReturnText {
 			out[i].Text = &in.Texts[r.Index]
 		}
 	}

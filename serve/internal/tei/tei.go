@@ -110,8 +110,8 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // health answers GET /health.
 func (p protocol) health(c *wire.Call) error {
-	if !p.engine.Ready() {
-		return engine.Errorf(engine.Unavailable, "the server is not ready")
+	if err := p.engine.Unready(); err != nil {
+		return err
 	}
 	return c.WriteJSON(http.StatusOK, struct{}{})
 }

@@ -28,9 +28,10 @@ type Call struct {
 	control *http.ResponseController
 }
 
-// Limits bound what one request may take.
+// Limits bound what one request may take, and what it may have.
 type Limits struct {
 	Body         int64         // bytes
+	WarnUnknown  bool          // fields that a request does not know are warnings, not errors
 	ReadTimeout  time.Duration // for the body
 	WriteTimeout time.Duration // for what is sent at a time
 }
@@ -55,27 +56,6 @@ func putBuffer(b *bytes.Buffer) {
 		b.Reset()
 		buffers.Put(b)
 	}
-}
-
-// ReadJSON reads the body, an object, into a struct. Fields that the struct lacks are ignored.
-func (c *Call) ReadJSON(into any) error {
-	b := buffers.Get().(*bytes.Buffer)
-	defer putBuffer(b)
-	if err := c.read(b); err != nil {
-		return err
-	}
-	return Decode(b.Bytes(), into)
-}
-
-// Decode reads a JSON object into a struct. Fields that the struct lacks are ignored. Errors have a kind.
-func Decode(data []byte, into any) error {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return engine.Errorf(engine.Invalid, "the request has no body")
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return jsonError(err)
-	}
-	return nil
 }
 
 // ReadBody reads the body.
@@ -130,17 +110,6 @@ func (c *Call) tooLarge() error {
 	return engine.Errorf(engine.TooLarge, "the body is larger than %d bytes", c.limits.Body)
 }
 
-// jsonError says what is wrong with a body, and with which field.
-func jsonError(err error) error {
-	if e, ok := errors.AsType[*engine.Error](err); ok {
-		return e
-	}
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
-		return engine.Errorf(engine.Invalid, "%s: a JSON %s is not what is wanted", e.Field, e.Value).At(e.Field)
-	}
-	return engine.Errorf(engine.Invalid, "the body is not the JSON that is wanted: %v", err)
-}
-
 // WriteJSON answers with a value as JSON.
 func (c *Call) WriteJSON(status int, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
@@ -155,7 +124,6 @@ func (c *Call) WriteJSON(status int, v any) error {
 
 // Write answers with bytes, which it does not keep.
 func (c *Call) Write(status int, contentType string, data []byte) error {
-	c.warn()
 	h := c.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(data)))
@@ -171,28 +139,6 @@ func (c *Call) Write(status int, contentType string, data []byte) error {
 	return nil
 }
 
-// WarningHeader tells a client what of its request was not done as it asks.
-const WarningHeader = "X-Warning"
-
-// Of warnings in the header.
-const (
-	mostWarnings   = 8
-	longestWarning = 400 // bytes
-)
-
-// warn puts the first of the record's warnings into the header.
-func (c *Call) warn() {
-	for _, s := range c.Record.Warnings[:min(len(c.Record.Warnings), mostWarnings)] {
-		s = strings.Map(func(r rune) rune {
-			if r < ' ' || r > '~' {
-				return '?'
-			}
-			return r
-		}, s)
-		c.Header().Add(WarningHeader, s[:min(len(s), longestWarning)])
-	}
-}
-
 // gone is that the client does not take its answer.
 func gone(err error) error {
 	return &engine.Error{Kind: engine.Cancelled, Message: "the client does not take its answer", Err: err}
@@ -201,6 +147,7 @@ func gone(err error) error {
 // writer notes what is sent.
 type writer struct {
 	http.ResponseWriter
+	record *engine.Record
 	status int
 	bytes  int64
 }
@@ -211,15 +158,46 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *writer) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
+		w.tell()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *writer) Write(p []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)
 	return n, err
+}
+
+// Headers of an answer. WarningHeader tells what of a request was not done as it asks, once for each warning, and
+// CutHeader how many texts were too long and cut.
+const (
+	WarningHeader = "X-Warning"
+	CutHeader     = "X-Texts-Cut"
+)
+
+// Of warnings in the header.
+const (
+	mostWarnings   = 8
+	longestWarning = 400 // bytes
+)
+
+// tell puts what is known of the request into the headers: the first of the record's warnings, and texts that were cut.
+func (w *writer) tell() {
+	all := w.record.Warnings
+	for _, s := range all[:min(len(all), mostWarnings)] {
+		s = strings.Map(func(r rune) rune {
+			if r < ' ' || r > '~' {
+				return '?'
+			}
+			return r
+		}, s)
+		w.Header().Add(WarningHeader, s[:min(len(s), longestWarning)])
+	}
+	if n := w.record.Cut; n > 0 {
+		w.Header().Set(CutHeader, strconv.Itoa(n))
+	}
 }

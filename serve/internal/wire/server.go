@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/avoformer/avoformer/serve/internal/engine"
@@ -24,7 +25,11 @@ type Server struct {
 	Keys     *Keys         // nil: none are needed
 	CORS     *CORS         // nil: pages of other sites may not ask
 	Log      *slog.Logger  // of requests; nil: none
+	Warnings *slog.Logger  // of what requests are warned of, once each; nil: none
 	Observer engine.Observer
+
+	mu     sync.Mutex
+	warned map[string]bool // models with their warnings
 }
 
 // TimeoutHeader is the header in which a request says how many seconds it has.
@@ -39,7 +44,7 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	rec := &engine.Record{ID: requestID(r), Method: r.Method, Route: route.Pattern, Protocol: route.Protocol, Began: time.Now()}
 	ctx, cancel, err := s.context(r, rec)
 	defer cancel()
-	out := &writer{ResponseWriter: w}
+	out := &writer{ResponseWriter: w, record: rec}
 	c := &Call{Record: rec, R: r.WithContext(ctx), w: out, limits: &s.Limits, body: s.Engine.Body(), control: http.NewResponseController(w)}
 	defer c.body.Close()
 	out.Header().Set("X-Request-Id", rec.ID)
@@ -54,6 +59,7 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	if s.Observer != nil {
 		s.Observer.End(ctx, rec)
 	}
+	s.warn(ctx, rec)
 	s.log(ctx, rec)
 	if abort {
 		panic(http.ErrAbortHandler) // the client must not take what it has for the whole
@@ -129,6 +135,31 @@ func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
 	return false
 }
 
+// mostRemembered bounds how many warnings are remembered: clients choose parts of them.
+const mostRemembered = 256
+
+// warn logs what a request was warned of, unless another was before it.
+func (s *Server) warn(ctx context.Context, r *engine.Record) {
+	if s.Warnings == nil {
+		return
+	}
+	for _, warning := range r.Warnings {
+		s.mu.Lock()
+		key := r.Model + "\x00" + warning
+		fresh := !s.warned[key] && len(s.warned) < mostRemembered
+		if fresh {
+			if s.warned == nil {
+				s.warned = map[string]bool{}
+			}
+			s.warned[key] = true
+		}
+		s.mu.Unlock()
+		if fresh {
+			s.Warnings.LogAttrs(ctx, slog.LevelWarn, warning, slog.String("model", r.Model), slog.String("route", r.Route), slog.String("id", r.ID))
+		}
+	}
+}
+
 // log writes what became of a request.
 func (s *Server) log(ctx context.Context, r *engine.Record) {
 	if s.Log == nil {
@@ -143,6 +174,9 @@ func (s *Server) log(ctx context.Context, r *engine.Record) {
 	if len(r.Warnings) > 0 {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.Any("warnings", r.Warnings))
+	}
+	if r.Cut > 0 {
+		attrs = append(attrs, slog.Int("cut", r.Cut))
 	}
 	if e := r.Failure; e != nil {
 		attrs = append(attrs, slog.String("error", e.Message))

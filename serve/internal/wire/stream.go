@@ -19,7 +19,6 @@ type Stream struct {
 
 // Events begins an answer of server-sent events.
 func (c *Call) Events() *Stream {
-	c.warn()
 	h := c.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
@@ -30,7 +29,6 @@ func (c *Call) Events() *Stream {
 
 // Lines begins an answer of JSON lines.
 func (c *Call) Lines() *Stream {
-	c.warn()
 	c.Header().Set("Content-Type", "application/x-ndjson")
 	c.w.WriteHeader(http.StatusOK)
 	return &Stream{c: c, behind: "\n"}

@@ -1,0 +1,88 @@
+// Which prompt goes before texts.
+
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// Asked is how a request asks for a prompt: by its name, or by a word that other servers have for what the texts are.
+type Asked struct {
+	Prompt    string `json:"prompt_name"`
+	InputType string `json:"input_type"` // Cohere's, Voyage's and NVIDIA's
+	Task      string `json:"task"`       // Jina's
+}
+
+// sides are the words for the two sides of a search, the name that the prompt has in package text first, and roles
+// those for other uses.
+var (
+	queryWords    = []string{"query", "search_query", "retrieval.query", "retrieval_query"}
+	documentWords = []string{"document", "search_document", "passage", "retrieval.passage", "retrieval.document", "retrieval_passage", "retrieval_document"}
+	otherWords    = []string{"classification", "clustering", "text-matching", "separation", "semantic_similarity", "sts"}
+)
+
+// prompt is the name of the prompt that a request asks for, "" for the model's default. A request that asks for none of
+// those that the model has is warned.
+func (a Asked) prompt(p *text.Embedder, r *Record) (string, error) {
+	field, word := "input_type", a.InputType
+	if word == "" {
+		field, word = "task", a.Task
+	}
+	switch {
+	case a.InputType != "" && a.Task != "" && a.InputType != a.Task, word != "" && a.Prompt != "":
+		return "", Errorf(Invalid, "prompt_name, input_type and task: want one of them").At("prompt_name")
+	case a.Prompt != "":
+		return a.Prompt, nil
+	case word != "":
+		return ofWord(p, field, word)
+	}
+	if names := given(p); len(names) > 0 && ofName(p, "") == "" {
+		r.Warn("the model has prompts for texts (%s), and the request asks for none: prompt_name or input_type would", strings.Join(names, ", "))
+	}
+	return "", nil
+}
+
+// ofWord is the name of the model's prompt for what a word says of texts. A model without prompts takes all of them alike.
+func ofWord(p *text.Embedder, field, word string) (string, error) {
+	names, lower := p.Prompts(), strings.ToLower(word)
+	for _, name := range names {
+		if strings.ToLower(name) == lower {
+			return name, nil
+		}
+	}
+	for _, words := range [][]string{queryWords, documentWords} {
+		if !slices.Contains(words, lower) {
+			continue
+		}
+		for _, w := range words {
+			if slices.Contains(names, w) {
+				return w, nil
+			}
+		}
+		return words[0], nil // none, with the length of that side
+	}
+	if !slices.Contains(otherWords, lower) {
+		return "", Errorf(Invalid, "%s %.50q, want the name of a prompt of the model, which has %q, or one of %q", field, word, names, slices.Concat(queryWords, documentWords, otherWords)).At(field)
+	}
+	if some := given(p); len(some) > 0 {
+		return "", Errorf(Invalid, "%s %.50q: the model has prompts for %s", field, word, strings.Join(some, ", ")).At(field)
+	}
+	return "", nil
+}
+
+// given are the names of prompts that are not empty.
+func given(p *text.Embedder) []string {
+	return slices.DeleteFunc(p.Prompts(), func(name string) bool { return ofName(p, name) == "" })
+}
+
+// ofName is the text of a prompt, "" for none.
+func ofName(p *text.Embedder, name string) string {
+	prompt, err := p.Prompt(name)
+	if err != nil {
+		return "" // there is none of that name
+	}
+	return prompt
+}

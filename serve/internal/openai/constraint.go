@@ -1,0 +1,138 @@
+// What an answer has to follow, by the fields of several servers.
+
+package openai
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/serve/internal/chat"
+	"github.com/avoformer/avoformer/serve/internal/engine"
+	"github.com/avoformer/avoformer/serve/internal/wire"
+)
+
+// constraint is what an answer has to follow, in one of these fields: OpenAI's, llama.cpp's, vLLM's.
+type constraint struct {
+	Format *responseFormat `json:"response_format"`
+
+	Schema json.RawMessage `json:"json_schema"`
+	GBNF   string          `json:"grammar"`
+
+	Structured    *structured     `json:"structured_outputs"`
+	GuidedJSON    json.RawMessage `json:"guided_json"`
+	GuidedRegex   string          `json:"guided_regex"`
+	GuidedChoice  []string        `json:"guided_choice"`
+	GuidedGrammar string          `json:"guided_grammar"`
+}
+
+type responseFormat struct {
+	Type   string `json:"type"`
+	Schema *struct {
+		Schema      json.RawMessage `json:"schema"`
+		Name        string          `json:"name"` // says nothing about the answer, nor does the description
+		Description string          `json:"description"`
+		Strict      *bool           `json:"strict"` // a keyword that cannot be held while generating is an error
+	} `json:"json_schema"`
+}
+
+// structured is vLLM's structured_outputs.
+type structured struct {
+	JSON    json.RawMessage `json:"json"`
+	Object  bool            `json:"json_object"`
+	Regex   string          `json:"regex"`
+	Choice  []string        `json:"choice"`
+	Grammar string          `json:"grammar"`
+}
+
+// format is what the answer has to follow, nil for any text, with the field that says so.
+func (in *constraint) format() (f *chat.Format, field string, err error) {
+	type source struct {
+		field string
+		given bool
+		make  func() (*chat.Format, error)
+	}
+	schema := func(field string, raw json.RawMessage) source {
+		return source{field, !wire.IsNull(raw), func() (*chat.Format, error) {
+			if s, ok := textOf(raw); ok { // a schema may be written as a string
+				raw = json.RawMessage(s)
+			}
+			return chat.SchemaFormat(raw, false)
+		}}
+	}
+	gbnf := func(field, text string) source {
+		return source{field, text != "", func() (*chat.Format, error) { return formatOf(grammar.GBNF(text)) }}
+	}
+	pattern := func(field, text string) source {
+		return source{field, text != "", func() (*chat.Format, error) { return formatOf(grammar.Regexp(text)) }}
+	}
+	choice := func(field string, texts []string) source {
+		return source{field, texts != nil, func() (*chat.Format, error) { return formatOf(oneOf(texts)) }}
+	}
+	s := in.Structured
+	if s == nil {
+		s = new(structured)
+	}
+	for _, x := range []source{
+		{"response_format", in.Format != nil && in.Format.Type != "text", in.Format.format},
+		schema("json_schema", in.Schema), gbnf("grammar", in.GBNF),
+		schema("structured_outputs.json", s.JSON), {"structured_outputs.json_object", s.Object, func() (*chat.Format, error) { return chat.JSON(), nil }},
+		pattern("structured_outputs.regex", s.Regex), choice("structured_outputs.choice", s.Choice), gbnf("structured_outputs.grammar", s.Grammar),
+		schema("guided_json", in.GuidedJSON), pattern("guided_regex", in.GuidedRegex), choice("guided_choice", in.GuidedChoice), gbnf("guided_grammar", in.GuidedGrammar),
+	} {
+		switch {
+		case !x.given:
+			continue
+		case field != "":
+			return nil, "", engine.Errorf(engine.Invalid, "%s and %s are given, want one of them", field, x.field).At(x.field)
+		}
+		field = x.field
+		if f, err = x.make(); err != nil {
+			return nil, "", wrongGrammar(err, field)
+		}
+	}
+	return f, field, nil
+}
+
+// wrongGrammar is an error about a field that is no grammar.
+func wrongGrammar(err error, field string) error {
+	e := engine.AsError(err)
+	if e.Kind == engine.Internal { // of package grammar
+		e = &engine.Error{Kind: engine.Invalid, Message: field + ": " + strings.TrimPrefix(err.Error(), "grammar: "), Err: err}
+	}
+	return e.At(field)
+}
+
+// formatOf is the format of a grammar.
+func formatOf(g *grammar.Grammar, err error) (*chat.Format, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &chat.Format{Grammar: g}, nil
+}
+
+// oneOf is the grammar of some texts.
+func oneOf(texts []string) (*grammar.Grammar, error) {
+	if len(texts) == 0 {
+		return nil, engine.Errorf(engine.Invalid, "there is nothing to choose from")
+	}
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = regexp.QuoteMeta(t)
+	}
+	return grammar.Regexp("(" + strings.Join(quoted, "|") + ")")
+}
+
+// format is what the answer has to follow.
+func (f *responseFormat) format() (*chat.Format, error) {
+	switch {
+	case f.Type == "json_object":
+		return chat.JSON(), nil
+	case f.Type != "json_schema":
+		return nil, engine.Errorf(engine.Invalid, "response_format %.50q, want text, json_object or json_schema", f.Type)
+	case f.Schema == nil || wire.IsNull(f.Schema.Schema):
+		return nil, engine.Errorf(engine.Invalid, "response_format without json_schema.schema")
+	}
+	return chat.SchemaFormat(f.Schema.Schema, flag(f.Schema.Strict, false))
+}

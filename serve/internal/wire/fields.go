@@ -1,0 +1,259 @@
+// Bodies of which every field counts.
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/serve/internal/engine"
+)
+
+// Neutral is fields of other servers that change no answer here, each with the JSON values that it may have; without
+// values it may have any.
+type Neutral map[string][]string
+
+// neutral is implemented by requests that take such fields beside those of their structs.
+type neutral interface{ Neutral() Neutral }
+
+// ReadJSON reads the body, an object, into a struct, as Decode does.
+func (c *Call) ReadJSON(into any) error {
+	b := buffers.Get().(*bytes.Buffer)
+	defer putBuffer(b)
+	if err := c.read(b); err != nil {
+		return err
+	}
+	return c.Decode(b.Bytes(), into)
+}
+
+// Decode reads a JSON object into a struct. A field that the struct lacks is an error that names it, or a warning
+// where the server only warns of such fields, unless the struct's method Neutral has it. Halves of surrogate pairs and
+// bytes that are not UTF-8 become U+FFFD; data is changed. Errors have a kind.
+func (c *Call) Decode(data []byte, into any) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return engine.Errorf(engine.Invalid, "the request has no body")
+	}
+	data = repaired(data)
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, more := d.Token(); more == io.EOF {
+			return nil
+		}
+		return engine.Errorf(engine.Invalid, "the body is not JSON: something follows the object")
+	}
+	if !strings.HasPrefix(err.Error(), "json: unknown field ") {
+		return jsonError(err, data, into)
+	}
+	if err := c.others(data, into); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return jsonError(err, data, into)
+	}
+	return nil
+}
+
+// Peek reads those fields of a JSON object that a struct has, of a body that is still to be read whole. Errors have a
+// kind.
+func Peek(data []byte, into any) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return engine.Errorf(engine.Invalid, "the request has no body")
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return jsonError(err, data, into)
+	}
+	return nil
+}
+
+// others accounts for the fields that a struct lacks.
+func (c *Call) others(data []byte, into any) error {
+	known := Neutral{}
+	if n, ok := into.(neutral); ok {
+		known = n.Neutral()
+	}
+	var names []string
+	var wrong error
+	unknown(reflect.TypeOf(into), data, "", func(name string, value json.RawMessage) {
+		values, ok := known[name]
+		switch {
+		case !ok:
+			names = append(names, name)
+		case wrong == nil && len(values) > 0 && !IsNull(value) && !slices.ContainsFunc(values, func(v string) bool { return sameJSON(value, v) }):
+			wrong = engine.Errorf(engine.Invalid, "%s %.100s is not supported here, want %s", name, value, strings.Join(values, " or ")).At(name)
+		}
+	})
+	switch {
+	case len(names) == 0 || wrong != nil:
+		return wrong
+	case c.limits.WarnUnknown:
+		for _, name := range names {
+			c.Record.Warn("%.100q is not known here and was ignored", name)
+		}
+		return nil
+	case len(names) == 1:
+		return engine.Errorf(engine.Invalid, "%.100q is not supported here", names[0]).At(names[0])
+	}
+	return engine.Errorf(engine.Invalid, "%.500q are not supported here", names).At(names[0])
+}
+
+// sameJSON reports whether two values are the same: 0 and 0.0 are.
+func sameJSON(a json.RawMessage, b string) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// unknown tells of each field of data that a type lacks, by its path. Types that read themselves have all fields.
+func unknown(t reflect.Type, data json.RawMessage, path string, found func(path string, value json.RawMessage)) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(unmarshaler) {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		var items []json.RawMessage
+		if json.Unmarshal(data, &items) != nil {
+			return
+		}
+		for i, item := range items {
+			unknown(t.Elem(), item, fmt.Sprintf("%s[%d]", path, i), found)
+		}
+	case reflect.Struct:
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(data, &fields) != nil {
+			return
+		}
+		if path != "" {
+			path += "."
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if f, ok := fieldOf(t, name); ok {
+				unknown(f, fields[name], path+name, found)
+			} else {
+				found(path+name, fields[name])
+			}
+		}
+	}
+}
+
+// fieldOf is the type of a struct's field by its JSON name, in which case does not count.
+func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
+	for _, f := range reflect.VisibleFields(t) {
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && strings.EqualFold(tag, name) {
+			return f.Type, true
+		}
+	}
+	return nil, false
+}
+
+// jsonError says what is wrong with a body, and with which field, by the name that the client gave.
+func jsonError(err error, data []byte, into any) error {
+	if e, ok := errors.AsType[*engine.Error](err); ok {
+		if e.Param == "" {
+			e.Param = blamed(data, into)
+		}
+		return e
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		path := clientPath(reflect.TypeOf(into), e.Field)
+		if path == "" {
+			return engine.Errorf(engine.Invalid, "the body is a JSON %s, want an object", e.Value)
+		}
+		return engine.Errorf(engine.Invalid, "%s: a JSON %s, want %s", path, e.Value, wanted(e.Type)).At(path)
+	}
+	if name := blamed(data, into); name != "" {
+		return engine.Errorf(engine.Invalid, "%s: %v", name, err).At(name)
+	}
+	return engine.Errorf(engine.Invalid, "the body is not JSON: %v", err)
+}
+
+// clientPath is a path of a field without the names of embedded structs, which are not in the JSON.
+func clientPath(t reflect.Type, path string) string {
+	var out []string
+	for name := range strings.SplitSeq(path, ".") {
+		for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
+			t = t.Elem()
+		}
+		if t != nil && t.Kind() == reflect.Struct {
+			if f, ok := t.FieldByName(name); ok && f.Anonymous && f.Tag.Get("json") == "" {
+				t = f.Type
+				continue
+			}
+			t, _ = fieldOf(t, name)
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, ".")
+}
+
+// wanted is what JSON a Go type takes, in words.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number from 0"
+	}
+	return "another type"
+}
+
+// blamed is the field of an object that a struct cannot take, "" if there is none.
+func blamed(data []byte, into any) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return ""
+	}
+	t := reflect.TypeOf(into).Elem()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		one, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
+		if err == nil && json.Unmarshal(one, reflect.New(t).Interface()) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// IsNull reports whether a field was left out or null.
+func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// Stops is a list of strings that end a text, or one alone. Empty ones, which some clients send, are none.
+type Stops []string
+
+// UnmarshalJSON reads both.
+func (s *Stops) UnmarshalJSON(data []byte) error {
+	var one string
+	var all []string
+	switch {
+	case string(data) == "null":
+		*s = nil
+		return nil
+	case json.Unmarshal(data, &one) == nil:
+		all = []string{one}
+	case json.Unmarshal(data, &all) != nil:
+		return engine.Errorf(engine.Invalid, "%.100s, want a string or a list of strings", data)
+	}
+	*s = slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	return nil
+}
