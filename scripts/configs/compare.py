@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compares how this library and transformers read config.json, field by field.
 
-    compare.py [-types llama,bert] [-every N] [-seed S] [-show N] SERVER
+    compare.py [-types llama,bert] [-every N] [-pairs N] [-seed S] [-show N] SERVER
 
 SERVER is the test binary of package models. Each small model of scripts/folders is made again from
 its committed config.json with one field changed, for every field of its configuration class and
-several values each; both sides then compute the model's outputs from that configuration and the same
-weights. A case ends as
+several values each, and with two fields changed at once, drawn from these; both sides then compute the model's
+outputs from that configuration and the same weights. A case ends as
 
     equal           the outputs agree within TestFolders' tolerance
     both refuse     neither side computes anything, or transformers computes NaN
@@ -14,7 +14,8 @@ weights. A case ends as
     theirs refuses  the reverse
     differ          both compute something, and not the same
 
-Exits with 1 if any differ, or if ours alone refuses more than a tenth of what transformers takes."""
+Exits with 1 if any differ, or if ours alone refuses more than a tenth of what transformers takes, of the cases of
+one field or of those of two."""
 
 import argparse
 import collections
@@ -39,7 +40,7 @@ import transformers as hf
 import audio, decoders, encoders, experts, padding, relatives, retrieval, seq2seq, vision  # noqa: F401, E401 (they register their folders)
 import folder
 from classes import asked, declared, parts, popped, SHARED
-from mutations import cases
+from mutations import both, cases
 
 COMMITTED = os.path.join(HERE, "..", "..", "models", "testdata", "folders")
 SECONDS = 10  # for a case
@@ -47,6 +48,8 @@ SECONDS = 10  # for a case
 
 class Recipe:
     """A folder that is not written: what Folder.write was called with."""
+
+    beside = ()  # files of the committed folder without which nothing says that its outputs are made
 
     def __init__(self, out, name):
         self.name, self.path = name, os.path.join(out, name)
@@ -60,6 +63,8 @@ class Recipe:
     def write(self, model, cls, run, decode=None, eos=(), seed=0, config=None, rename=None, published=None, dtype=None, shard=None, inputs=None, **how):
         self.cls, self.run, self.seed, self.inputs, self.how = cls, run, seed, inputs, how
         self.padded = [inputs[k].clone() for k in ("input_ids", "attention_mask") if k in inputs]
+        if run.__module__ == "retrieval":
+            self.beside = [f for f in os.listdir(os.path.join(COMMITTED, self.name)) if f not in ("config.json", "model.safetensors", "expected.safetensors")]
         RECIPES[self.name] = self if not published else None
 
     def pad(self, config):
@@ -119,7 +124,8 @@ def theirs(recipe, path):
     folder.redraw(model, recipe.seed, **recipe.how)
     recipe.pad(config)
     result = recipe.run(model, torch.float32)
-    result.pop("sentence_embedding", None)  # for which there would have to be modules.json
+    if "modules.json" not in recipe.beside:
+        result.pop("sentence_embedding", None)
     if not result or not all(v.isfinite().all() for v in result.values()):
         raise ValueError("no numbers")  # a tuple without names, where return_dict is false, or NaN
     model.save_pretrained(path)
@@ -190,7 +196,8 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("server")
     p.add_argument("-types", help="model types or folders, with commas between; all without")
-    p.add_argument("-every", type=int, default=1, help="take one of N cases of a field, one at least")
+    p.add_argument("-every", type=int, default=1, help="take one of N cases of a field, one at least; 0: none")
+    p.add_argument("-pairs", type=int, default=40, help="cases of two fields for each folder")
     p.add_argument("-seed", type=int, default=1, help="which of them")
     p.add_argument("-show", type=int, default=3, help="examples of what is listed")
     p.add_argument("-log", help="file for all cases")
@@ -211,7 +218,9 @@ def main():
 def run(args, root):
     server, rng = Server(args.server), random.Random(args.seed)
     log = open(args.log, "w") if args.log else None
-    ends, by_field, fields = collections.Counter(), collections.defaultdict(lambda: collections.defaultdict(list)), collections.defaultdict(set)
+    ends = {n: collections.Counter() for n in (1, 2)}  # of cases with as many fields changed
+    by_field = {n: collections.defaultdict(lambda: collections.defaultdict(list)) for n in ends}
+    fields = collections.defaultdict(set)
     for name, recipe in recipes(os.path.join(root, "none")).items():
         with open(os.path.join(COMMITTED, name, "config.json")) as f:
             config = json.load(f)
@@ -220,6 +229,8 @@ def run(args, root):
             continue
         path, base = os.path.join(root, name), os.path.join(root, name + ".base")
         os.mkdir(path), os.mkdir(base)
+        for file in recipe.beside:
+            subprocess.run(["cp", "-r", os.path.join(COMMITTED, name, file), path], check=True)
         end, why = compare(recipe, config, server, path, base)
         if end != "equal" or why:
             raise SystemExit(f"{name} as it is: {end}: {why}")
@@ -227,20 +238,28 @@ def run(args, root):
         todo = collections.defaultdict(list)
         for field, changed in cases(config, *table(recipe.cls.config_class)):
             todo[field].append(changed)
-        here = collections.Counter()
-        for field, list_ in todo.items():
-            fields[kind].add(field)
-            for changed in rng.sample(list_, math.ceil(len(list_) / args.every)):
+        fields[kind].update(todo)
+        single = [(field, changed) for field, list_ in todo.items() for changed in rng.sample(list_, math.ceil(len(list_) / args.every) if args.every else 0)]
+        for number, sample in ((1, single), (2, pairs(config, todo, args.pairs, rng))):
+            here = collections.Counter()
+            for field, changed in sample:
                 end, why = compare(recipe, changed, server, path, base)
                 here[end] += 1
                 what = difference(config, changed)
-                by_field[end][kind + "." + field].append((name, what, why))
+                by_field[number][end][kind + "." + field].append((name, what, why))
                 if log:
                     print(json.dumps([end, name, field, what, why]), file=log, flush=True)
-        ends += here
-        print(f"{name:24}", dict(here), flush=True)
+            ends[number] += here
+            print(f"{name:24}", ("", "", "pairs ")[number] + str(dict(here)), flush=True)
         subprocess.run(["rm", "-rf", path, base])
     return report(ends, by_field, fields, args.show)
+
+
+def pairs(config, todo, n, rng):
+    """n pairs of changes of two fields."""
+    for _ in range(n if len(todo) > 1 else 0):
+        a, b = rng.sample(sorted(todo), 2)
+        yield f"{a} and {b}", both(config, rng.choice(todo[a]), rng.choice(todo[b]))
 
 
 def difference(old, new, path=""):
@@ -256,20 +275,24 @@ def difference(old, new, path=""):
 
 
 def report(ends, by_field, fields, show):
-    taken = ends["equal"] + ends["ours refuses"] + ends["differ"]
-    for end in ("theirs refuses", "ours refuses", "differ"):
-        print(f"\n{end}, by field:")
-        for field, list_ in sorted(by_field[end].items()):
-            print(f"  {field}: {len(list_)}")
-            for name, what, why in list_[:show]:
-                print(f"      {name}: {what}: {why}")
-    total = sum(ends.values())
-    print(f"\ntransformers {hf.__version__}: {len(fields)} model types, {sum(map(len, fields.values()))} fields, {total} cases")
-    for end in ("equal", "both refuse", "ours refuses", "theirs refuses", "differ"):
-        print(f"  {end:16}{ends[end]:7}  {100 * ends[end] / max(total, 1):5.1f}%")
-    share = ends["ours refuses"] / max(taken, 1)
-    print(f"  ours alone refuses {100 * share:.1f}% of the {taken} that transformers takes")
-    return int(ends["differ"] > 0 or share > 0.1)
+    bad = False
+    for number in ends:
+        for end in ("theirs refuses", "ours refuses", "differ"):
+            print(f"\n{end}, by field:")
+            for field, list_ in sorted(by_field[number][end].items()):
+                print(f"  {field}: {len(list_)}")
+                for name, what, why in list_[:show]:
+                    print(f"      {name}: {what}: {why}")
+    print(f"\ntransformers {hf.__version__}: {len(fields)} model types, {sum(map(len, fields.values()))} fields")
+    for number, counts in ends.items():
+        total, taken = sum(counts.values()), counts["equal"] + counts["ours refuses"] + counts["differ"]
+        print(f"{total} cases of {('one field', 'two fields')[number - 1]}")
+        for end in ("equal", "both refuse", "ours refuses", "theirs refuses", "differ"):
+            print(f"  {end:16}{counts[end]:7}  {100 * counts[end] / max(total, 1):5.1f}%")
+        share = counts["ours refuses"] / max(taken, 1)
+        print(f"  ours alone refuses {100 * share:.1f}% of the {taken} that transformers takes")
+        bad = bad or counts["differ"] > 0 or share > 0.1
+    return int(bad)
 
 
 if __name__ == "__main__":

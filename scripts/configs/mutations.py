@@ -114,6 +114,22 @@ def cases(config, fields, rare, aliases, parts=(), path=()):
             yield from cases(config, *more, path=path + (name,))
 
 
+def both(config, a, b):
+    """What is changed in a and in b of config; where both changed the same, as b has it."""
+    out = copy.deepcopy(a)
+    for k in sorted(set(config) | set(b)):
+        old, new = config.get(k, ABSENT), b.get(k, ABSENT)
+        if old is new or same(old, new):
+            continue
+        if isinstance(old, dict) and isinstance(new, dict) and isinstance(out.get(k), dict):
+            out[k] = both(old, out[k], new)
+        elif new is ABSENT:
+            out.pop(k, None)
+        else:
+            out[k] = copy.deepcopy(new)
+    return out
+
+
 def same(a, b):
     return type(a) is type(b) and a == b
 
