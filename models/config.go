@@ -218,9 +218,11 @@ func (l *labels) UnmarshalJSON(text []byte) error {
 			return fmt.Errorf("key %.20q, want numbers from 0 to at most %d", key, mostLabels-1)
 		}
 		var name string
-		err = pyjson.Unmarshal(value, &name)
+		if pyjson.Unmarshal(value, &name) != nil {
+			name = check.JSON(value) // such as a number, which transformers takes for a name as well
+		}
 		byID[id] = name
-		return err
+		return nil
 	})
 	if err != nil {
 		return err
@@ -237,10 +239,21 @@ func (l *labels) UnmarshalJSON(text []byte) error {
 
 // tokenFields are the tokens with a meaning of their own.
 type tokenFields struct {
-	Pad   int               `json:"pad_token_id" min:"-1"`
-	BOS   int               `json:"bos_token_id" min:"-1"`
-	Start int               `json:"decoder_start_token_id" min:"-1"`
-	EOS   pyjson.OneOr[int] `json:"eos_token_id"`
+	Pad   int                   `json:"pad_token_id" min:"-1"`
+	BOS   tokenID               `json:"bos_token_id" min:"-1"`
+	Start int                   `json:"decoder_start_token_id" min:"-1"`
+	EOS   pyjson.OneOr[tokenID] `json:"eos_token_id"`
+}
+
+// tokenID is the number of a token. One beyond 32 bits is that of no vocabulary, and stands for a token that never comes.
+type tokenID int
+
+func (t *tokenID) UnmarshalJSON(text []byte) error {
+	if n, err := strconv.ParseInt(string(text), 10, 64); n > math.MaxInt32 && (err == nil || errors.Is(err, strconv.ErrRange)) {
+		*t = math.MaxInt32
+		return nil
+	}
+	return pyjson.Unmarshal(text, (*int)(t))
 }
 
 // common reads what all configurations have. generation, which may be empty, goes
@@ -251,7 +264,7 @@ func common(d, generation Document) (Config, error) {
 		Architectures []string `json:"architectures"`
 		Labels        labels   `json:"id2label"`
 		LabelCount    int      `json:"num_labels" min:"0"`
-		Problem       string   `json:"problem_type"`
+		Problem       any      `json:"problem_type"` // transformers compares it with names: what is no string is none of them
 		tokenFields
 	}{tokenFields: tokenFields{Pad: -1, BOS: -1, Start: -1}}
 	if err := d.Decode(&raw); err != nil {
@@ -272,7 +285,10 @@ func common(d, generation Document) (Config, error) {
 	}
 	c := Config{
 		ModelType: raw.ModelType, Architectures: raw.Architectures, MultiLabel: raw.Problem == "multi_label_classification",
-		PadToken: raw.Pad, BOSToken: raw.BOS, DecoderStart: raw.Start, EOSTokens: raw.EOS,
+		PadToken: raw.Pad, BOSToken: int(raw.BOS), DecoderStart: raw.Start,
+	}
+	for _, id := range raw.EOS {
+		c.EOSTokens = append(c.EOSTokens, int(id))
 	}
 	c.Labels = raw.Labels
 	if d.Has("num_labels") && len(raw.Labels) != raw.LabelCount { // the names are then those of transformers

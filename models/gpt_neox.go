@@ -23,7 +23,7 @@ type neoxConfig struct {
 
 	RopeScaling    any     `json:"rope_scaling"`
 	RopeParameters any     `json:"rope_parameters"`
-	RopeOriginal   int     `json:"original_max_position_embeddings" min:"0"`
+	RopeOriginal   any     `json:"original_max_position_embeddings"` // read where it counts
 	Theta          float64 `json:"rotary_emb_base" min:"1"`
 	Part           float64 `json:"rotary_pct"`
 }
@@ -49,7 +49,7 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	if config.Dim%config.Heads != 0 {
 		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
-	rotary, err := c.JSON.rotary(ropeFields{RopeTheta: config.Theta, RopePart: config.Part, RopeOriginal: config.RopeOriginal, partial: true}, config.Dim/config.Heads, config.MaxPositions)
+	rotary, err := c.JSON.rotary(ropeFields{RopeTheta: config.Theta, part: config.Part, partial: true}, config.Dim/config.Heads, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}

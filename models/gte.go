@@ -95,8 +95,11 @@ func (config *gteConfig) publishedRotary(d Document) (*transformer.RotaryConfig,
 			return nil, d.Errorf("rope_scaling", "want the type ntk without mixed_b")
 		}
 	}
-	f := rope(config.RopeTheta * scaling.Factor)
-	rotary, err := d.rotaryOf(Document{Name: d.Name, account: d.account}, f, config.HeadDim, config.MaxPositions)
+	theta, err := d.theta(config.RopeTheta)
+	if err != nil {
+		return nil, err
+	}
+	rotary, err := d.rotaryOf(Document{Name: d.Name, account: d.account}, rope(theta*scaling.Factor), config.HeadDim, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func TestLabels(t *testing.T) {
 		{`{"0": "a", "2": "b"}`, nil, `key "2"`},
 		{`{"0": "a", "-1": "b"}`, nil, `key "-1"`},
 		{`{"0": "a", "one": "b"}`, nil, `key "one"`},
-		{`{"0": 7}`, nil, "want string"},
+		{`{"0": 7, "1": {"a": 1}}`, []string{"7", `{"a":1}`}, ""},
 		{`["a"]`, nil, "id2label"},
 		{`{"1048576": "one too many"}`, nil, "at most 1048575"},
 	} {

@@ -87,7 +87,10 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	if kind == "" {
 		rotary, err = c.JSON.rotary(f.ropeFields, f.HeadDim, f.MaxPositions)
 	} else {
-		rotary, err = c.JSON.rotaryOfKind(kind, f.RopeTheta, true, f.HeadDim, f.MaxPositions)
+		var theta float64
+		if theta, err = c.JSON.theta(f.RopeTheta); err == nil {
+			rotary, err = c.JSON.rotaryOfKind(kind, theta, true, f.HeadDim, f.MaxPositions)
+		}
 	}
 	if err != nil {
 		return transformer.LayerConfig{}, err

@@ -16,7 +16,7 @@ type phiConfig struct {
 func newPhi(c *Checkpoint) (*Model, error) {
 	config := phiConfig{llamaFields: llamaDefaults, Eps: 1e-5}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Activation = 51200, 2048, 8192, 24, "gelu_new"
-	config.RopePart, config.partial = 0.5, true
+	config.part, config.partial = 0.5, true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ type phi3Config struct {
 func newPhi3(c *Checkpoint) (*Model, error) {
 	config := phi3Config{llamaFields: llamaDefaults}
 	config.Vocab, config.Dim, config.Hidden, config.MaxPositions = 32064, 3072, 8192, 4096
-	config.Eps, config.RopeOriginal, config.partial, config.long = 1e-5, 4096, true, true
+	config.Eps, config.original, config.partial, config.long = 1e-5, 4096, true, true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}

@@ -16,28 +16,33 @@ import (
 // ropeFields are the fields of config.json; embedded in an architecture's configuration,
 // they make it one that has rotary positions. See [Document.rotary].
 type ropeFields struct {
-	RopeTheta      float64 `json:"rope_theta" min:"1"` // the architecture's default beforehand
+	RopeTheta      float64 // the default of the architecture
 	RopeScaling    any     `json:"rope_scaling"`
 	RopeParameters any     `json:"rope_parameters"`
-	RopePart       float64 `json:"partial_rotary_factor"`
-	RopeOriginal   int     `json:"original_max_position_embeddings" min:"0"`
+	// What these say is read where it counts.
+	SaidTheta    any `json:"rope_theta"`
+	SaidPart     any `json:"partial_rotary_factor"`
+	SaidOriginal any `json:"original_max_position_embeddings"`
 
-	partial bool // whether the architecture can rotate a part of each head
-	long    bool // whether longrope is the only other type
-	kinds   bool // whether the architecture has layer_types
+	part     float64 // of each head that is rotated, by default
+	original int     // the length trained on by default; 0: that which the model was made for
+	own      bool    // whether the fields above count, beside the objects'
+	partial  bool    // whether the architecture can rotate a part of each head
+	long     bool    // whether longrope is the only other type
+	kinds    bool    // whether the architecture has layer_types
 }
 
 // rope starts ropeFields with a default of theta.
-func rope(theta float64) ropeFields { return ropeFields{RopeTheta: theta, RopePart: 1} }
+func rope(theta float64) ropeFields { return ropeFields{RopeTheta: theta, part: 1} }
 
 // ropeScaling is the object that says how frequencies are scaled.
 type ropeScaling struct {
 	Type            string    `json:"rope_type"`
 	OldType         string    `json:"type"`
-	Theta           float64   `json:"rope_theta" min:"1"` // below, frequencies grow beyond what float32 tells apart
-	Part            float64   `json:"partial_rotary_factor"`
-	Factor          float64   `json:"factor" min:"0"` // 0: absent
-	Original        int       `json:"original_max_position_embeddings" min:"0"`
+	Theta           any       `json:"rope_theta"`                       // read by theta
+	Part            any       `json:"partial_rotary_factor"`            // read by part
+	Factor          float64   `json:"factor" min:"0"`                   // 0: absent
+	SaidOriginal    any       `json:"original_max_position_embeddings"` // read by trained
 	AttentionFactor float64   `json:"attention_factor" min:"0"`
 	BetaFast        float64   `json:"beta_fast"`
 	BetaSlow        float64   `json:"beta_slow"`
@@ -49,6 +54,8 @@ type ropeScaling struct {
 	Short           []float64 `json:"short_factor"`
 	Long            []float64 `json:"long_factor"`
 	Finetuned       bool      `json:"finetuned"` // says nothing about what is computed
+
+	original int // the length trained on
 }
 
 // ropeTypes are what rope_type may say.
@@ -75,44 +82,101 @@ func (d Document) rotary(f ropeFields, headDim, maxPositions int) (*transformer.
 			}
 		}
 	}
+	f.own = true
 	return d.rotaryOf(object, f, headDim, maxPositions)
+}
+
+// theta is the base of the frequencies: what rope_theta says, or else otherwise.
+func (d Document) theta(otherwise float64) (float64, error) {
+	said := struct {
+		Theta float64 `json:"rope_theta" min:"1"` // below, frequencies grow beyond what float32 tells apart
+	}{otherwise}
+	err := d.Decode(&said)
+	return said.Theta, err
+}
+
+// rotatedPart is the part of each head that is rotated.
+func (d Document) rotatedPart(object Document, f ropeFields, kind string) (float64, error) {
+	const field = "partial_rotary_factor"
+	from := object
+	if f.own && !object.Has(field) {
+		from = d
+	}
+	said := struct {
+		Part float64 `json:"partial_rotary_factor"`
+	}{f.part}
+	switch {
+	case !from.Has(field):
+		return f.part, nil
+	case f.partial:
+		return said.Part, from.Decode(&said)
+	case from.Field(field, &said.Part) == nil && said.Part == 1:
+	case kind != "default":
+		return 0, object.Errorf(field, "not supported by this model_type")
+	default:
+		d.warn("partial_rotary_factor = %s: ignored, as by transformers in this model_type", from.value(field))
+	}
+	return 1, nil
+}
+
+// trained is the length that the model was trained on, which some types of scaling ask for.
+func (d Document) trained(object Document, f ropeFields, kind string, maxPositions int) (int, error) {
+	const field = "original_max_position_embeddings"
+	if !slices.Contains([]string{"yarn", "llama3", "longrope", "su"}, kind) {
+		return 0, nil
+	}
+	said := struct {
+		Original int `json:"original_max_position_embeddings" min:"0"`
+	}{f.original}
+	var err error
+	switch {
+	case f.own && d.Has(field):
+		err = d.Decode(&said)
+	case f.original != 0 || d.Has(field):
+	case object.Has(field):
+		err = object.Decode(&said)
+	default:
+		said.Original = maxPositions
+	}
+	if err == nil && said.Original == 0 {
+		err = d.Errorf(field, "want at least 1, in rope_parameters too")
+	}
+	return said.Original, err
 }
 
 // rotaryOf is the rotary positions that object describes, which is d's.
 func (d Document) rotaryOf(object Document, f ropeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
-	s := ropeScaling{Theta: f.RopeTheta, Part: f.RopePart, BetaFast: 32, BetaSlow: 1, Truncate: true}
+	s := ropeScaling{BetaFast: 32, BetaSlow: 1, Truncate: true}
 	if err := object.Decode(&s); err != nil {
 		return nil, err
 	}
 	if s.Type == "" {
 		s.Type = cmp.Or(s.OldType, "default")
 	}
-	const original = "original_max_position_embeddings"
-	switch {
-	case f.RopeOriginal != 0 || d.Has(original):
-		s.Original = f.RopeOriginal
-	case !object.Has(original):
-		s.Original = maxPositions
+	from := object
+	if f.own && !object.Has("rope_theta") {
+		from = d
 	}
-	if s.Original == 0 && slices.Contains([]string{"yarn", "llama3", "longrope", "su"}, s.Type) {
-		return nil, d.Errorf(original, "want at least 1, in rope_parameters too")
+	theta, err := from.theta(f.RopeTheta)
+	if err != nil {
+		return nil, err
 	}
-	if s.Part != 1 && !f.partial {
-		if s.Type != "default" {
-			return nil, object.Errorf("partial_rotary_factor", "not supported by this model_type")
-		}
-		d.warn("partial_rotary_factor = %g: ignored, as by transformers in this model_type", s.Part)
-		s.Part = 1
+	part, err := d.rotatedPart(object, f, s.Type)
+	if err != nil {
+		return nil, err
+	}
+	if s.original, err = d.trained(object, f, s.Type, maxPositions); err != nil {
+		return nil, err
 	}
 	const mostFeatures = 1 << 16 // of a head, which allocates what configurations merely claim
 	if headDim > mostFeatures {
 		return nil, d.Errorf("head_dim", "heads of %d features, want at most %d", headDim, mostFeatures)
 	}
-	dim := int(float64(headDim) * s.Part)
+	dim := int(float64(headDim) * part)
 	if dim < 2 || dim > headDim || dim%2 != 0 {
 		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
 	}
-	c := &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: s.Theta, Dim: dim, Frequencies: transformer.Frequencies(s.Theta, dim)}
+	c := &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: theta, Dim: dim, Frequencies: transformer.Frequencies(theta, dim)}
 	return c, s.scale(object, f, c, maxPositions)
 }
 
@@ -143,7 +207,7 @@ func (s ropeScaling) scale(d Document, f ropeFields, c *transformer.RotaryConfig
 		return factor()
 	case "yarn":
 		if s.Factor == 0 {
-			s.Factor = float64(maxPositions) / float64(s.Original)
+			s.Factor = float64(maxPositions) / float64(s.original)
 		}
 		s.yarn(c)
 		return factor()
@@ -235,7 +299,7 @@ func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
 	// pair is the index of the pair that makes the given number of turns in the length
 	// trained on.
 	pair := func(turns float64) float64 {
-		return float64(c.Dim) * math.Log(float64(s.Original)/(turns*2*math.Pi)) / (2 * math.Log(c.Theta))
+		return float64(c.Dim) * math.Log(float64(s.original)/(turns*2*math.Pi)) / (2 * math.Log(c.Theta))
 	}
 	low, high := pair(s.BetaFast), pair(s.BetaSlow)
 	if s.Truncate {
@@ -269,7 +333,7 @@ func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
 // leaves those that turn more than High times, and blends in between.
 func (s ropeScaling) llama3(c *transformer.RotaryConfig) {
 	for i, f := range c.Frequencies {
-		turns := float64(s.Original) * f / (2 * math.Pi)
+		turns := float64(s.original) * f / (2 * math.Pi)
 		fast := min(max((turns-s.Low)/(s.High-s.Low), 0), 1)
 		c.Frequencies[i] = f/s.Factor*(1-fast) + f*fast
 	}
@@ -285,7 +349,7 @@ func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
 	c.Frequencies = short
 	if !slices.Equal(short, long) {
 		c.FrequenciesAt = func(length int) []float64 {
-			if length > s.Original {
+			if length > s.original {
 				return long
 			}
 			return short
@@ -293,12 +357,12 @@ func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
 	}
 	factor := s.Factor
 	if factor == 0 {
-		factor = float64(maxPositions) / float64(s.Original)
+		factor = float64(maxPositions) / float64(s.original)
 	}
 	switch {
 	case s.AttentionFactor > 0:
 		c.Factor = s.AttentionFactor
 	case factor > 1:
-		c.Factor = math.Sqrt(1 + math.Log(factor)/math.Log(float64(s.Original)))
+		c.Factor = math.Sqrt(1 + math.Log(factor)/math.Log(float64(s.original)))
 	}
 }

@@ -45,7 +45,7 @@ func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
 	}
 	c := &Classifier{folder: f}
 	var config struct {
-		Problem string `json:"problem_type"`
+		Problem any `json:"problem_type"`
 	}
 	if err := f.readJSON("config.json", &config); err != nil {
 		return nil, err

@@ -119,6 +119,8 @@ def theirs(recipe, path):
     config = hf.AutoConfig.from_pretrained(path)
     if not isinstance(config, recipe.cls.config_class):
         raise ValueError(f"a {type(config).__name__}")
+    if getattr(config, "quantization_config", None):
+        raise ValueError("from_pretrained asks for a package that quantizes")
     model = recipe.cls._from_config(config, attn_implementation="eager", dtype=torch.float32).eval()
     model.set_experts_implementation("eager")  # the others have no float64
     folder.redraw(model, recipe.seed, **recipe.how)
