@@ -246,7 +246,9 @@ func (f *folder) splitter(limit int, opts tokenizer.Options) splitter {
 // splitterAs is splitter for one way with long texts; o says which end of which text is cut off, whatever the folder says.
 func (f *folder) splitterAs(how long, o InputOptions, limit int, opts tokenizer.Options) splitter {
 	s := splitter{f.tokenizer, opts, limit, limit > 0 && how == refuseLong}
-	if limit > 0 && !s.refuse {
+	if s.refuse {
+		s.tokenizer = counting(s.tokenizer, limit)
+	} else if limit > 0 {
 		stride := 0
 		if how == splitLong {
 			stride = f.stride
@@ -256,6 +258,20 @@ func (f *folder) splitterAs(how long, o InputOptions, limit int, opts tokenizer.
 		s.tokenizer = s.tokenizer.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Strategy: o.strategy, Left: left})
 	}
 	return s
+}
+
+// counting is a tokenizer that tells which texts have more tokens than limit, by Cut. Those that are far longer are not
+// tokenized to their end.
+func counting(t *tokenizer.Tokenizer, limit int) *tokenizer.Tokenizer {
+	return t.WithTruncation(&tokenizer.Truncation{MaxLength: limit})
+}
+
+// count is how many tokens a text has of which some were cut off, in words.
+func count(e *tokenizer.Encoding) string {
+	if e.CutMore {
+		return fmt.Sprintf("over %d", len(e.IDs)+e.Cut)
+	}
+	return fmt.Sprint(len(e.IDs) + e.Cut)
 }
 
 // cuts reports whether texts that are too long are cut off.
@@ -274,10 +290,13 @@ func (s *splitter) split(number int, text source) ([]*tokenizer.Encoding, error)
 		e, err = s.tokenizer.Encode(text.first, s.options)
 	}
 	if err != nil {
+		if s.refuse && errors.Is(err, tokenizer.ErrTruncation) { // the special ones alone are too many
+			err = fmt.Errorf("%w: %w", ErrTooLong, err)
+		}
 		return nil, fmt.Errorf("text %d: %w", number, err)
 	}
-	if s.refuse && len(e.IDs) > s.limit {
-		return nil, fmt.Errorf("%w: text %d has %d, at most %d are possible", ErrTooLong, number, len(e.IDs), s.limit)
+	if s.refuse && e.Cut > 0 {
+		return nil, fmt.Errorf("%w: text %d has %s, at most %d are possible", ErrTooLong, number, count(e), s.limit)
 	}
 	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
 }

@@ -4,6 +4,8 @@ package text
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"math"
@@ -194,9 +196,19 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	e, err := g.tokenizer.Encode(prompt, special)
+	t := g.tokenizer
+	if g.limit > 0 {
+		t = counting(t, g.limit)
+	}
+	e, err := t.Encode(prompt, special)
+	if errors.Is(err, tokenizer.ErrTruncation) { // the special ones alone are too many
+		err = fmt.Errorf("%w: %w", ErrTooLong, err)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if e.Cut > 0 {
+		return nil, fmt.Errorf("%w: a prompt of %s in a context of %d", ErrTooLong, count(e), g.limit)
 	}
 	if len(e.IDs) > 0 {
 		return e.IDs, nil

@@ -23,9 +23,11 @@ type Encoding struct {
 	Offsets   []Offset // if Options.Offsets; those of special tokens and padding are 0, 0
 	Words     []int    // if Options.Offsets: which piece of its text, -1 for special tokens
 
-	// Overflowing holds what truncation cut off, if Options.Overflow; else Cut is the number of those tokens.
+	// Overflowing holds what truncation cut off, if Options.Overflow; else Cut is the number of those tokens, or if
+	// CutMore, of some of them: most of a text that is far too long is not tokenized.
 	Overflowing []*Encoding
 	Cut         int
+	CutMore     bool
 
 	sequences []sequence
 	trims     []trim // white space of each token, where a post-processor asks for it
@@ -197,6 +199,7 @@ func (e *Encoding) append(f *Encoding) {
 	e.Words = append(e.Words, f.Words...)
 	e.trims = append(e.trims, f.trims...)
 	e.Cut += f.Cut
+	e.CutMore = e.CutMore || f.CutMore
 }
 
 // join puts parts in a row. What overflows of one part is combined with every

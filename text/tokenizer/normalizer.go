@@ -121,12 +121,14 @@ type dropped struct {
 var allASCII = asciiSet(func(byte) bool { return true })
 
 func (n dropped) normalize(w *work) {
-	w.mapRunes(allASCII, func(dst []rune, r rune) []rune {
-		if n.table.Of(r)&n.props != 0 {
-			return dst
-		}
-		return append(dst, r)
-	})
+	w.mapRunes(allASCII, n.append)
+}
+
+func (n dropped) append(dst []rune, r rune) []rune {
+	if n.table.Of(r)&n.props != 0 {
+		return dst
+	}
+	return append(dst, r)
 }
 
 // bertNormalizer is BERT's, whose steps may be left out one by one.
@@ -177,16 +179,18 @@ func isChinese(r rune) bool {
 type nmt struct{}
 
 func (nmt) normalize(w *work) {
-	w.mapRunes(bertPlain, func(dst []rune, r rune) []rune {
-		switch {
-		case r >= 1 && r <= 8, r == 0xB, r >= 0xE && r <= 0x1F, r == 0x7F, r == 0x8F, r == 0x9F:
-			return dst
-		case r == '\t', r == '\n', r == '\f', r == '\r', r == 0x1680, r >= 0x200B && r <= 0x200F,
-			r == 0x2028, r == 0x2029, r == 0x2581, r == 0xFEFF, r == 0xFFFD:
-			r = ' '
-		}
-		return append(dst, r)
-	})
+	w.mapRunes(bertPlain, nmt{}.append)
+}
+
+func (nmt) append(dst []rune, r rune) []rune {
+	switch {
+	case r >= 1 && r <= 8, r == 0xB, r >= 0xE && r <= 0x1F, r == 0x7F, r == 0x8F, r == 0x9F:
+		return dst
+	case r == '\t', r == '\n', r == '\f', r == '\r', r == 0x1680, r >= 0x200B && r <= 0x200F,
+		r == 0x2028, r == 0x2029, r == 0x2581, r == 0xFEFF, r == 0xFFFD:
+		r = ' '
+	}
+	return append(dst, r)
 }
 
 // form is a Unicode normal form.

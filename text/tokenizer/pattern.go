@@ -31,13 +31,15 @@ func (p literal) appendAll(places []onig.Place, text []byte) []onig.Place {
 	}
 }
 
-// scanner matches one of the well-known patterns at the beginning of a text and
-// gives the length of the match, 0 for none.
-type scanner func(text []byte) int
+// scanner is one of the well-known patterns.
+type scanner struct {
+	scan   func(text []byte) int // the length of the match at the beginning of a text, 0 for none
+	source string
+}
 
 func (p scanner) appendAll(places []onig.Place, text []byte) []onig.Place {
 	for at := 0; at < len(text); {
-		if n := p(text[at:]); n > 0 {
+		if n := p.scan(text[at:]); n > 0 {
 			places = append(places, onig.Place{Start: int32(at), End: int32(at + n)})
 			at += n
 			continue

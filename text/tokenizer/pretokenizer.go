@@ -189,7 +189,7 @@ func (w *work) cutScanned(s split, scan scanner) {
 	text := w.text[:s.end]
 	gap := int(s.start) // what no match has covered
 	for i := gap; i < len(text); {
-		n := scan(text[i:])
+		n := scan.scan(text[i:])
 		if n == 0 {
 			_, n = utf8.DecodeRune(text[i:])
 			i += n
@@ -334,7 +334,7 @@ func (p byteLevel) cut(w *work) {
 		})
 	}
 	if p.pattern {
-		w.splitEach(func(s split) { w.cutScanned(s, scanGPT2) })
+		w.splitEach(func(s split) { w.cutScanned(s, gpt2Scanner) })
 	}
 	if p.spell {
 		byteChars{}.normalize(w)

@@ -20,7 +20,7 @@ const (
 	deepseekSource = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 )
 
-var scanners = map[string]scanner{
+var scanners = scannersOf(map[string]func(text []byte) int{
 	gpt2Source:     scanGPT2,
 	gpt2Short:      scanGPT2,
 	cl100kSource:   func(text []byte) int { return scanWords(text, ucd.L, 3) },
@@ -29,7 +29,17 @@ var scanners = map[string]scanner{
 	o200kSource:    func(text []byte) int { return scanCased(text, true, 3) },
 	tekkenSource:   func(text []byte) int { return scanCased(text, false, 1) },
 	deepseekSource: scanDeepSeek,
+})
+
+func scannersOf(scans map[string]func(text []byte) int) map[string]scanner {
+	all := map[string]scanner{}
+	for source, scan := range scans {
+		all[source] = scanner{scan, source}
+	}
+	return all
 }
+
+var gpt2Scanner = scanner{scanGPT2, gpt2Source}
 
 var (
 	properties = ucd.Properties()

@@ -41,6 +41,7 @@ type Tokenizer struct {
 	truncation *Truncation
 	padding    *Padding
 	config     Config
+	seams      *seams
 	places     bool // pre needs to know where in the original a piece begins
 }
 
@@ -147,7 +148,9 @@ func (t *Tokenizer) finish(added []AddedToken) error {
 	return nil
 }
 
+// addTokens adds tokens; what was found out about seams before does not hold any more.
 func (t *Tokenizer) addTokens(list []AddedToken) error {
+	t.seams = new(seams)
 	return t.added.add(list, t.model, func(s string) (string, error) { return normalizeString(t.normalizer, s) })
 }
 
@@ -253,23 +256,21 @@ func (t *Tokenizer) encode(first string, second *string, opts *Options) (*Encodi
 }
 
 func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Encoding, error) {
-	e, err := t.one(first, 0, opts)
+	c, limit := t.truncation, 0
+	if c != nil {
+		limit = c.MaxLength
+		if t.post != nil && !opts.NoSpecial {
+			limit -= t.post.added(second != nil)
+		}
+	}
+	e, f, err := t.both(first, second, limit, opts)
 	if err != nil {
 		return nil, err
 	}
-	var f *Encoding
-	if second != nil {
-		if f, err = t.one(*second, 1, opts); err != nil {
-			return nil, err
-		}
+	if c != nil && limit < 0 {
+		return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", ErrTruncation, c.MaxLength)
 	}
-	if c := t.truncation; c != nil {
-		limit := c.MaxLength
-		if t.post != nil && !opts.NoSpecial {
-			if limit -= t.post.added(second != nil); limit < 0 {
-				return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", ErrTruncation, c.MaxLength)
-			}
-		}
+	if c != nil {
 		if e, f, err = c.truncate(e, f, limit, opts.Overflow); err != nil {
 			return nil, err
 		}
@@ -362,26 +363,6 @@ func (t *Tokenizer) IsSpecial(id int) bool {
 // AddedTokens gives a copy of the tokens that are found before all others.
 func (t *Tokenizer) AddedTokens() []AddedToken { return append([]AddedToken(nil), t.added.list...) }
 
-// Truncation gives how texts are truncated, nil if they are not.
-func (t *Tokenizer) Truncation() *Truncation { return copyOf(t.truncation) }
-
-// Padding gives how encodings are padded, nil if they are not.
-func (t *Tokenizer) Padding() *Padding { return copyOf(t.padding) }
-
-// WithTruncation gives the same tokenizer with another truncation, nil for none.
-func (t *Tokenizer) WithTruncation(c *Truncation) *Tokenizer {
-	u := *t
-	u.truncation = copyOf(c)
-	return &u
-}
-
-// WithPadding gives the same tokenizer with another padding, nil for none.
-func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
-	u := *t
-	u.padding = copyOf(c)
-	return &u
-}
-
 // WithLowercase gives the same tokenizer with texts in lower case before everything else is done to
 // them, unless it does so already. Added tokens that are looked for in the text as it is stay as
 // they are.
@@ -397,12 +378,4 @@ func (t *Tokenizer) WithLowercase() (*Tokenizer, error) {
 	u.normalizer = append(normalizers{newLowerCase()}, list...)
 	u.added = newAddedTokens()
 	return &u, u.addTokens(t.added.list)
-}
-
-func copyOf[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	c := *p
-	return &c
 }

@@ -35,6 +35,34 @@ type Padding struct {
 	Token      string
 }
 
+// Truncation gives how texts are truncated, nil if they are not.
+func (t *Tokenizer) Truncation() *Truncation { return copyOf(t.truncation) }
+
+// Padding gives how encodings are padded, nil if they are not.
+func (t *Tokenizer) Padding() *Padding { return copyOf(t.padding) }
+
+// WithTruncation gives the same tokenizer with another truncation, nil for none.
+func (t *Tokenizer) WithTruncation(c *Truncation) *Tokenizer {
+	u := *t
+	u.truncation = copyOf(c)
+	return &u
+}
+
+// WithPadding gives the same tokenizer with another padding, nil for none.
+func (t *Tokenizer) WithPadding(c *Padding) *Tokenizer {
+	u := *t
+	u.padding = copyOf(c)
+	return &u
+}
+
+func copyOf[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
 // truncate shortens first, and second if it is not nil, to a sum of limit tokens.
 func (c *Truncation) truncate(first, second *Encoding, limit int, over bool) (*Encoding, *Encoding, error) {
 	total := len(first.IDs)
@@ -98,7 +126,7 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 		if over {
 			out.Overflowing = []*Encoding{e}
 		} else {
-			out.Cut = total
+			out.Cut, out.CutMore = total, e.CutMore
 		}
 		return out, nil
 	case c.Stride >= n:
@@ -117,7 +145,7 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 	}
 	out := parts[0]
 	if out.Overflowing = parts[1:]; !over {
-		out.Cut = total - n
+		out.Cut, out.CutMore = total-n, e.CutMore
 	}
 	return out, nil
 }

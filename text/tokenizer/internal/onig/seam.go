@@ -1,0 +1,88 @@
+package onig
+
+// What a pattern does where two characters meet, whatever stands before and after them.
+
+// Crosses reports whether a match, or what decides on one, may reach from a character a over the b that follows it:
+// whether a match holds both, or looks at what follows a once it has taken it. If it is false, what the pattern finds in
+// a text that ends with a is what it finds there if b and more follow.
+func (re *Regexp) Crosses(a, b rune) bool {
+	s := seam{re: re, b: b, seen: make([]bool, len(re.program))}
+	for pc := range re.program {
+		switch i := &re.program[pc]; i.op {
+		case opCluster, opBehind, opWordEdge, opTextBegin, opLineBegin:
+			return true // what they look at is not settled here
+		case opChar:
+			if i.set.has(a) && s.crosses(pc+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// seam walks what a pattern may do after a character a.
+type seam struct {
+	re   *Regexp
+	b    rune
+	seen []bool // instructions
+}
+
+func (s *seam) crosses(pc int) bool {
+	for !s.seen[pc] {
+		s.seen[pc] = true
+		switch i := &s.re.program[pc]; i.op {
+		case opChar:
+			return i.set.has(s.b)
+		case opSplit:
+			if s.crosses(int(i.to)) {
+				return true
+			}
+			pc = int(i.or)
+		case opJoin:
+			pc++
+		case opJump:
+			pc = int(i.to)
+		case opAtomic:
+			pc = int(i.or)
+		case opMatch:
+			if pc = s.after(pc); pc < 0 {
+				return false
+			}
+		default:
+			return true // it looks at b
+		}
+	}
+	return false
+}
+
+// after is where an atomic group goes on that ends at pc, or -1: the pattern, or what looks ahead, ends there.
+func (s *seam) after(pc int) int {
+	if pc == len(s.re.program)-1 {
+		return -1
+	}
+	for at := pc - 1; at >= 0; at-- { // the innermost that holds pc begins last
+		if i := &s.re.program[at]; (i.op == opAtomic || i.op == opLook) && int(i.to) == pc+1 {
+			if i.op == opLook {
+				return -1
+			}
+			return pc + 1
+		}
+	}
+	return -1
+}
+
+// Holds reports whether r may be in a match, or decide on one.
+func (re *Regexp) Holds(r rune) bool {
+	for pc := range re.program {
+		if i := &re.program[pc]; i.op == opCluster || i.op == opChar && i.set.has(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Finds reports whether r is in a match wherever it stands before a b with which Crosses is false.
+func (re *Regexp) Finds(r rune) bool {
+	places := re.AppendAll(nil, []byte(string(r)))
+	return len(places) == 1 && int(places[0].End) == len(string(r))
+}
