@@ -1,54 +1,75 @@
 package tokenizer
 
-// Whether tokenizer.json is what transformers makes of a folder.
+// Whether a folder says what a class of transformers would build.
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// agree returns an error where transformers 5.24 would give other ids than tokenizer.json, which
-// Hugging Face's tokenizers read: some of its classes take no more of the file than the vocabulary and
-// the merges, and all else from tokenizer_config.json. An unknown class has no rules.
-func (s *settings) agree(fsys fs.FS, t *Tokenizer) error {
-	class, err := s.class(fsys)
-	if err != nil {
+// agree returns an error where the class would override what tokenizer.json says by a default that
+// no file of the folder states. What a file states, a tokenizer_class too, is followed.
+func (s *settings) agree(class string, t *Tokenizer) error {
+	switch class {
+	case "BertTokenizer", "DistilBertTokenizer", "ConvBertTokenizer", "MPNetTokenizer":
+		return s.agreeOnBert(class, t)
+	case "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer":
+		if nfc, _ := t.normalizer.(form); !s.classNamed {
+			if qwen := class == "Qwen2Tokenizer"; qwen != (nfc == form{ucd.FormC}) || !qwen && t.normalizer != nil {
+				return s.notAsWritten(class, "its normalizer is another one")
+			}
+		}
+		levels := byteLevels(t.pre)
+		if len(levels) == 0 && s.classNamed || s.states("add_prefix_space") {
+			return nil
+		}
+		if len(levels) == 0 || slices.ContainsFunc(levels, func(b byteLevel) bool { return b.prefixSpace }) {
+			return s.notAsWritten(class, "tokenizer_config.json does not say add_prefix_space, which is false by default and true in tokenizer.json")
+		}
+	}
+	return nil
+}
+
+// agreeOnBert compares the flags of a BertNormalizer and, where only the model_type names the class,
+// the remaining parts.
+func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
+	have, ok := t.normalizer.(*bertNormalizer)
+	if ok {
+		for name, differs := range map[string]bool{
+			"do_lower_case":          !have.lower,
+			"tokenize_chinese_chars": !have.chinese,
+			"strip_accents":          have.strip != have.lower,
+		} {
+			if differs && !s.states(name) {
+				return s.notAsWritten(class, fmt.Sprintf("tokenizer_config.json does not say %s, whose default is not what tokenizer.json says", name))
+			}
+		}
+	}
+	if s.classNamed {
 		return nil
 	}
-	switch class {
-	case "BertTokenizer", "DistilBertTokenizer", "ConvBertTokenizer", "MobileBertTokenizer", "SqueezeBertTokenizer":
-		if err := s.agreeOnEnds(class, t); err != nil {
-			return err
-		}
-		fallthrough
-	case "MPNetTokenizer":
-		want := s.bertNormalizer()
-		have, ok := t.normalizer.(*bertNormalizer)
-		if !ok || have.clean != want.clean || have.chinese != want.chinese || have.strip != want.strip || have.lower != want.lower {
-			return disagreement("normalizer", class, "do_lower_case, strip_accents and tokenize_chinese_chars")
-		}
-		if _, ok := t.pre.(bertPreTokenizer); !ok {
-			return fmt.Errorf("%w: tokenizer.json has no BertPreTokenizer, which a %s of transformers 5 takes", ErrUnsupported, class)
-		}
-		model, ok := t.model.(*wordPiece)
-		if unknown, given := s.special["unk_token"]; !ok || given && model.unknown != unknown.Content {
-			return disagreement("model", class, "unk_token")
-		}
-	case "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer":
-		nfc, _ := t.normalizer.(form)
-		if qwen := class == "Qwen2Tokenizer"; qwen != (nfc == form{ucd.FormC}) || !qwen && t.normalizer != nil {
-			return disagreement("normalizer", class, "tokenizer_class")
-		}
-		space := s.fields.bool("add_prefix_space", false)
-		levels := byteLevels(t.pre)
-		if len(levels) == 0 || slices.ContainsFunc(levels, func(b byteLevel) bool { return b.prefixSpace != space }) {
-			return disagreement("pre_tokenizer", class, "add_prefix_space")
-		}
+	if !ok || !have.clean {
+		return s.notAsWritten(class, "its normalizer is another one")
 	}
-	return s.fields.err
+	if _, ok := t.pre.(bertPreTokenizer); !ok {
+		return s.notAsWritten(class, "its pre-tokenizer is another one")
+	}
+	model, ok := t.model.(*wordPiece)
+	if unknown, given := s.special["unk_token"]; !ok || given && model.unknown != unknown.Content {
+		return s.notAsWritten(class, "its model or unk_token is another one")
+	}
+	if class == "MPNetTokenizer" {
+		return nil
+	}
+	return s.agreeOnEnds(class, t)
+}
+
+// states tells whether tokenizer_config.json has a field, if only as null.
+func (s *settings) states(name string) bool {
+	_, ok := s.fields.fields[name]
+	return ok
 }
 
 // agreeOnEnds compares the tokens around a text and between two, which BERT's classes have.
@@ -70,13 +91,9 @@ func (s *settings) agreeOnEnds(class string, t *Tokenizer) error {
 		return err
 	}
 	if !slices.Equal(single.Tokens, []string{cls, sep}) || !slices.Equal(pair.Tokens, []string{cls, sep, sep}) {
-		return disagreement("post_processor", class, "cls_token and sep_token")
+		return s.notAsWritten(class, "its tokens around a text are other ones")
 	}
 	return nil
-}
-
-func disagreement(part, class, fields string) error {
-	return fmt.Errorf("%w: the %s of tokenizer.json, in whose place a %s of transformers 5 takes another, by %s of tokenizer_config.json; what both have has to be the same", ErrUnsupported, part, class, fields)
 }
 
 // byteLevels are the steps of their kind in a pre-tokenizer.

@@ -40,10 +40,14 @@ type settings struct {
 	bare    map[string]bool       // roles whose token the files give as a string, or as null
 	named   []namedToken          // with roles of the folder's own
 	added   []AddedToken          // with the ids they must get
-	more    []AddedToken          // additional special tokens, whose ids are not said
-	extra   []AddedToken          // those of tokenizer_config.json alone
-	noMore  bool                  // extra is all there are, even if empty
-	side    string                // truncation_side in JSON, "" if it is not said
+	decoded bool                  // added is added_tokens_decoder: all that there are
+	unsaid  map[string]bool       // those of added whose flag normalized is not said
+	extra   []AddedToken          // without ids
+	noMore  bool                  // extra is all there are, even if empty: classes add none of their own
+	// additional special tokens beside extra, which some classes take
+	additional []AddedToken
+	classNamed bool   // the files name a class, and it is not that of the model_type alone
+	side       string // truncation_side in JSON, "" if it is not said
 }
 
 // namedToken is a token with a role, such as image_token.
@@ -76,7 +80,7 @@ func readJSON(fsys fs.FS, name string) (*object, error) {
 // readSettings reads tokenizer_config.json with other values for some of its fields, and the files
 // beside it.
 func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, error) {
-	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}}
+	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}, unsaid: map[string]bool{}}
 	s.Special = map[string]string{}
 	o, err := readJSON(fsys, "tokenizer_config.json")
 	if err != nil {
@@ -91,10 +95,7 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 		}
 	}
 	s.fields = o
-	if err := s.readSpecial(o); err != nil {
-		return nil, err
-	}
-	if err := s.readExtra(o); err != nil {
+	if err := errors.Join(s.readSpecial(o), s.readNamed(o), s.readExtra(o)); err != nil {
 		return nil, err
 	}
 	// A folder that tells its added tokens has no need of the older files.
@@ -104,7 +105,7 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 			return nil, err
 		}
 		if older != nil {
-			if err := errors.Join(s.readSpecial(older), s.readNames(older)); err != nil {
+			if err := errors.Join(s.readSpecial(older), s.readNamed(older), s.mergeExtra(older)); err != nil {
 				return nil, err
 			}
 		}
@@ -135,96 +136,147 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 	return s, o.err
 }
 
-// readSpecial reads the tokens with a role.
+// readSpecial reads the tokens with a role. Null says that there is none.
 func (s *settings) readSpecial(o *object) error {
 	for _, role := range roles {
 		v, isThere := o.fields[role]
 		if _, ok := o.take(role); !ok {
-			s.bare[role] = s.bare[role] || isThere
+			if isThere {
+				delete(s.special, role)
+				delete(s.Special, role)
+				s.bare[role] = true
+			}
 			continue
 		}
-		t, err := configToken(o.what+"."+role, v)
+		t, _, err := configToken(o.what+"."+role, v, true)
 		if err != nil {
 			return err
 		}
 		s.special[role], s.Special[role], s.bare[role] = t, t.Content, v[0] == '"'
 	}
-	if v, ok := o.fields["additional_special_tokens"]; ok && len(v) > 0 && v[0] == '[' {
-		return v.each(func(_, v value) error {
-			t, err := configToken(o.what+".additional_special_tokens", v)
-			s.more = append(s.more, t)
-			return err
-		})
-	}
 	return nil
 }
 
-// readExtra reads what tokenizer_config.json has beside the usual roles: tokens with roles
-// of its own, and extra_special_tokens, or additional ones, as they were called before.
-func (s *settings) readExtra(o *object) error {
-	inner := o.fields["extra_special_tokens"]
-	if older, ok := o.fields["additional_special_tokens"]; ok && (inner.isNull() || len(inner) == 2) {
-		inner, s.noMore = older, true
-	}
-	name := func(key, v value) error {
-		role, _ := key.text()
-		t, err := configToken(o.what+"."+role, v)
-		s.named, s.Special[role] = append(s.named, namedToken{role, t}), t.Content
-		return err
-	}
-	err := o.in.each(func(key, v value) error {
-		role, _ := key.text()
-		if v[0] != '"' || !strings.HasSuffix(role, "_token") || slices.Contains(roles, role) {
-			return nil
-		}
-		return name(key, v)
-	})
-	switch {
-	case err != nil || inner.isNull():
-		return err
-	case inner[0] == '{':
-		return inner.each(name)
-	case inner[0] != '[':
-		return fmt.Errorf("%w: %s.extra_special_tokens: %s", ErrFormat, o.what, inner)
-	}
-	s.noMore = true
-	return inner.each(func(_, v value) error {
-		t, err := configToken(o.what+".extra_special_tokens", v)
-		s.extra = append(s.extra, t)
-		return err
-	})
-}
-
-// readNames reads the names that special_tokens_map.json gives to tokens of the folder's own.
-func (s *settings) readNames(o *object) error {
+// readNamed reads the tokens with roles of the folder's own.
+func (s *settings) readNamed(o *object) error {
 	return o.in.each(func(key, v value) error {
 		role, _ := key.text()
-		if !strings.HasSuffix(role, "_token") || slices.Contains(roles, role) || v.isNull() {
+		if !strings.HasSuffix(role, "_token") || slices.Contains(roles, role) || v.isNull() || v[0] != '"' && v[0] != '{' {
 			return nil
 		}
-		t, err := configToken(o.what+"."+role, v)
-		s.Special[role] = t.Content
-		return err
+		return s.name(o, role, v)
 	})
 }
 
-// configToken reads a token that is a string or an object.
-func configToken(what string, v value) (AddedToken, error) {
+// name gives a token a role of the folder's own.
+func (s *settings) name(o *object, role string, v value) error {
+	t, _, err := configToken(o.what+"."+role, v, true)
+	if err != nil {
+		return err
+	}
+	s.Special[role] = t.Content
+	if i := slices.IndexFunc(s.named, func(n namedToken) bool { return n.role == role }); i >= 0 {
+		s.named[i].AddedToken = t
+		return nil
+	}
+	s.named = append(s.named, namedToken{role, t})
+	return nil
+}
+
+// readExtra reads extra_special_tokens of tokenizer_config.json, a list or an object with roles, and
+// additional_special_tokens, as they were called before.
+func (s *settings) readExtra(o *object) error {
+	extra, given := o.fields["extra_special_tokens"]
+	older, olderGiven := o.fields["additional_special_tokens"]
+	if olderGiven && (extra.isNull() || len(extra) == 2) {
+		extra, given, olderGiven = older, true, false
+	}
+	s.noMore = given
+	var err error
+	switch {
+	case extra.isNull():
+	case extra[0] == '{':
+		s.noMore = false
+		err = extra.each(func(key, v value) error {
+			role, _ := key.text()
+			return s.name(o, role, v)
+		})
+	default:
+		s.extra, err = tokenList(o, "extra_special_tokens", extra)
+	}
+	if err == nil && olderGiven && !older.isNull() {
+		s.additional, err = tokenList(o, "additional_special_tokens", older)
+	}
+	return err
+}
+
+// mergeExtra reads the same of special_tokens_map.json, which adds to it.
+func (s *settings) mergeExtra(o *object) error {
+	if v, ok := o.fields["additional_special_tokens"]; ok {
+		s.additional = nil
+		if !v.isNull() {
+			var err error
+			if s.additional, err = tokenList(o, "additional_special_tokens", v); err != nil {
+				return err
+			}
+		}
+	}
+	v, ok := o.fields["extra_special_tokens"]
+	if !ok || v.isNull() {
+		s.noMore = s.noMore || ok
+		return nil
+	}
+	if v[0] == '{' {
+		s.extra, s.noMore = nil, false
+		return v.each(func(key, v value) error {
+			role, _ := key.text()
+			return s.name(o, role, v)
+		})
+	}
+	list, err := tokenList(o, "extra_special_tokens", v)
+	for _, t := range list {
+		if !contains(s.extra, t.Content) {
+			s.extra = append(s.extra, t)
+		}
+	}
+	s.noMore = true
+	return err
+}
+
+// tokenList reads a list of tokens.
+func tokenList(o *object, field string, v value) ([]AddedToken, error) {
+	if v[0] != '[' {
+		return nil, fmt.Errorf("%w: %s.%s: %s", ErrFormat, o.what, field, v)
+	}
+	list := []AddedToken{}
+	err := v.each(func(_, v value) error {
+		t, _, err := configToken(o.what+"."+field, v, false)
+		list = append(list, t)
+		return err
+	})
+	return list, err
+}
+
+// configToken reads a token that is a string or an object, which may leave out special, and tells
+// whether it says normalized.
+func configToken(what string, v value, isSpecial bool) (AddedToken, bool, error) {
 	if text, ok := v.text(); ok {
-		return AddedToken{Content: text, Special: true}, nil
+		return AddedToken{Content: text, Special: true}, false, nil
 	}
 	o, err := parseObject(what, v)
 	if err != nil {
-		return AddedToken{}, err
+		return AddedToken{}, false, err
 	}
 	t := AddedToken{Content: o.text("content"), SingleWord: o.bool("single_word", false), LStrip: o.bool("lstrip", false),
-		RStrip: o.bool("rstrip", false), Normalized: o.bool("normalized", false), Special: o.bool("special", true)}
-	return t, o.err
+		RStrip: o.bool("rstrip", false), Special: o.bool("special", isSpecial)}
+	said := !o.fields["normalized"].isNull()
+	t.Normalized = o.bool("normalized", !t.Special)
+	return t, said, o.err
 }
 
 // readAdded reads added_tokens_decoder and added_tokens.json.
 func (s *settings) readAdded(fsys fs.FS) error {
-	_, decoded := s.fields.fields["added_tokens_decoder"]
+	_, s.decoded = s.fields.fields["added_tokens_decoder"]
 	if v, ok := s.fields.take("added_tokens_decoder"); ok && v[0] == '{' {
 		err := v.each(func(key, v value) error {
 			name, _ := key.text()
@@ -232,8 +284,8 @@ func (s *settings) readAdded(fsys fs.FS) error {
 			if err != nil {
 				return fmt.Errorf("%w: added_tokens_decoder: %q is no id", ErrFormat, name)
 			}
-			t, err := configToken("added_tokens_decoder."+name, v)
-			t.ID = uint32(id)
+			t, said, err := configToken("added_tokens_decoder."+name, v, false)
+			t.ID, s.unsaid[t.Content] = uint32(id), !said
 			s.added = append(s.added, t)
 			return err
 		})
@@ -245,50 +297,17 @@ func (s *settings) readAdded(fsys fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if o != nil && !decoded {
+	if o != nil && !s.decoded {
 		for content, v := range o.fields {
 			id, ok := v.uint32()
 			if !ok || id > maxID {
 				return fmt.Errorf("%w: added_tokens.json: %q: %s", ErrFormat, content, v)
 			}
-			special := slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(s.special)), s.more, s.extra),
-				func(t AddedToken) bool { return t.Content == content })
+			special := contains(s.extra, content) || contains(slices.Collect(maps.Values(s.special)), content)
 			t := AddedToken{ID: id, Content: content, Normalized: !special, Special: special}
 			s.added = append(s.added, t)
 		}
 	}
-	slices.SortStableFunc(s.added, func(a, b AddedToken) int { return int(a.ID) - int(b.ID) })
-	for _, a := range s.added {
-		for role, t := range s.special {
-			if t.Content == a.Content {
-				s.special[role], s.bare[role] = a, false
-			}
-		}
-	}
-	return nil
-}
-
-// complete adds to t the tokens of the settings that t lacks. Those with an id must
-// get it.
-func (s *settings) complete(t *Tokenizer) error {
-	t.config = s.Config
-	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
-	var missing []AddedToken
-	for _, a := range s.added {
-		if _, ok := t.added.byContent[a.Content]; !ok {
-			missing = append(missing, a)
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := t.addTokens(missing); err != nil {
-		return err
-	}
-	for _, a := range missing {
-		if id, _ := t.TokenID(a.Content); a.Content != "" && uint32(id) != a.ID {
-			return fmt.Errorf("%w: added token %q has id %d, but the next free one is %d", ErrFormat, a.Content, a.ID, id)
-		}
-	}
+	s.adopt()
 	return nil
 }

@@ -3,6 +3,7 @@ package tokenizer
 // Folders in the form of the hub.
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,9 +43,24 @@ func Open(dir string) (*Tokenizer, error) {
 // OpenFS is [Open] for a file system.
 func OpenFS(fsys fs.FS) (*Tokenizer, error) { return OpenWith(fsys, nil) }
 
+// Opening tells how to open a folder.
+type Opening struct {
+	// Fields, each as JSON, take the place of those of tokenizer_config.json.
+	Fields map[string]json.RawMessage
+	// AsWritten uses tokenizer.json as it is, as Hugging Face's tokenizers do. Without it, a class of
+	// transformers that takes no more of the file than its vocabulary builds the rest, by the fields
+	// of tokenizer_config.json. Tokens that the files beside it name are added in either case.
+	AsWritten bool
+}
+
 // OpenWith is OpenFS with fields, each as JSON, in the place of those of tokenizer_config.json.
 func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error) {
-	s, err := readSettings(fsys, fields)
+	return Opening{Fields: fields}.OpenFS(fsys)
+}
+
+// OpenFS is the function [OpenFS] with these settings.
+func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
+	s, err := readSettings(fsys, o.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +68,7 @@ func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error)
 	var t *Tokenizer
 	switch {
 	case err == nil:
-		if t, err = Parse(data); err == nil {
-			err = s.agree(fsys, t)
-		}
+		t, err = s.openJSON(fsys, data, o.AsWritten)
 	case errors.Is(err, fs.ErrNotExist):
 		t, err = openOlder(fsys, s)
 	default:
@@ -63,7 +77,49 @@ func OpenWith(fsys fs.FS, fields map[string]json.RawMessage) (*Tokenizer, error)
 	if err != nil {
 		return nil, err
 	}
-	return t, s.complete(t)
+	s.configure(t)
+	return t, nil
+}
+
+// openJSON reads tokenizer.json as the folder's class does.
+func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, error) {
+	v, err := parseJSON(data)
+	if err != nil {
+		return nil, inFile("tokenizer.json", err)
+	}
+	root, err := parseObject("tokenizer.json", v)
+	if err != nil {
+		return nil, inFile("tokenizer.json", err)
+	}
+	// What the file lists has to be right, whatever a class takes of it.
+	t, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	s.takeAdded(t.added.list)
+	class := genericClass
+	if !written {
+		if class, err = s.classFor(fsys, data); err != nil {
+			return nil, err
+		}
+	}
+	if c, ok := tokenizerClasses[class]; ok && c.json == vocabularyAlone {
+		if err := s.agree(class, t); err != nil {
+			return nil, err
+		}
+		return s.rebuild(class, root)
+	}
+	s.padRole(t.padding)
+	if !s.noMore {
+		s.extra = s.additional
+	}
+	return t, s.addBeside(t)
+}
+
+// configure gives t what the settings say beside its tokens.
+func (s *settings) configure(t *Tokenizer) {
+	t.config = s.Config
+	t.config.TruncateLeft = s.side == `"left"` || s.side == "" && t.truncation != nil && t.truncation.Left
 }
 
 func exists(fsys fs.FS, name string) bool {
@@ -115,6 +171,7 @@ func (s *settings) class(fsys fs.FS) (string, error) {
 	if class == "" {
 		class = o.text("tokenizer_class", "")
 	}
+	s.classNamed = class != ""
 	class = strings.TrimSuffix(class, "Fast")
 	if class == "PreTrainedTokenizer" {
 		class = genericClass
@@ -131,6 +188,22 @@ func (s *settings) class(fsys fs.FS) (string, error) {
 		return "", &check.Error{Kind: ErrUnsupported, File: "config.json", Field: "model_type", Value: strconv.Quote(modelType), Err: errors.New("and no tokenizer_class")}
 	case registered == genericClass, registered != "" && misnamed[modelType]:
 		return registered, nil
+	}
+	return class, nil
+}
+
+// classFor is class for a folder with tokenizer.json, by the name under which the tables know it. An
+// unknown class reads the file as it is.
+func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
+	class, err := s.class(fsys)
+	if err != nil { // a model_type that nobody knows
+		return genericClass, nil
+	}
+	if class == "LlamaTokenizer" && s.classNamed && bytes.Contains(data, []byte(`"ByteLevel"`)) {
+		return genericClass, nil
+	}
+	if same, ok := sameClass[class]; ok {
+		class = same
 	}
 	return class, nil
 }
@@ -152,39 +225,15 @@ func (s *settings) role(name, otherwise string) string {
 	return t.Content
 }
 
-// build puts a tokenizer together and adds the tokens with a role, and after them
-// additional ones.
+// build puts a tokenizer together and adds the tokens that the files name.
 func (s *settings) build(t *Tokenizer) (*Tokenizer, error) {
 	if err := t.finish(nil); err != nil {
 		return nil, err
 	}
-	var known, rest []AddedToken
-	for _, role := range roles {
-		a, ok := s.special[role]
-		if !ok || s.hasID(a.Content) {
-			continue
-		}
-		a.Special = true
-		if _, ok := t.model.id(a.Content); ok {
-			known = append(known, a)
-		} else {
-			rest = append(rest, a)
-		}
+	if !s.noMore {
+		s.extra = s.additional
 	}
-	for _, a := range s.more {
-		if !s.hasID(a.Content) {
-			rest = append(rest, a)
-		}
-	}
-	if err := t.addTokens(known); err != nil {
-		return nil, err
-	}
-	if len(s.added) > 0 { // these come first
-		if err := s.complete(t); err != nil {
-			return nil, err
-		}
-	}
-	return t, t.addTokens(rest)
+	return t, s.addBeside(t)
 }
 
 // hasID tells whether the files give the id of an added token.

@@ -1,0 +1,337 @@
+package tokenizer
+
+// Tokenizers that a class of transformers builds from the vocabulary of tokenizer.json. Rules of
+// the classes are in rules.go.
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// tokenizerClass is a class of tokenizers in transformers.
+type tokenizerClass struct {
+	json   reading
+	fields map[string]string // of tokenizer_config.json with their defaults in JSON, beside sharedFields
+}
+
+// reading is how a class takes tokenizer.json.
+type reading int
+
+const (
+	asWritten       reading = iota // as Hugging Face's tokenizers read it
+	vocabularyAlone                // its vocabulary, merges, character map and post-processor
+	without                        // not at all: the class is written in Python
+)
+
+// building is a tokenizer in the making. The strings are parts of tokenizer.json.
+type building struct {
+	*settings
+	class   string
+	model   *object // the file's
+	charmap string  // the file's first Precompiled normalizer, "" without one
+	hasEnds bool    // the file has a post-processor
+	lang    string  // the language's code in ends
+
+	kind, options            string // the type of the model, and its fields beside vocab and merges
+	normalizer, pre, decoder string
+	ends                     *ends        // nil for the post-processor of the file
+	own                      []AddedToken // what the class makes of additional_special_tokens, nil for the same
+	again                    repeat
+}
+
+// repeat tells whether a class adds its special tokens a second time.
+type repeat int
+
+const (
+	once       repeat = iota
+	twice             // with their flags
+	twicePlain        // without flags
+)
+
+// ends are the tokens around a text and around a pair.
+type ends struct {
+	single, pair string         // such as "cls:0 A:0 sep:0", where A and B are the texts and the rest are roles
+	roberta      bool           // RobertaProcessing of sep and cls
+	trim, space  bool           // its trim_offsets and add_prefix_space
+	fixed        map[string]int // ids of roles, whatever the vocabulary says
+}
+
+// rebuild makes the tokenizer that class builds from what root, a tokenizer.json, holds.
+func (s *settings) rebuild(class string, root *object) (*Tokenizer, error) {
+	rule, ok := rules[class]
+	if !ok {
+		return nil, s.notAsWritten(class, "no rule for this class is known here")
+	}
+	m, err := parseObject("model", root.fields["model"])
+	if err != nil {
+		return nil, err
+	}
+	b := &building{settings: s, class: class, model: m, charmap: firstCharmap(root.fields["normalizer"]), hasEnds: !root.fields["post_processor"].isNull()}
+	b.defaultRoles()
+	rule(b)
+	if b.fields.err != nil {
+		return nil, b.fields.err
+	}
+	text, err := b.json(root)
+	if err != nil {
+		return nil, err
+	}
+	t, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer.json as %s: %w", class, err)
+	}
+	return t, b.finish(t)
+}
+
+// defaultRoles sets the tokens that the class has where the files name none.
+func (b *building) defaultRoles() {
+	for _, role := range roles {
+		if _, ok := b.special[role]; ok || b.bare[role] {
+			continue
+		}
+		if text, ok := value(tokenizerClasses[b.class].fields[role]).text(); ok {
+			b.special[role], b.Special[role], b.bare[role] = AddedToken{Content: text, Special: true}, text, true
+		}
+	}
+}
+
+// json is the tokenizer.json of what the class builds, without added tokens.
+func (b *building) json(root *object) ([]byte, error) {
+	vocab := b.model.fields["vocab"]
+	isList := len(vocab) > 0 && vocab[0] == '['
+	if b.kind == "Unigram" && !isList {
+		return nil, &check.Error{Kind: ErrUnsupported, File: "tokenizer_config.json", Field: "tokenizer_class", Value: strconv.Quote(b.class),
+			Err: fmt.Errorf("this class needs a Unigram model, and tokenizer.json has none")}
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"model":{"type":%q`, b.kind)
+	if b.kind == "BPE" {
+		merges := b.model.fields["merges"]
+		if merges.isNull() {
+			merges = value("[]")
+		}
+		fmt.Fprintf(&out, `,"merges":%s`, merges)
+	}
+	if b.options != "" {
+		out.WriteString("," + b.options)
+	}
+	out.WriteString(`,"vocab":`)
+	if isList && b.kind != "Unigram" {
+		numbered(&out, vocab)
+	} else {
+		out.Write(vocab)
+	}
+	out.WriteByte('}')
+	for name, part := range map[string]string{"normalizer": b.normalizer, "pre_tokenizer": b.pre, "decoder": b.decoder} {
+		if part != "" {
+			fmt.Fprintf(&out, ",%q:%s", name, part)
+		}
+	}
+	for _, name := range []string{"post_processor", "truncation", "padding"} {
+		if v := root.fields[name]; !v.isNull() {
+			fmt.Fprintf(&out, ",%q:%s", name, v)
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// numbered writes a list of pieces, each with a score, as a vocabulary with ids.
+func numbered(out *bytes.Buffer, list value) {
+	id := 0
+	out.WriteByte('{')
+	list.each(func(_, v value) error {
+		if len(v) > 0 && v[0] == '[' {
+			var piece value
+			v.each(func(_, x value) error {
+				if piece == nil {
+					piece = x
+				}
+				return nil
+			})
+			v = piece
+		}
+		if id > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(out, "%s:%d", v, id)
+		id++
+		return nil
+	})
+	out.WriteByte('}')
+}
+
+// firstCharmap is the first Precompiled normalizer, which may stand in a sequence.
+func firstCharmap(v value) string {
+	if v.isNull() || v[0] != '{' {
+		return ""
+	}
+	o, err := parseObject("normalizer", v)
+	if err != nil {
+		return ""
+	}
+	switch kind, _ := o.fields["type"].text(); kind {
+	case "Precompiled":
+		return string(v)
+	case "Sequence":
+		found := ""
+		if list := o.fields["normalizers"]; len(list) > 0 && list[0] == '[' {
+			list.each(func(_, x value) error {
+				if o, err := parseObject("normalizer", x); err == nil && found == "" {
+					if kind, _ := o.fields["type"].text(); kind == "Precompiled" {
+						found = string(x)
+					}
+				}
+				return nil
+			})
+		}
+		return found
+	}
+	return ""
+}
+
+// finish adds the tokens, and what stands around a text.
+func (b *building) finish(t *Tokenizer) error {
+	if !b.noMore {
+		if b.extra = b.additional; b.own != nil {
+			b.extra = b.own
+		}
+	}
+	if err := b.addBeside(t); err != nil {
+		return err
+	}
+	if b.again != once {
+		if err := t.addTokens(b.repeated()); err != nil {
+			return err
+		}
+	}
+	if b.ends == nil {
+		return nil
+	}
+	p, err := b.ends.processor(b, t)
+	if err == nil {
+		t.post = p
+	}
+	return err
+}
+
+// repeated are the special tokens as the class adds them a second time.
+func (b *building) repeated() []AddedToken {
+	list := append(b.withRoles(), b.extra...)
+	for i := range list {
+		list[i].Special = true
+		if b.again == twicePlain {
+			list[i] = AddedToken{Content: list[i].Content, Special: true}
+		}
+	}
+	return list
+}
+
+// processor makes the post-processor of a tokenizer that has all of its tokens.
+func (e *ends) processor(b *building, t *Tokenizer) (postProcessor, error) {
+	token := func(role string) (special, error) { return e.token(b, t, role) }
+	if e.roberta {
+		cls, err := token("cls")
+		if err != nil {
+			return nil, err
+		}
+		sep, err := token("sep")
+		return &bertProcessing{cls: cls, sep: sep, roberta: true, trim: e.trim, prefixSpace: e.space}, err
+	}
+	p := new(template)
+	for _, x := range []struct {
+		to   *[]templatePiece
+		from string
+	}{{&p.single, e.single}, {&p.pair, e.pair}} {
+		for word := range strings.FieldsSeq(x.from) {
+			role, kind, _ := strings.Cut(word, ":")
+			typeID, _ := strconv.Atoi(kind)
+			piece := templatePiece{text: slices.Index([]string{"A", "B"}, role), typeID: typeID}
+			if piece.text < 0 {
+				s, err := token(role)
+				if err != nil {
+					return nil, err
+				}
+				piece.tokens = []special{s}
+			}
+			*x.to = append(*x.to, piece)
+		}
+	}
+	return p, nil
+}
+
+// token is the token with a role in ends. "</s>" is that text with the id of eos.
+func (e *ends) token(b *building, t *Tokenizer, role string) (special, error) {
+	text := b.text(role)
+	switch role {
+	case "</s>":
+		text = b.text("eos")
+	case "lang":
+		text = b.lang
+	}
+	if strings.HasPrefix(role, "<|") {
+		text = role
+	}
+	if _, ok := t.TokenID(text); !ok && text != "" { // as transformers takes tokens by name
+		text = b.text("unk")
+	}
+	id, ok := t.TokenID(text)
+	if !ok || text == "" {
+		return special{}, b.isNull(role + "_token")
+	}
+	if fixed, ok := e.fixed[role]; ok {
+		id = fixed
+	}
+	if role == "</s>" {
+		text = role
+	}
+	return special{text, id}, nil
+}
+
+// isNull is the error of a class whose token is needed and missing.
+func (b *building) isNull(role string) error {
+	return &check.Error{Kind: ErrUnsupported, File: "tokenizer_config.json", Field: role, Err: fmt.Errorf("%s needs this token, and has none", b.class)}
+}
+
+// flag is a field of the class that is true or false.
+func (b *building) flag(name string) bool {
+	fallback, _ := value(tokenizerClasses[b.class].fields[name]).bool()
+	v, given := b.fields.fields[name]
+	if given && v.isNull() {
+		b.fields.fail(ErrUnsupported, name, "is null, which %s does not take", b.class)
+	}
+	return b.fields.bool(name, fallback)
+}
+
+// truth is a field of which the class asks whether Python takes it for true.
+func (b *building) truth(name string) bool {
+	v, given := b.fields.fields[name]
+	if !given {
+		v = value(tokenizerClasses[b.class].fields[name])
+	}
+	return !slices.Contains([]string{"", "null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
+}
+
+// text is the content of the token with a role, "" without one.
+func (b *building) text(role string) string { return b.special[role+"_token"].Content }
+
+// quoted is the same as JSON.
+func (b *building) quoted(role string) string {
+	text := b.text(role)
+	if text == "" {
+		b.fields.fail(ErrUnsupported, role+"_token", "is null, and %s needs it", b.class)
+	}
+	return quoteJSON(text)
+}
+
+// quoteJSON is a string as JSON.
+func quoteJSON(s string) string {
+	quoted, _ := json.Marshal(s)
+	return string(quoted)
+}

@@ -1,0 +1,200 @@
+package tokenizer
+
+// The rules of classes whose vocabulary is made of SentencePiece's pieces.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// t5 has its extra ids among the special tokens.
+func (b *building) t5(unknown int) {
+	b.unigram(unknown)
+	b.normalizer = b.charmap
+	b.words("always")
+	n := b.number("extra_ids")
+	given := 0
+	for _, t := range b.additional {
+		if strings.Contains(t.Content, "<extra_id_") {
+			given++
+		}
+	}
+	b.own = slices.Clone(b.additional)
+	switch {
+	case given == 0:
+		for i := range n {
+			b.own = append(b.own, AddedToken{Content: fmt.Sprintf("<extra_id_%d>", i), Special: true})
+		}
+	case n > 0 && given != n && !b.noMore:
+		b.fields.fail(ErrFormat, "extra_ids", "is %d, and additional_special_tokens has %d", n, given)
+	}
+}
+
+func (b *building) camembert() {
+	b.spaceBeforeMask()
+	b.unigram(b.unknown(0, false))
+	b.normalizer = b.charmap
+	b.words(b.scheme())
+	b.ends = likeRoberta
+	if b.additional == nil {
+		b.own = extraTokens([]string{"<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"})
+	}
+}
+
+// plain takes accents and case away, and then maps characters.
+func (b *building) plain(list []string, keepAccents, lower bool) {
+	if list = slices.Clone(list); !keepAccents {
+		list = append(list, typeOnly("NFKD"), typeOnly("StripAccents"))
+	}
+	if lower {
+		list = append(list, typeOnly("Lowercase"))
+	}
+	if b.charmap != "" {
+		list = append(list, b.charmap)
+	}
+	b.normalizer = inOrder("normalizers", list...)
+}
+
+func (b *building) albert() {
+	b.unigram(1)
+	b.plain(quoteRules, b.truth("keep_accents"), b.truth("do_lower_case"))
+	b.words(b.scheme())
+	if !b.hasEnds {
+		b.ends = clsSep
+	}
+}
+
+func (b *building) remBert() {
+	b.unigram(2)
+	b.plain(append(slices.Clone(quoteRules), manySpaces), b.truth("keep_accents"), b.truth("do_lower_case"))
+	b.metaspace(b.scheme())
+	if b.again = twice; b.hasEnds {
+		b.ends = clsSep
+	}
+}
+
+func (b *building) xlnet() {
+	b.unigram(b.number("unk_id"))
+	b.plain(quoteRules, false, b.truth("do_lower_case"))
+	b.words("always")
+	b.spaceBeforeMask()
+	b.ends = &ends{single: "A:0 sep:0 cls:2", pair: "A:0 sep:0 B:1 sep:1 cls:2"}
+	if b.additional == nil {
+		b.own = extraTokens([]string{"<eop>", "<eod>"})
+	}
+}
+
+func (b *building) bigBird() {
+	b.unigram(b.unknown(100, true))
+	b.normalizer = inOrder("normalizers", `{"type":"Strip","strip_left":false,"strip_right":false}`, replaced(`{"Regex":" {2,}"}`, "▁"))
+	b.metaspace(b.scheme())
+	b.spaceBeforeMask()
+	b.ends = clsSep
+}
+
+func (b *building) debertaV2() {
+	b.unigram(b.unknown(b.number("unk_id"), true))
+	list := oneSpaceRules
+	if b.truth("do_lower_case") {
+		list = append([]string{typeOnly("Lowercase")}, list...)
+	}
+	b.normalizer = inOrder("normalizers", list...)
+	scheme := b.scheme()
+	if scheme == "never" {
+		scheme = "first"
+	}
+	b.metaspace(scheme)
+	if b.truth("split_by_punct") {
+		b.pre = inOrder("pretokenizers", `{"type":"Punctuation","behavior":"Isolated"}`, b.pre)
+	}
+	b.ends = clsSep
+}
+
+func (b *building) pegasus() {
+	b.unigram(b.unknown(-1, true))
+	if b.charmap != "" {
+		b.normalizer = inOrder("normalizers", b.charmap, manySpaces)
+	} else {
+		b.normalizer = inOrder("normalizers", replaced(`{"Regex":"\\n"}`, " "), manySpaces)
+	}
+	b.metaspace("always")
+	b.ends = &ends{single: "A:0 eos:0", pair: "A:0 B:0 eos:0"}
+	sent, given := b.fields.fields["mask_token_sent"]
+	text, isText := sent.text()
+	switch {
+	case !given:
+		text, isText = "<mask_1>", true
+	case !isText && !sent.isNull():
+		b.fields.fail(ErrUnsupported, "mask_token_sent", "is no string")
+	}
+	b.own = []AddedToken{}
+	if isText && !contains(b.additional, text) {
+		b.own = append(b.own, AddedToken{Content: text, Special: true})
+	}
+	for i := 2; i < b.number("offset"); i++ {
+		b.own = append(b.own, AddedToken{Content: fmt.Sprintf("<unk_%d>", i), Special: true})
+	}
+}
+
+// mbart puts the language after eos.
+func (b *building) mbart() {
+	b.unigram(3)
+	b.words("always")
+	b.spaceBeforeMask()
+	codes := extraTokens(mbartLanguages)
+	b.own = append(codes, missingFrom(codes, b.additional)...)
+	b.language("en_XX")
+	b.ends = &ends{single: "A:0 eos:0 lang:0", pair: "A:0 B:0 eos:0 lang:0"}
+}
+
+// language is the code of the language of texts.
+func (b *building) language(otherwise string) {
+	b.lang = otherwise
+	if v, ok := b.fields.take("src_lang"); ok {
+		if text, isText := v.text(); isText {
+			b.lang = text
+		} else {
+			b.fields.fail(ErrFormat, "src_lang", "is no string")
+		}
+	}
+}
+
+func (b *building) xglm() {
+	b.unigram(3)
+	list := []string{manySpaces}
+	if b.charmap != "" {
+		list = []string{b.charmap, manySpaces}
+	}
+	b.normalizer = inOrder("normalizers", list...)
+	b.metaspace(b.scheme())
+	b.ends = &ends{single: "eos:0 A:0", pair: "eos:0 A:0 eos:0 eos:0 B:0"}
+	var words []string
+	for i := range 7 {
+		words = append(words, fmt.Sprintf("<madeupword%d>", i))
+	}
+	b.own = append(slices.Clone(b.additional), missingFrom(b.additional, extraTokens(words))...)
+}
+
+func (b *building) reformer() {
+	b.bpe(`"fuse_unk":true,"byte_fallback":false,"unk_token":` + b.quoted("unk"))
+	if b.charmap != "" {
+		b.normalizer = inOrder("normalizers", b.charmap, manySpaces)
+	}
+	b.metaspace("always")
+	b.again = twice
+}
+
+// number is a field of the class that is a whole number.
+func (b *building) number(name string) int {
+	n, _ := value(tokenizerClasses[b.class].fields[name]).uint32()
+	if v, given := b.fields.fields[name]; given && v.isNull() {
+		b.fields.fail(ErrUnsupported, name, "is null, which %s does not take", b.class)
+	}
+	n2 := b.fields.number(name, int(n))
+	if n2 > 1<<16 {
+		b.fields.fail(ErrUnsupported, name, "is %d, at most %d is possible", n2, 1<<16)
+		return 0
+	}
+	return n2
+}
