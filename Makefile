@@ -192,6 +192,12 @@ compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ## every field of the 
 	cd text && $(IN_WORKSPACE) $(GO) test -c -o ../scripts/configs/.sentences .
 	$(CONFIGS_PYTHON) scripts/configs/sentences.py $(FLAGS) scripts/configs/.sentences
 
+FILES_SCRIPTS = $(wildcard scripts/configs/files_*.py)
+
+.PHONY: compare-files
+compare-files: $(if $(PYTHON),,scripts/configs/.venv) ## files beside config.json and tokenizer.json, drawn with a seed, against transformers, peft and sentence-transformers (minutes each); FLAGS="-n 200 -seed 2" for fewer
+	@status=0; for script in $(FILES_SCRIPTS); do echo $$script; $(CONFIGS_PYTHON) $$script $(FLAGS) || status=1; done; exit $$status
+
 .PHONY: config-table
 config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go from transformers' configuration classes
 	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/classes.go.new

@@ -5,6 +5,7 @@ package text
 import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // Draft opens a smaller model in a folder, with the same tokens, that proposes those that come next. A [Generator] computes
@@ -30,7 +31,7 @@ func (f *folder) openDraft() (models.LanguageModel, error) {
 	if err != nil {
 		return nil, refused("%w", err)
 	}
-	t, err := openTokenizer(fsys, nil)
+	t, err := openTokenizer(fsys, tokenizer.Opening{AsWritten: f.asWritten})
 	if err != nil {
 		return nil, refused("%w", err)
 	}

@@ -72,8 +72,8 @@ func (g ggufFile) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// openTokenizer opens the tokenizer with fields in the place of those of tokenizer_config.json.
-func openTokenizer(fsys fs.FS, fields map[string]json.RawMessage) (*tokenizer.Tokenizer, error) {
+// openTokenizer opens the tokenizer of a folder or a GGUF file.
+func openTokenizer(fsys fs.FS, how tokenizer.Opening) (*tokenizer.Tokenizer, error) {
 	g, ok := fsys.(ggufFile)
 	if !ok {
 		dir, err := models.TokenizerFolder(fsys)
@@ -83,7 +83,7 @@ func openTokenizer(fsys fs.FS, fields map[string]json.RawMessage) (*tokenizer.To
 		if err != nil {
 			return nil, err
 		}
-		return tokenizer.OpenWith(fsys, fields)
+		return how.OpenFS(fsys)
 	}
 	f, err := gguf.Open(g.path)
 	if err != nil {
@@ -133,7 +133,9 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	var failed error
 	var group sync.WaitGroup
 	if withTokenizer {
-		group.Go(func() { f.tokenizer, failed = openTokenizer(fsys, fields) })
+		group.Go(func() {
+			f.tokenizer, failed = openTokenizer(fsys, tokenizer.Opening{Fields: fields, AsWritten: o.asWritten})
+		})
 	}
 	f.model, err = openModel(fsys, o.of())
 	group.Wait()

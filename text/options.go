@@ -39,6 +39,7 @@ type options struct {
 	memory      int64 // of keys and values; 0: no limit
 	most        int64 // bytes that opening the model may take; 0: no limit
 	headersOnly bool
+	asWritten   bool   // the tokenizer
 	draft       string // the folder of a draft model; empty: none
 	maxPixels   int
 	warn        func(warning string)
@@ -75,7 +76,7 @@ var takes = map[string][]string{
 }
 
 // toAll are the options that apply to all pipelines.
-var toAll = []string{"Threads", "Weights", "WeightsOf", "Adapter", "Warnings", "Exact", "MemoryLimit", "HeadersOnly"}
+var toAll = []string{"Threads", "Weights", "WeightsOf", "Adapter", "Warnings", "Exact", "MemoryLimit", "HeadersOnly", "TokenizerAsWritten"}
 
 // several are the options that may be given several times, with different values.
 var several = []string{"Adapter", "NamedAdapter", "WeightsOf"}
@@ -298,6 +299,11 @@ func MemoryLimit(n int64) Option {
 // would take: where it should compute, there are errors.
 func HeadersOnly() Option {
 	return option("HeadersOnly", "", func(o *options) { o.headersOnly = true })
+}
+
+// TokenizerAsWritten uses the folder's tokenizer.json as it is: see [tokenizer.Opening].
+func TokenizerAsWritten() Option {
+	return option("TokenizerAsWritten", "", func(o *options) { o.asWritten = true })
 }
 
 // Warnings has f called with each warning when the pipeline is opened, as soon as it is known: those of models.Model,

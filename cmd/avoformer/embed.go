@@ -95,6 +95,7 @@ func (e *embedding) modelFlags(f *flags) {
 	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
 	e.adapters = f.adapters()
 	f.memoryLimit()
+	f.asWritten()
 }
 
 // toFile reports whether the vectors go to a file.

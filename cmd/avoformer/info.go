@@ -40,6 +40,8 @@ type folderInfo struct {
 
 	options models.Options
 	held    string // what -weights says
+
+	asWritten bool // the tokenizer
 }
 
 func info(a *app, args []string) error {
@@ -47,6 +49,7 @@ func info(a *app, args []string) error {
 	asJSON := f.json("a line")
 	weights := f.String("weights", "f32", "tell the memory with "+weightsUsage)
 	cache := f.String("cache", "f32", "tell the memory with keys and values in this `format`: f32, bf16, f16 or int8")
+	f.asWritten()
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
 		return err
@@ -63,7 +66,7 @@ func info(a *app, args []string) error {
 		no   error // why it is no model that is supported
 	}
 	i, err := interruptible(a, func() (found, error) {
-		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights}
+		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, asWritten: a.asWritten}
 		if stat, err := os.Stat(i.Folder); err != nil {
 			return found{}, err
 		} else if stat.IsDir() {
@@ -137,7 +140,7 @@ func (i *folderInfo) ggufWeights() error {
 
 // model tells what models.Open makes of the folder, or why it makes nothing of it.
 func (i *folderInfo) model() error {
-	if t, err := tokenizer.Open(i.Folder); err != nil {
+	if t, err := (tokenizer.Opening{AsWritten: i.asWritten}).Open(i.Folder); err != nil {
 		i.Unsupported["tokenizer"] = oneLine(err)
 	} else {
 		i.Tokenizer = fmt.Sprintf("%d tokens, %d added", t.Size(), len(t.AddedTokens()))

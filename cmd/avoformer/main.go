@@ -76,6 +76,8 @@ type app struct {
 	warned   map[string]bool
 	// memoryLimit is what -memory-limit says, in bytes; 0: no limit.
 	memoryLimit int64
+	// asWritten is what -tokenizer-as-written says.
+	asWritten bool
 }
 
 // command is one of avoformer's.

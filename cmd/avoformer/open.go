@@ -57,6 +57,9 @@ func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, err
 	if a.memoryLimit > 0 {
 		opts = append(opts, text.MemoryLimit(a.memoryLimit))
 	}
+	if a.asWritten {
+		opts = append(opts, text.TokenizerAsWritten())
+	}
 	return interruptible(a, func() (T, error) { return open(dir, opts...) })
 }
 

@@ -109,6 +109,7 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.weights, "weights", weightsUsage+eachUsage)
 	f.Var(&s.prompts, "prompts", promptsUsage+eachUsage)
 	f.Var(&s.threads, "threads", "most `threads` of a model; default: all"+eachUsage)
+	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
 	f.Var(&s.long, "long", "what becomes of longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
 	f.IntVar(&s.stride, "stride", 0, "tokens that a window of -long split has in common with the one before")
@@ -159,6 +160,9 @@ func (s *serving) plan(a *app, dirs []string) error {
 	shared, _, err := s.adapters.options()
 	if err != nil {
 		return err
+	}
+	if a.asWritten {
+		shared = append(shared, text.TokenizerAsWritten())
 	}
 	for i := range s.models {
 		m := &s.models[i]

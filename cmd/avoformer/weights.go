@@ -75,6 +75,11 @@ func (f *flags) memoryLimit() {
 	})
 }
 
+// asWritten is the flag of how tokenizer.json is read.
+func (f *flags) asWritten() {
+	f.BoolVar(&f.app.asWritten, "tokenizer-as-written", false, "use tokenizer.json as it is, not what a class of transformers builds of its vocabulary")
+}
+
 // adapters are low-rank changes of the model.
 type adapters struct {
 	app   *app
@@ -123,6 +128,7 @@ type decoderFlags struct {
 
 func (f *flags) decoder() decoderFlags {
 	f.memoryLimit()
+	f.asWritten()
 	return decoderFlags{
 		f.String("weights", "f32", weightsUsage),
 		f.String("cache", "f32", "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"),

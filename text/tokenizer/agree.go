@@ -13,7 +13,7 @@ import (
 // no file of the folder states. What a file states, a tokenizer_class too, is followed.
 func (s *settings) agree(class string, t *Tokenizer) error {
 	switch class {
-	case "BertTokenizer", "DistilBertTokenizer", "ConvBertTokenizer", "MPNetTokenizer":
+	case "BertTokenizer", "DistilBertTokenizer", "MPNetTokenizer":
 		return s.agreeOnBert(class, t)
 	case "RobertaTokenizer", "GPT2Tokenizer", "Qwen2Tokenizer":
 		if nfc, _ := t.normalizer.(form); !s.classNamed {

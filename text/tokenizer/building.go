@@ -64,6 +64,33 @@ type ends struct {
 
 // rebuild makes the tokenizer that class builds from what root, a tokenizer.json, holds.
 func (s *settings) rebuild(class string, root *object) (*Tokenizer, error) {
+	b, err := s.building(class, root)
+	if err != nil {
+		return nil, err
+	}
+	text, err := b.json(root)
+	if err != nil {
+		return nil, err
+	}
+	t, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer.json as %s: %w", class, err)
+	}
+	return t, b.finish(t)
+}
+
+// inherit completes t, which is as written, by the tokens and the ends of a class that has all of this
+// from another one and, since it has no constructor, takes the file as it is.
+func (s *settings) inherit(class string, root *object, t *Tokenizer) error {
+	b, err := s.building(class, root)
+	if err != nil {
+		return err
+	}
+	return b.finish(t)
+}
+
+// building applies the rule of a class.
+func (s *settings) building(class string, root *object) (*building, error) {
 	rule, ok := rules[class]
 	if !ok {
 		return nil, s.notAsWritten(class, "no rule for this class is known here")
@@ -75,18 +102,7 @@ func (s *settings) rebuild(class string, root *object) (*Tokenizer, error) {
 	b := &building{settings: s, class: class, model: m, charmap: firstCharmap(root.fields["normalizer"]), hasEnds: !root.fields["post_processor"].isNull()}
 	b.defaultRoles()
 	rule(b)
-	if b.fields.err != nil {
-		return nil, b.fields.err
-	}
-	text, err := b.json(root)
-	if err != nil {
-		return nil, err
-	}
-	t, err := Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer.json as %s: %w", class, err)
-	}
-	return t, b.finish(t)
+	return b, b.fields.err
 }
 
 // defaultRoles sets the tokens that the class has where the files name none.

@@ -43,6 +43,7 @@ type settings struct {
 	decoded bool                  // added is added_tokens_decoder: all that there are
 	unsaid  map[string]bool       // those of added whose flag normalized is not said
 	extra   []AddedToken          // without ids
+	typed   map[string]bool       // tokens that tokenizer_config.json gives as objects, for which added_tokens.json does not look
 	noMore  bool                  // extra is all there are, even if empty: classes add none of their own
 	// additional special tokens beside extra, which some classes take
 	additional []AddedToken
@@ -80,7 +81,7 @@ func readJSON(fsys fs.FS, name string) (*object, error) {
 // readSettings reads tokenizer_config.json with other values for some of its fields, and the files
 // beside it.
 func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, error) {
-	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}, unsaid: map[string]bool{}}
+	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}, unsaid: map[string]bool{}, typed: map[string]bool{}}
 	s.Special = map[string]string{}
 	o, err := readJSON(fsys, "tokenizer_config.json")
 	if err != nil {
@@ -153,6 +154,7 @@ func (s *settings) readSpecial(o *object) error {
 			return err
 		}
 		s.special[role], s.Special[role], s.bare[role] = t, t.Content, v[0] == '"'
+		s.typed[t.Content] = v[0] == '{' && o == s.fields
 	}
 	return nil
 }
@@ -202,10 +204,10 @@ func (s *settings) readExtra(o *object) error {
 			return s.name(o, role, v)
 		})
 	default:
-		s.extra, err = tokenList(o, "extra_special_tokens", extra)
+		s.extra, err = s.tokenList(o, "extra_special_tokens", extra)
 	}
 	if err == nil && olderGiven && !older.isNull() {
-		s.additional, err = tokenList(o, "additional_special_tokens", older)
+		s.additional, err = s.tokenList(o, "additional_special_tokens", older)
 	}
 	return err
 }
@@ -216,7 +218,7 @@ func (s *settings) mergeExtra(o *object) error {
 		s.additional = nil
 		if !v.isNull() {
 			var err error
-			if s.additional, err = tokenList(o, "additional_special_tokens", v); err != nil {
+			if s.additional, err = s.tokenList(o, "additional_special_tokens", v); err != nil {
 				return err
 			}
 		}
@@ -233,7 +235,7 @@ func (s *settings) mergeExtra(o *object) error {
 			return s.name(o, role, v)
 		})
 	}
-	list, err := tokenList(o, "extra_special_tokens", v)
+	list, err := s.tokenList(o, "extra_special_tokens", v)
 	for _, t := range list {
 		if !contains(s.extra, t.Content) {
 			s.extra = append(s.extra, t)
@@ -244,13 +246,14 @@ func (s *settings) mergeExtra(o *object) error {
 }
 
 // tokenList reads a list of tokens.
-func tokenList(o *object, field string, v value) ([]AddedToken, error) {
+func (s *settings) tokenList(o *object, field string, v value) ([]AddedToken, error) {
 	if v[0] != '[' {
 		return nil, fmt.Errorf("%w: %s.%s: %s", ErrFormat, o.what, field, v)
 	}
 	list := []AddedToken{}
 	err := v.each(func(_, v value) error {
-		t, _, err := configToken(o.what+"."+field, v, false)
+		t, _, err := configToken(o.what+"."+field, v, o != s.fields)
+		s.typed[t.Content] = v[0] == '{' && o == s.fields
 		list = append(list, t)
 		return err
 	})
@@ -303,7 +306,7 @@ func (s *settings) readAdded(fsys fs.FS) error {
 			if !ok || id > maxID {
 				return fmt.Errorf("%w: added_tokens.json: %q: %s", ErrFormat, content, v)
 			}
-			special := contains(s.extra, content) || contains(slices.Collect(maps.Values(s.special)), content)
+			special := !s.typed[content] && (contains(s.extra, content) || contains(slices.Collect(maps.Values(s.special)), content))
 			t := AddedToken{ID: id, Content: content, Normalized: !special, Special: special}
 			s.added = append(s.added, t)
 		}

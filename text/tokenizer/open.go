@@ -25,9 +25,12 @@ import (
 // added_tokens.json are read beside each of them. Instead of a folder, dir may be a
 // GGUF file, or a model's folder in the hub's cache, of which refs/main chooses the
 // snapshot.
-func Open(dir string) (*Tokenizer, error) {
+func Open(dir string) (*Tokenizer, error) { return Opening{}.Open(dir) }
+
+// Open is the function [Open] with these settings.
+func (o Opening) Open(dir string) (*Tokenizer, error) {
 	dir = hub.Folder(dir)
-	open := func() (*Tokenizer, error) { return OpenFS(os.DirFS(dir)) }
+	open := func() (*Tokenizer, error) { return o.OpenFS(os.DirFS(dir)) }
 	if info, err := hub.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, check.Errorf(check.ErrFolder, "%w", err)
 	} else if err == nil && info.Mode().IsRegular() {
@@ -103,11 +106,15 @@ func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, 
 			return nil, err
 		}
 	}
-	if c, ok := tokenizerClasses[class]; ok && c.json == vocabularyAlone {
+	switch c := tokenizerClasses[class]; {
+	case c == nil:
+	case c.json == vocabularyAlone:
 		if err := s.agree(class, t); err != nil {
 			return nil, err
 		}
 		return s.rebuild(class, root)
+	case c.json == asWritten && rules[class] != nil:
+		return t, s.inherit(class, root, t)
 	}
 	s.padRole(t.padding)
 	if !s.noMore {

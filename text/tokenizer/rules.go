@@ -10,10 +10,13 @@ import (
 
 // rules sets the parts that a class builds, by its name in transformers.
 var rules = map[string]func(*building){
-	"BertTokenizer":       func(b *building) { b.wordPiece(); b.ends = clsSep },
-	"DistilBertTokenizer": func(b *building) { b.wordPiece(); b.ends = clsSep },
-	"ConvBertTokenizer":   func(b *building) { b.wordPiece(); b.ends = clsSep },
-	"LayoutLMv2Tokenizer": func(b *building) { b.wordPiece(); b.ends = clsSep },
+	"BertTokenizer":               func(b *building) { b.wordPiece(); b.ends = clsSep },
+	"DistilBertTokenizer":         func(b *building) { b.wordPiece(); b.ends = clsSep },
+	"ConvBertTokenizer":           func(b *building) { b.wordPiece(); b.ends = clsSep },
+	"DPRContextEncoderTokenizer":  (*building).dpr,
+	"DPRQuestionEncoderTokenizer": (*building).dpr,
+	"DPRReaderTokenizer":          (*building).dpr,
+	"LayoutLMv2Tokenizer":         func(b *building) { b.wordPiece(); b.ends = clsSep },
 	"MPNetTokenizer": func(b *building) {
 		b.wordPiece()
 		b.spaceBeforeMask()
@@ -24,7 +27,10 @@ var rules = map[string]func(*building){
 		b.ends = &ends{single: "cls:2 A:0 sep:0", pair: "cls:2 A:0 sep:0 B:1 sep:1"}
 	},
 
-	"GPT2Tokenizer":       func(b *building) { b.byteLevels(b.flag("add_prefix_space")) },
+	"GPT2Tokenizer": func(b *building) { b.byteLevels(b.flag("add_prefix_space")) },
+	"CodeGenTokenizer": func(b *building) {
+		b.byteLevels(b.flag("add_prefix_space"))
+	},
 	"WhisperTokenizer":    (*building).whisper,
 	"BlenderbotTokenizer": func(b *building) { b.byteLevels(b.flag("add_prefix_space")); b.spaceBeforeMask() },
 	"GPTNeoXTokenizer":    (*building).gptNeoX,
@@ -85,11 +91,14 @@ var rules = map[string]func(*building){
 	},
 	"XLNetTokenizer":     (*building).xlnet,
 	"AlbertTokenizer":    (*building).albert,
+	"FNetTokenizer":      (*building).albert,
 	"RemBertTokenizer":   (*building).remBert,
 	"BigBirdTokenizer":   (*building).bigBird,
 	"DebertaV2Tokenizer": (*building).debertaV2,
 	"PegasusTokenizer":   (*building).pegasus,
 	"MBartTokenizer":     (*building).mbart,
+	"MBart50Tokenizer":   (*building).mbart50,
+	"NllbTokenizer":      (*building).nllb,
 	"XGLMTokenizer":      (*building).xglm,
 	"LayoutXLMTokenizer": func(b *building) {
 		b.spaceBeforeMask()
@@ -159,6 +168,13 @@ func (b *building) wordPiece() {
 	}
 	b.normalizer = bertNormal(fmt.Sprint(clean), fmt.Sprint(b.flag("tokenize_chinese_chars")), strip, fmt.Sprint(b.flag("do_lower_case")))
 	b.pre, b.decoder = typeOnly("BertPreTokenizer"), fmt.Sprintf(`{"type":"WordPiece","prefix":%q,"cleanup":true}`, prefix)
+}
+
+// dpr is BERT's, always in lower case: its own do_lower_case is not handed on.
+func (b *building) dpr() {
+	b.fields.fields["do_lower_case"] = value("true")
+	b.wordPiece()
+	b.ends = clsSep
 }
 
 // byteLevels is GPT-2's tokenizer.
@@ -328,25 +344,38 @@ func (b *building) spaceBeforeMask() {
 // the class takes then.
 func (b *building) unknown(otherwise int, zero bool) int {
 	found, at := -1, 0
-	b.model.fields["vocab"].each(func(_, v value) error {
-		var parts []value
-		if len(v) > 0 && v[0] == '[' {
-			v.each(func(_, x value) error { parts = append(parts, x); return nil })
-		}
-		if found < 0 && len(parts) == 2 {
-			text, _ := parts[0].text()
-			score, _ := parts[1].float()
-			if text == b.text("unk") && (!zero || score == 0) {
-				found = at
-			}
+	b.eachPiece(func(text string, score float64) {
+		if found < 0 && text == b.text("unk") && (!zero || score == 0) {
+			found = at
 		}
 		at++
-		return nil
 	})
 	if found < 0 {
 		return otherwise
 	}
 	return found
+}
+
+// eachPiece calls f with the pieces of a vocabulary that is a list. What is none has no text.
+func (b *building) eachPiece(f func(text string, score float64)) {
+	vocab := b.model.fields["vocab"]
+	if len(vocab) == 0 || vocab[0] != '[' {
+		return
+	}
+	vocab.each(func(_, v value) error {
+		var parts []value
+		if len(v) > 0 && v[0] == '[' {
+			v.each(func(_, x value) error { parts = append(parts, x); return nil })
+		}
+		if len(parts) != 2 {
+			f("", 0)
+			return nil
+		}
+		text, _ := parts[0].text()
+		score, _ := parts[1].float()
+		f(text, score)
+		return nil
+	})
 }
 
 // missingFrom gives the tokens that are not in the list.

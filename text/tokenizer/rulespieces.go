@@ -148,6 +148,52 @@ func (b *building) mbart() {
 	b.ends = &ends{single: "A:0 eos:0 lang:0", pair: "A:0 B:0 eos:0 lang:0"}
 }
 
+// mbart50 puts the language in front.
+func (b *building) mbart50() {
+	b.unigram(3)
+	list := []string{manySpaces}
+	if b.charmap != "" {
+		list = []string{b.charmap, manySpaces}
+	}
+	b.normalizer = inOrder("normalizers", list...)
+	b.metaspace("always")
+	b.spaceBeforeMask()
+	codes := slices.Concat(mbartLanguages, mbart50Languages)
+	b.own = append(slices.Clone(b.additional), extraTokens(codes)...)
+	hasCode := false
+	b.eachPiece(func(text string, _ float64) { hasCode = hasCode || slices.Contains(codes, text) })
+	if !hasCode && b.fields.err == nil { // the class would give the pieces other ids
+		b.fields.err = b.notAsWritten(b.class, "its vocabulary has codes of languages, of which the file has none")
+	}
+	if b.language("en_XX"); !slices.Contains(codes, b.lang) {
+		b.fields.fail(ErrFormat, "src_lang", "is no language of %s", b.class)
+	}
+	b.ends = &ends{single: "lang:0 A:0 eos:0", pair: "lang:0 A:0 B:0 eos:0"}
+}
+
+// nllb is BPE, with the language in front or, as its first version had it, after eos.
+func (b *building) nllb() {
+	b.bpe(`"fuse_unk":true,"byte_fallback":false,"unk_token":` + b.quoted("unk"))
+	if b.charmap != "" {
+		b.normalizer = inOrder("normalizers", b.charmap, manySpaces)
+	}
+	b.metaspace("always")
+	if a, ok := b.special["mask_token"]; ok && b.bare["mask_token"] {
+		a.LStrip, a.Normalized = true, true
+		b.special["mask_token"] = a
+	}
+	if b.noMore = true; b.extra == nil {
+		if b.extra = b.additional; b.extra == nil {
+			b.extra = extraTokens(nllbLanguages)
+		}
+	}
+	b.language("eng_Latn")
+	b.ends = &ends{single: "lang:0 A:0 eos:0", pair: "lang:0 A:0 B:0 eos:0"}
+	if b.truth("legacy_behaviour") {
+		b.ends = &ends{single: "A:0 eos:0 lang:0", pair: "A:0 B:0 eos:0 lang:0"}
+	}
+}
+
 // language is the code of the language of texts.
 func (b *building) language(otherwise string) {
 	b.lang = otherwise
