@@ -19,7 +19,7 @@ import (
 // Model is a model to serve.
 type Model struct {
 	Dir     string         // the folder, or a GGUF file
-	Name    string         // by which requests ask for it; "": the folder's name
+	Name    string         // by which requests ask for it; "": as NameOf finds, with AliasesOf
 	Aliases []string       // further names
 	Kind    text.Kind      // what it is opened as; "": as text.KindOf finds
 	Weights kernels.Format // of its weights in memory
@@ -29,8 +29,13 @@ type Model struct {
 	Adapters []string
 }
 
-// NameOf is the name by which a model is served that is given none: that of its folder, or of its GGUF file.
+// NameOf is the name by which a model is served that is given none: org/name of a model in the hub's cache, else the name
+// of its folder, or of its GGUF file.
 func NameOf(dir string) string { return engine.NameOf(dir) }
+
+// AliasesOf are further names by which a model is served that is given none, unless another model has them: of a model in
+// the hub's cache the last part of its name, and the name of its GGUF file.
+func AliasesOf(dir string) []string { return engine.AliasesOf(dir) }
 
 // Options says how a server works. The zero value is good for a start.
 type Options struct {

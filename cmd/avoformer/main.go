@@ -240,7 +240,7 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	if len(rest) < least || most >= 0 && len(rest) > most {
 		return nil, usagef("%s", f.usage)
 	}
-	if len(rest) > 0 && !slices.Contains([]string{"pull", "rm", "completion"}, f.Name()) {
+	if len(rest) > 0 && !slices.Contains([]string{"pull", "rm", "completion", "serve"}, f.Name()) {
 		var err error
 		if rest[0], err = f.app.pulled(rest[0]); err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ func (p *perModel) Set(v string) error {
 
 // of is the value for a model, by its name or an alias.
 func (p *perModel) of(m *serve.Model, without string) string {
-	for _, name := range append([]string{m.Name}, m.Aliases...) {
+	for _, name := range namesOf(m) {
 		if v, ok := p.one[name]; ok {
 			delete(p.one, name)
 			return v
@@ -54,4 +54,12 @@ func (p *perModel) unused() string {
 		return name
 	}
 	return ""
+}
+
+// namesOf are the names of a model, those that it has unless another model has them among them.
+func namesOf(m *serve.Model) []string {
+	if m.Name == "" {
+		return append([]string{serve.NameOf(m.Dir)}, serve.AliasesOf(m.Dir)...)
+	}
+	return append([]string{m.Name}, m.Aliases...)
 }

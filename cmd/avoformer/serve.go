@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/hub"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/serve"
 	"github.com/avoformer/avoformer/text"
@@ -46,6 +47,9 @@ func serveModels(a *app, args []string) error {
 	s.register(f)
 	dirs, err := f.parse(args, 0, -1)
 	if err != nil {
+		return err
+	}
+	if err := f.environment(serveVariables); err != nil {
 		return err
 	}
 	if err := s.plan(a, dirs); err != nil {
@@ -97,14 +101,10 @@ func serveModels(a *app, args []string) error {
 
 func (s *serving) register(f *flags) {
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`host:port` to listen at; :8080 is that port of all addresses")
-	f.Func("model", "`NAME[,ALIAS...]=DIR` of a model by another name than its folder's; may be given several times", func(v string) error {
-		names, dir, ok := strings.Cut(v, "=")
-		if !ok || names == "" || dir == "" {
-			return fmt.Errorf("%q, want NAME=DIR", v)
-		}
-		all := strings.Split(names, ",")
-		s.models = append(s.models, serve.Model{Dir: dir, Name: all[0], Aliases: all[1:]})
-		return nil
+	f.Func("model", "`NAME[,ALIAS...]=DIR` of a model by another name than its folder's, which may also stand in the place of DIR; may be given several times", func(v string) error {
+		m, err := namedModel(v)
+		s.models = append(s.models, m)
+		return err
 	})
 	f.Var(&s.weights, "weights", weightsUsage+eachUsage)
 	f.Var(&s.prompts, "prompts", promptsUsage+eachUsage)
@@ -146,10 +146,26 @@ func (s *serving) register(f *flags) {
 	f.BoolVar(&s.asJSON, "log-json", false, "log as JSON")
 }
 
+// namedModel reads NAME[,ALIAS...]=DIR.
+func namedModel(v string) (serve.Model, error) {
+	names, dir, ok := strings.Cut(v, "=")
+	if !ok || names == "" || dir == "" {
+		return serve.Model{}, fmt.Errorf("%q, want NAME=DIR", v)
+	}
+	all := strings.Split(names, ",")
+	return serve.Model{Dir: dir, Name: all[0], Aliases: all[1:]}, nil
+}
+
 // plan fills models and options, or tells which flags contradict others.
 func (s *serving) plan(a *app, dirs []string) error {
 	for _, dir := range dirs {
-		s.models = append(s.models, serve.Model{Dir: dir})
+		m := serve.Model{Dir: dir}
+		if _, err := os.Stat(dir); err != nil && strings.Contains(dir, "=") && !strings.HasPrefix(dir, hub.Scheme) { // NAME=DIR, as other servers take it
+			if m, err = namedModel(dir); err != nil {
+				return usagef("%v", err)
+			}
+		}
+		s.models = append(s.models, m)
 	}
 	switch {
 	case len(s.models) == 0:
@@ -168,9 +184,6 @@ func (s *serving) plan(a *app, dirs []string) error {
 		m := &s.models[i]
 		if m.Dir, err = a.pulled(m.Dir); err != nil {
 			return err
-		}
-		if m.Name == "" {
-			m.Name = serve.NameOf(m.Dir)
 		}
 		if err := s.planModel(m, slices.Clone(shared)); err != nil {
 			return err
@@ -196,7 +209,9 @@ func (s *serving) nameAdapters(a *app) error {
 	for _, v := range s.named {
 		full, value, _ := strings.Cut(v, "=")
 		at := strings.LastIndexByte(full, '/')
-		i := slices.IndexFunc(s.models, func(m serve.Model) bool { return at < 0 && len(s.models) == 1 || at >= 0 && m.Name == full[:at] })
+		i := slices.IndexFunc(s.models, func(m serve.Model) bool {
+			return at < 0 && len(s.models) == 1 || at >= 0 && slices.Contains(namesOf(&m), full[:at])
+		})
 		if i < 0 {
 			return usagef("-named-adapter %s: want MODEL/NAME=DIR with the name of a model", v)
 		}

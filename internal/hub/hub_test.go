@@ -23,3 +23,15 @@ func TestFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestNameOf tells models by paths of the cache, and no others.
+func TestNameOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"/c/hub/models--org--name": "org/name", "/c/models--org--name/snapshots/0123": "org/name", "c/models--org--a.b-c/snapshots/0123/sub/x.gguf": "org/a.b-c",
+		"models--bert/snapshots/1": "bert", "/c/models--org--name/other": "", "/c/org--name/snapshots/1": "", "/models/name": "", "": "", "/c/models--": "",
+	} {
+		if got := hub.NameOf(filepath.FromSlash(path)); got != want {
+			t.Errorf("%s is of %q, want %q", path, got, want)
+		}
+	}
+}

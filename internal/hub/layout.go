@@ -39,6 +39,19 @@ func Repository(cache, name string) string {
 	return filepath.Join(cache, "models--"+strings.ReplaceAll(name, "/", "--"))
 }
 
+// NameOf is the name of the model that a path in a cache leads into: "org/name" of .../models--org--name, of its snapshots
+// and of files in these; "" of other paths.
+func NameOf(path string) string {
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	for i := len(parts) - 1; i >= 0; i-- {
+		name, ok := strings.CutPrefix(parts[i], "models--")
+		if ok && name != "" && (i == len(parts)-1 || parts[i+1] == "snapshots") {
+			return strings.ReplaceAll(name, "--", "/")
+		}
+	}
+	return ""
+}
+
 // pointer begins a file that stands for another one in Git LFS.
 const pointer = "version https://git-lfs.github.com/spec/"
 

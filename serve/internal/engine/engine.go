@@ -58,11 +58,16 @@ func New(c Config) (*Engine, error) {
 		c.Bodies = 256 << 20
 	}
 	e.gate.requests, e.gate.texts, e.gate.bytes = c.Requests, c.Texts, c.Bodies
+	var unnamed []*model
 	for _, m := range c.Models {
 		if err := e.add(m); err != nil {
 			return nil, err
 		}
+		if m.Name == "" {
+			unnamed = append(unnamed, e.models[len(e.models)-1])
+		}
 	}
+	e.addAliases(unnamed)
 	if !c.Lazy {
 		for _, m := range e.models {
 			e.cold = append(e.cold, m.Name)

@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/text"
 )
@@ -62,12 +64,58 @@ type model struct {
 	limit    int // of tokens
 }
 
-// NameOf is the name of a model that is given none: that of its folder, or of its GGUF file.
+// NameOf is the name of a model that is given none: org/name of a model in the hub's cache, else that of its folder, or
+// of its GGUF file.
 func NameOf(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs // of ".", for one
+	dir = absolute(dir)
+	if name := hub.NameOf(dir); name != "" {
+		return name
 	}
-	return strings.TrimSuffix(filepath.Base(dir), ".gguf")
+	return fileName(dir)
+}
+
+// AliasesOf are further names of a model that is given none, which it has unless another model has them: of a model in
+// the hub's cache the last part of its name, and the name of its GGUF file.
+func AliasesOf(dir string) (names []string) {
+	dir = absolute(dir)
+	name := hub.NameOf(dir)
+	if name == "" {
+		return nil
+	}
+	if last := path.Base(name); last != name {
+		names = append(names, last)
+	}
+	if file := fileName(dir); strings.HasSuffix(dir, ".gguf") && !slices.Contains(names, file) {
+		names = append(names, file)
+	}
+	return names
+}
+
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs // of ".", for one
+	}
+	return dir
+}
+
+func fileName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gguf") }
+
+// addAliases gives models that are given no names those of AliasesOf, but for names that several models would have.
+func (e *Engine) addAliases(unnamed []*model) {
+	wanted := map[string]int{}
+	for _, m := range unnamed {
+		for _, name := range AliasesOf(m.Dir) {
+			wanted[name]++
+		}
+	}
+	for _, m := range unnamed {
+		for _, name := range AliasesOf(m.Dir) {
+			if wanted[name] == 1 && e.names[name] == nil {
+				e.names[name] = m
+				m.Aliases = append(slices.Clone(m.Aliases), name)
+			}
+		}
+	}
 }
 
 // add registers a model by its names.

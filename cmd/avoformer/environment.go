@@ -1,0 +1,52 @@
+// Flags by environment variables.
+
+package main
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+)
+
+// serveVariables begins the names of the variables that stand for flags of serve: AVOFORMER_SERVE_MAX_BATCH is -max-batch.
+const serveVariables = "AVOFORMER_SERVE_"
+
+// environment sets the flags that the command line does not give, as variables of this prefix say. One that may be given
+// several times takes several values with semicolons between them. A variable without a flag is a warning: platforms add
+// some of their own, such as Kubernetes those of a service named avoformer-serve.
+func (f *flags) environment(prefix string) error {
+	variables := os.Environ()
+	slices.Sort(variables)
+	for _, v := range variables {
+		v, ok := strings.CutPrefix(v, prefix)
+		if !ok {
+			continue
+		}
+		name, value, _ := strings.Cut(v, "=")
+		x := f.Lookup(strings.ToLower(strings.ReplaceAll(name, "_", "-")))
+		switch {
+		case x == nil || name != strings.ToUpper(name):
+			f.app.warn(prefix + name + " stands for no flag of avoformer " + f.Name())
+			continue
+		case f.given(x.Name):
+			continue
+		}
+		values := []string{value}
+		if repeats(x) {
+			values = strings.Split(value, ";")
+		}
+		for _, value := range values {
+			if err := x.Value.Set(value); err != nil {
+				return usagef("%s%s: -%s %q: %v", prefix, name, x.Name, value, err)
+			}
+		}
+	}
+	return nil
+}
+
+// repeats reports whether a flag may be given several times.
+func repeats(x *flag.Flag) bool {
+	_, each := x.Value.(*perModel)
+	return each || slices.Contains([]string{"model", "adapter", "named-adapter"}, x.Name)
+}
