@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/openai"
 	"github.com/avoformer/avoformer/serve/internal/openapi"
 	"github.com/avoformer/avoformer/serve/internal/page"
+	"github.com/avoformer/avoformer/serve/internal/responses"
 	"github.com/avoformer/avoformer/serve/internal/tei"
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
@@ -29,6 +30,7 @@ func (s *Server) routes(o Options) []wire.Route {
 		cohere.Routes(s.engine),
 		huggingface.Routes(s.engine),
 		anthropic.Routes(s.engine),
+		responses.Routes(s.engine, or(o.MaxResponses, 64<<20)),
 		s.metrics.Routes(tei.Error),
 		page.Routes(tei.Error),
 	)

@@ -48,7 +48,10 @@ type Options struct {
 	MaxBatch    int   // texts of one request; 0: 2048
 	MaxBody     int64 // bytes of a request; 0: 32 MiB
 	MaxBodies   int64 // bytes of all requests at a time, beyond which they are refused; 0: 256 MiB
-	MaxTokens   int   // that a request may have generated for a text; 0: what the model's context has room for
+	// MaxResponses is the most bytes of memory in which answers of /v1/responses are kept for requests that go on from
+	// them; those that have been unused for the longest time go first. 0: 64 MiB.
+	MaxResponses int64
+	MaxTokens    int // that a request may have generated for a text; 0: what the model's context has room for
 
 	Timeout      time.Duration // of a request that asks for none, or more, by X-Request-Timeout; 0: none
 	ReadTimeout  time.Duration // for a body to come; 0: 30 seconds
@@ -84,7 +87,7 @@ func New(models []Model, o Options) (*Server, error) {
 		n    int64
 	}{
 		{"Memory", o.Memory}, {"KeepAlive", int64(o.KeepAlive)}, {"MaxRequests", int64(o.MaxRequests)}, {"MaxTexts", int64(o.MaxTexts)}, {"MaxBatch", int64(o.MaxBatch)}, {"MaxTokens", int64(o.MaxTokens)},
-		{"MaxBody", o.MaxBody}, {"MaxBodies", o.MaxBodies}, {"Timeout", int64(o.Timeout)}, {"ReadTimeout", int64(o.ReadTimeout)}, {"WriteTimeout", int64(o.WriteTimeout)},
+		{"MaxBody", o.MaxBody}, {"MaxBodies", o.MaxBodies}, {"MaxResponses", o.MaxResponses}, {"Timeout", int64(o.Timeout)}, {"ReadTimeout", int64(o.ReadTimeout)}, {"WriteTimeout", int64(o.WriteTimeout)},
 	} {
 		if x.n < 0 {
 			return nil, fmt.Errorf("serve: %s is %d, want at least 0", x.name, x.n)

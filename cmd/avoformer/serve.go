@@ -131,6 +131,7 @@ func (s *serving) register(f *flags) {
 	f.IntVar(&s.options.MaxBatch, "max-batch", 2048, "most texts of a request")
 	f.IntVar(&s.options.MaxTokens, "max-tokens", 0, "most tokens that a request may have generated for a text; default: the model's context")
 	f.Int64Var(&s.options.MaxBody, "max-body", 32<<20, "most bytes of a request")
+	f.Int64Var(&s.options.MaxResponses, "max-responses", 64<<20, "most bytes of memory in which answers of /v1/responses are kept for requests that go on from them")
 	f.Int64Var(&s.options.MaxBodies, "max-bodies", 256<<20, "most bytes of all requests at a time; further ones get 429")
 	f.DurationVar(&s.options.Timeout, "timeout", 0, "for a request; X-Request-Timeout may ask for less; default: none")
 	f.DurationVar(&s.options.ReadTimeout, "read-timeout", 30*time.Second, "for the body of a request to come")

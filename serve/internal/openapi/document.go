@@ -125,7 +125,7 @@ func complete(operation object, r *wire.Route) {
 	operation["parameters"] = append(parameters, object{"name": wire.TimeoutHeader, "in": "header", "description": "seconds that the request has",
 		"schema": object{"type": "number", "exclusiveMinimum": 0, "maximum": 1e6}})
 	responses := operation["responses"].(object)
-	failure := map[string]string{"openai": "OpenAIError", "ollama": "OllamaError", "cohere": "CohereError", "anthropic": "AnthropicError"}[r.Protocol]
+	failure := map[string]string{"openai": "OpenAIError", "responses": "OpenAIError", "ollama": "OllamaError", "cohere": "CohereError", "anthropic": "AnthropicError"}[r.Protocol]
 	if failure == "" {
 		failure = "TEIError"
 	}
