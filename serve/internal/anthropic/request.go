@@ -11,8 +11,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/wire"
 )
 
-// prompt is the fields from which a prompt is made, which requests for numbers of tokens have too. Those at the end say
-// nothing about the answer.
+// prompt is the fields from which a prompt is made, which requests for numbers of tokens have too.
 type prompt struct {
 	Model    string      `json:"model"`
 	Messages []message   `json:"messages"`
@@ -27,28 +26,25 @@ type prompt struct {
 	Format  *format           `json:"output_format"` // as betas had it
 	Edits   *edits            `json:"context_management"`
 	Servers []json.RawMessage `json:"mcp_servers"`
+}
 
-	Cache     json.RawMessage `json:"cache_control"`
-	Speed     json.RawMessage `json:"speed"`
-	User      json.RawMessage `json:"user_profile_id"`
-	Workspace json.RawMessage `json:"workspace_id"`
+// Neutral is the fields that change no answer.
+func (*prompt) Neutral() wire.Neutral {
+	return wire.Neutral{
+		"cache_control": nil, "speed": nil, "user_profile_id": nil, "workspace_id": nil, "metadata": nil, "service_tier": nil, "diagnostics": nil, "inference_geo": nil,
+		"container": {"null"},
+	}
 }
 
 // request is a request for an assistant's answer.
 type request struct {
 	prompt
-	MaxTokens   *int     `json:"max_tokens"`
-	Stream      bool     `json:"stream"`
-	Temperature *float64 `json:"temperature"`
-	TopK        *int     `json:"top_k"`
-	TopP        *float64 `json:"top_p"`
-	Stop        []string `json:"stop_sequences"`
-
-	Metadata    json.RawMessage `json:"metadata"`
-	Tier        json.RawMessage `json:"service_tier"`
-	Container   json.RawMessage `json:"container"`
-	Diagnostics json.RawMessage `json:"diagnostics"`
-	Geo         json.RawMessage `json:"inference_geo"`
+	MaxTokens   *int       `json:"max_tokens"`
+	Stream      bool       `json:"stream"`
+	Temperature *float64   `json:"temperature"`
+	TopK        *int       `json:"top_k"`
+	TopP        *float64   `json:"top_p"`
+	Stop        wire.Stops `json:"stop_sequences"`
 }
 
 type tool struct {
@@ -109,13 +105,6 @@ func (in *request) sampling() (s chat.Sampling, err error) {
 		return s, engine.Errorf(engine.Invalid, "%d, want at least 1", *in.MaxTokens).At("max_tokens")
 	case in.TopK != nil && *in.TopK < 0:
 		return s, engine.Errorf(engine.Invalid, "%d, want at least 0", *in.TopK).At("top_k")
-	case !wire.IsNull(in.Container):
-		return s, engine.Errorf(engine.Invalid, "is not supported here").At("container")
-	}
-	for _, stop := range in.Stop {
-		if stop == "" {
-			return s, engine.Errorf(engine.Invalid, "an empty string").At("stop_sequences")
-		}
 	}
 	return chat.Sampling{MaxTokens: in.MaxTokens, Temperature: in.Temperature, TopP: in.TopP, TopK: in.TopK, Stop: in.Stop}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// request is a request for a response: first what says something about it, then what says nothing, then what is refused.
+// request is a request for a response.
 type request struct {
 	Model        string            `json:"model"`
 	Input        input             `json:"input"`
@@ -30,22 +30,17 @@ type request struct {
 	Reasoning    *reasoning        `json:"reasoning"`
 	Metadata     map[string]string `json:"metadata"`
 
-	User           json.RawMessage `json:"user"`
-	SafetyID       json.RawMessage `json:"safety_identifier"`
-	CacheKey       json.RawMessage `json:"prompt_cache_key"`
-	CacheRetention json.RawMessage `json:"prompt_cache_retention"`
-	CacheOptions   json.RawMessage `json:"prompt_cache_options"`
-	StreamOptions  json.RawMessage `json:"stream_options"`
-	MaxToolCalls   json.RawMessage `json:"max_tool_calls"` // of tools that servers call
-	Tier           json.RawMessage `json:"service_tier"`
+	Include  []string        `json:"include"`
+	Chat     json.RawMessage `json:"conversation"`
+	Template json.RawMessage `json:"prompt"`
+}
 
-	Include    []string        `json:"include"`
-	Truncation *string         `json:"truncation"`
-	TopLogs    *int            `json:"top_logprobs"`
-	Background *bool           `json:"background"`
-	Chat       json.RawMessage `json:"conversation"`
-	Prompt     json.RawMessage `json:"prompt"`
-	Management json.RawMessage `json:"context_management"`
+// Neutral is the fields that change no answer. Inputs that are too long are an error, whatever truncation says.
+func (*request) Neutral() wire.Neutral {
+	return wire.Neutral{
+		"user": nil, "safety_identifier": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil, "prompt_cache_options": nil, "service_tier": nil,
+		"stream_options": nil, "max_tool_calls": nil, "truncation": {`"auto"`, `"disabled"`}, "background": {"false"}, "top_logprobs": {"0"}, "context_management": {"[]"},
+	}
 }
 
 type tool struct {
@@ -103,8 +98,8 @@ func (in *request) check() error {
 	for _, x := range []struct {
 		name string
 		raw  json.RawMessage
-	}{{"conversation", in.Chat}, {"prompt", in.Prompt}, {"context_management", in.Management}} {
-		if !wire.IsNull(x.raw) && string(x.raw) != "[]" {
+	}{{"conversation", in.Chat}, {"prompt", in.Template}} {
+		if !wire.IsNull(x.raw) {
 			return engine.Errorf(engine.Invalid, "%s is not supported here", x.name).At(x.name)
 		}
 	}
@@ -112,14 +107,6 @@ func (in *request) check() error {
 		if !slices.Contains(included, part) {
 			return engine.Errorf(engine.Invalid, "include %.100q is not supported here", part).At("include")
 		}
-	}
-	switch {
-	case in.Background != nil && *in.Background:
-		return engine.Errorf(engine.Invalid, "background is not supported here").At("background")
-	case in.TopLogs != nil && *in.TopLogs != 0:
-		return engine.Errorf(engine.Invalid, "top_logprobs is not supported here").At("top_logprobs")
-	case in.Truncation != nil && *in.Truncation != "auto" && *in.Truncation != "disabled":
-		return engine.Errorf(engine.Invalid, "truncation %.50q, want disabled", *in.Truncation).At("truncation")
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func Routes(e *engine.Engine, bytes int64) []wire.Route {
 // create answers POST /v1/responses.
 func (p protocol) create(c *wire.Call) error {
 	var in request
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	s, err := in.sampling()
@@ -71,7 +71,7 @@ func (p protocol) create(c *wire.Call) error {
 // count answers POST /v1/responses/input_tokens.
 func (p protocol) count(c *wire.Call) error {
 	var in request
-	if err := c.ReadStrict(&in); err != nil {
+	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
 	q, _, err := in.conversation(p.kept)
