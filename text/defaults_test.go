@@ -3,6 +3,7 @@ package text
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -40,10 +41,18 @@ func mustJSON(t *testing.T, v any) string {
 
 // TestMinNewTokens: min_new_tokens goes before min_length, which counts the prompt.
 func TestMinNewTokens(t *testing.T) {
-	for _, c := range []struct{ length, tokens, wantLength int }{{20, 0, 20}, {20, 1, 0}, {20, 2, 0}, {0, 1, 0}} {
-		r := (&settings{MinLength: c.length, MinNew: c.tokens}).rules(&GenerateOptions{}, []int{1}, nil)
-		if r.MinLength != c.wantLength || r.MinNewTokens != c.tokens {
-			t.Errorf("min_length %d and min_new_tokens %d: %d and %d", c.length, c.tokens, r.MinLength, r.MinNewTokens)
+	for _, c := range []struct {
+		length             int
+		tokens             string
+		wantLength, wanted int
+	}{{20, "null", 20, 0}, {20, "0", 0, 0}, {20, "1", 0, 1}, {20, "2", 0, 2}, {0, "1", 0, 1}} {
+		config := fmt.Sprintf(`{"min_length": %d, "min_new_tokens": %s}`, c.length, c.tokens)
+		g, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := g.settings.rules(&GenerateOptions{}, []int{1}, nil); r.MinLength != c.wantLength || r.MinNewTokens != c.wanted {
+			t.Errorf("%s: %d and %d", config, r.MinLength, r.MinNewTokens)
 		}
 	}
 }

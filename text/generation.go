@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -25,7 +26,7 @@ type settings struct {
 	MaxLength  *int                 `json:"max_length"`
 	MaxNew     *int                 `json:"max_new_tokens"`
 	MinLength  int                  `json:"min_length"`
-	MinNew     int                  `json:"min_new_tokens"`
+	MinNew     *int                 `json:"min_new_tokens"`
 	Stop       pyjson.OneOr[string] `json:"stop_strings"`
 	Beams      int                  `json:"num_beams"`
 	Penalty    *float64             `json:"length_penalty"`
@@ -104,6 +105,11 @@ func (f *folder) readSettings() error {
 	if err := s.refuse(fields, refused); err != nil {
 		return err
 	}
+	if s.file == "generation_config.json" {
+		if err := s.account(f, fields); err != nil {
+			return err
+		}
+	}
 	if s.Sample {
 		s.sampling = s.refuse(fields, refusedSampling)
 		if s.Beams > 1 {
@@ -119,6 +125,35 @@ func (f *folder) readSettings() error {
 		}
 	}
 	return s.check(f)
+}
+
+// idle are fields of generation_config.json without effect on which tokens are chosen here: what generate returns, how it keeps
+// its past and makes proposals, tokens that models.Open reads, and what of Whisper the vocabulary says.
+var idle = []string{
+	"transformers_version", "use_cache", "output_attentions", "output_hidden_states", "output_logits", "output_scores", "return_dict_in_generate",
+	"assistant_confidence_threshold", "assistant_early_exit", "assistant_ensemble_weight", "assistant_lookbehind", "is_assistant", "max_matching_ngram_size", "num_assistant_tokens",
+	"num_assistant_tokens_schedule", "prompt_lookup_num_tokens", "speculation_type", "target_lookbehind", "use_mtp",
+	"cache_config", "cache_implementation", "compile_config", "continuous_batching_config", "disable_compile", "low_memory", "max_cache_len", "prefill_chunk_size",
+	"bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id",
+	"alignment_heads", "is_multilingual", "lang_to_id", "task_to_id", "no_timestamps_token_id", "prev_sot_token_id", "median_filter_width",
+}
+
+// account warns about fields that transformers does not know.
+func (s *settings) account(f *folder, fields map[string]json.RawMessage) error {
+	read := account.Tags(*s)
+	for _, by := range []map[string][]string{refused, refusedSampling} {
+		for name := range by {
+			read[name] = true
+		}
+	}
+	warnings, err := account.Settle(account.Classes["GenerationConfig"], fields, read, idle)
+	for _, w := range warnings {
+		f.warning(s.file + ": " + w)
+	}
+	if err != nil {
+		return check.InFile(s.file, ErrConfig, err)
+	}
+	return nil
 }
 
 func (s *settings) errorf(field string, value any, format string, args ...any) error {
@@ -158,7 +193,7 @@ func (s *settings) check(f *folder) error {
 		name  string
 		value int
 	}{
-		{"no_repeat_ngram_size", s.Ngram}, {"encoder_no_repeat_ngram_size", s.EncNgram}, {"min_length", s.MinLength}, {"min_new_tokens", s.MinNew},
+		{"no_repeat_ngram_size", s.Ngram}, {"encoder_no_repeat_ngram_size", s.EncNgram}, {"min_length", s.MinLength}, {"min_new_tokens", number(s.MinNew, 0)},
 		{"max_length", number(s.MaxLength, 0)}, {"max_new_tokens", number(s.MaxNew, 0)}, {"num_beams", s.Beams},
 	} {
 		if x.value < 0 {
@@ -251,16 +286,17 @@ func (s *settings) defaults() (GenerateOptions, error) {
 	return o, nil
 }
 
-// rules are the settings' for a text, with the options' in their place.
+// rules are the settings' for a text, with the options' in their place. source is what an encoder got, or without one the
+// prompt; nil for sound.
 func (s *settings) rules(o *GenerateOptions, eos, source []int) *generation.Rules {
 	r := &generation.Rules{
 		EncoderRepetitionPenalty: number(s.EncoderRep, 0), RepetitionPenalty: number(s.Repetition, 0), NoRepeatNgram: s.Ngram, EncoderNoRepeatNgram: s.EncNgram,
-		BadWords: s.Bad, MinLength: s.MinLength, MinNewTokens: s.MinNew, ForcedEOS: s.ForcedEOS, RemoveInvalid: s.Invalid,
+		BadWords: s.Bad, MinLength: s.MinLength, MinNewTokens: number(s.MinNew, 0), ForcedEOS: s.ForcedEOS, RemoveInvalid: s.Invalid,
 		SuppressTokens: s.Suppress, BeginSuppressTokens: s.Begin, Renormalize: s.Normalize, EOS: eos, Encoder: source,
 		LogitBias: o.LogitBias, FrequencyPenalty: o.FrequencyPenalty, PresencePenalty: o.PresencePenalty,
 	}
-	if s.MinNew > 0 {
-		r.MinLength = 0 // which min_new_tokens goes before
+	if s.MinNew != nil {
+		r.MinLength = 0 // which min_new_tokens goes before, 0 too
 	}
 	for _, b := range s.Bias {
 		r.SequenceBias = append(r.SequenceBias, generation.SequenceBias(b))
@@ -274,7 +310,7 @@ func (s *settings) rules(o *GenerateOptions, eos, source []int) *generation.Rule
 	if o.NoRepeatNgram != 0 {
 		r.NoRepeatNgram = max(o.NoRepeatNgram, 0)
 	}
-	if source == nil { // what concerns an encoder is for models that have one
+	if source == nil { // which what concerns an encoder's tokens needs
 		r.EncoderRepetitionPenalty, r.EncoderNoRepeatNgram = 0, 0
 	}
 	if s.ForcedBOS != nil {

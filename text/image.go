@@ -41,6 +41,9 @@ func openImages(fsys fs.FS, pipeline string, opts []Option) (images, error) {
 	if err != nil {
 		return images{}, check.InFile(file, ErrConfig, err)
 	}
+	for _, w := range p.Warnings {
+		f.warning(file + ": " + w)
+	}
 	return images{f, p}, nil
 }
 

@@ -92,5 +92,5 @@ func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 
 // answer yields the tokens after a prompt.
 func (g *Generator) answer(ctx context.Context, prompt []int, o GenerateOptions) iter.Seq2[generation.Next, error] {
-	return g.decode(ctx, nil, prompt, g.settings.rules(&o, g.model.Config.EOSTokens, nil), o)
+	return g.decode(ctx, nil, prompt, g.settings.rules(&o, g.model.Config.EOSTokens, prompt), o)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
@@ -19,50 +20,50 @@ var ErrConfig = check.ErrConfig
 
 // Processor turns images into a model's pixel_values.
 type Processor struct {
-	resize        bool
-	width, height int // to resize to, or
-	shortest      int // the shorter side
-	filter        Filter
-	crop          bool
-	cropW, cropH  int
-	rescale       bool
-	factor        float64
-	normalize     bool
-	mean, std     []float64
-	patch         int // side of a patch, of which images have at most patches; 0: images have one size
-	patches       int
+	Warnings []string // about fields that no class of these has
+
+	resize       bool
+	size         sides // to resize to
+	filter       Filter
+	crop         bool
+	cropW, cropH int
+	rescale      bool
+	factor       float64
+	normalize    bool
+	mean, std    []float64
+	patch        int // side of a patch, of which images have at most patches; 0: images have one size
+	patches      int
 }
 
-// config is the file. Pointers tell what is absent.
+// config is the file. A field that is null is None there: a step is left out, a number is missing.
 type config struct {
-	Type      string          `json:"image_processor_type"`
-	Extractor string          `json:"feature_extractor_type"`
-	Resize    *bool           `json:"do_resize"`
-	Size      json.RawMessage `json:"size"`
-	Resample  *int            `json:"resample"`
-	Crop      *bool           `json:"do_center_crop"`
-	CropSize  json.RawMessage `json:"crop_size"`
-	Rescale   *bool           `json:"do_rescale"`
-	Factor    *float64        `json:"rescale_factor"`
-	Normalize *bool           `json:"do_normalize"`
-	Mean      []float64       `json:"image_mean"`
-	Std       []float64       `json:"image_std"`
-	RGB       *bool           `json:"do_convert_rgb"`
-	Pad       *bool           `json:"do_pad"`
-	CropPct   *float64        `json:"crop_pct"`
-	Thumbnail *bool           `json:"do_thumbnail"`
-	Labels    *bool           `json:"do_reduce_labels"`
-	Flip      *bool           `json:"do_flip_channel_order"`
-	Patch     *int            `json:"patch_size"`
-	Patches   *int            `json:"max_num_patches"`
+	Type      string                           `json:"image_processor_type"`
+	Extractor string                           `json:"feature_extractor_type"`
+	Resize    pyjson.Optional[bool]            `json:"do_resize"`
+	Size      pyjson.Optional[json.RawMessage] `json:"size"`
+	Square    pyjson.Optional[bool]            `json:"default_to_square"` // what a number as size is
+	Resample  pyjson.Optional[int]             `json:"resample"`
+	Crop      pyjson.Optional[bool]            `json:"do_center_crop"`
+	CropSize  pyjson.Optional[json.RawMessage] `json:"crop_size"`
+	Rescale   pyjson.Optional[bool]            `json:"do_rescale"`
+	Factor    pyjson.Optional[float64]         `json:"rescale_factor"`
+	Normalize pyjson.Optional[bool]            `json:"do_normalize"`
+	Mean      pyjson.Optional[colours]         `json:"image_mean"`
+	Std       pyjson.Optional[colours]         `json:"image_std"`
+	Pad       pyjson.Optional[bool]            `json:"do_pad"`
+	PadSize   json.RawMessage                  `json:"pad_size"`
+	Patch     pyjson.Optional[int]             `json:"patch_size"`      // of SigLIP 2
+	Patches   pyjson.Optional[int]             `json:"max_num_patches"` // the same
+	Whole     json.RawMessage                  `json:"use_square_size"` // of CLIP
 }
 
 // defaults are those of the processors' classes.
 type defaults struct {
-	size, crop string // JSON
+	size, crop string // JSON; "": none
 	filter     Filter
 	crops      bool
 	mean, std  []float64
+	square     bool // a number as size is both sides, else the shorter one
 }
 
 var (
@@ -74,11 +75,11 @@ var (
 	flexible = "Siglip2"
 
 	classes = map[string]defaults{
-		"ViT":    {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half},
-		"Siglip": {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half},
-		"Bit":    {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd}, // DINOv2's
-		flexible: {`{"height": 1, "width": 1}`, "", Bilinear, false, half, half},                                // whose size is each image's
-		"CLIP":   {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd},
+		"ViT":    {`{"height": 224, "width": 224}`, "", Bilinear, false, half, half, true},
+		"Siglip": {`{"height": 224, "width": 224}`, "", Bicubic, false, half, half, false},
+		"Bit":    {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false}, // DINOv2's
+		flexible: {"", "", Bilinear, false, half, half, true},
+		"CLIP":   {`{"shortest_edge": 224}`, `{"height": 224, "width": 224}`, Bicubic, true, clipMean, clipStd, false},
 	}
 )
 
@@ -103,96 +104,85 @@ func NewProcessor(text []byte) (*Processor, error) {
 	if !ok {
 		return nil, configError("image_processor_type", "%q is not supported", c.Type+c.Extractor)
 	}
-	for field, v := range map[string]*bool{"do_pad": c.Pad, "do_thumbnail": c.Thumbnail, "do_reduce_labels": c.Labels, "do_flip_channel_order": c.Flip} {
-		if v != nil && *v {
-			return nil, configError(field, "true is not supported")
-		}
+	var fields map[string]json.RawMessage
+	if err := pyjson.Unmarshal(text, &fields); err != nil {
+		return nil, check.Errorf(ErrConfig, "%w", err)
 	}
-	if c.CropPct != nil {
-		return nil, configError("crop_pct", "not supported")
+	warnings, err := account.Settle(account.Classes[name+"ImageProcessor"], fields, account.Tags(c), idle)
+	if err != nil {
+		return nil, err
 	}
-	p := &Processor{resize: is(c.Resize, true), crop: is(c.Crop, d.crops), rescale: is(c.Rescale, true), normalize: is(c.Normalize, true), filter: d.filter, factor: 1. / 255}
+	p := &Processor{Warnings: warnings, resize: c.Resize.Or(true).Value, crop: c.Crop.Or(d.crops).Value, rescale: c.Rescale.Or(true).Value, normalize: c.Normalize.Or(true).Value}
 	return p, p.configure(&c, d, name)
 }
 
-func is(v *bool, absent bool) bool {
-	if v == nil {
-		return absent
-	}
-	return *v
-}
-
-func or(v *int, absent int) int {
-	if v == nil {
-		return absent
-	}
-	return *v
+// idle are fields of the classes without effect on the pixels of one image in RGB.
+var idle = []string{
+	"do_convert_rgb", "data_format", "input_data_format", "device", "return_tensors", "disable_grouping", "image_seq_length", "processor_class", "model_input_names",
 }
 
 func (p *Processor) configure(c *config, d defaults, class string) error {
-	if c.Resample != nil {
-		p.filter = Filter(*c.Resample)
-		if _, ok := kernels[p.filter]; !ok && p.filter != Nearest {
-			return configError("resample", "%d is unknown", p.filter)
-		}
+	filter := c.Resample.Or(int(d.filter))
+	if p.filter = Filter(filter.Value); filter.Given() && p.filter != Nearest && kernels[p.filter].weight == nil {
+		return configError("resample", "%d is unknown", p.filter)
 	}
-	if c.Factor != nil {
-		p.factor = *c.Factor
+	if p.resize && filter.Null {
+		return configError("resample", "null, want a number beside do_resize")
 	}
-	p.mean, p.std = d.mean, d.std
-	if c.Mean != nil {
-		p.mean = c.Mean
+	factor := c.Factor.Or(1. / 255)
+	if p.factor = factor.Value; p.rescale && factor.Null {
+		return configError("rescale_factor", "null, want a number beside do_rescale")
 	}
-	if c.Std != nil {
-		p.std = c.Std
-	}
+	p.mean, p.std = c.Mean.Or(d.mean).Value, c.Std.Or(d.std).Value
 	if p.normalize && (len(p.mean) != 3 || len(p.std) != 3 || slices.Contains(p.std, 0)) {
 		return configError("image_mean, image_std", "%v and %v, want three numbers each, no deviation of 0", p.mean, p.std)
 	}
+	if c.Pad.Value && len(c.PadSize) > 0 && string(c.PadSize) != "null" {
+		return configError("pad_size", "not supported")
+	}
+	if class == "CLIP" && truthy(c.Whole) { // the class's own size then
+		c.Size = pyjson.Optional[json.RawMessage]{Present: true, Value: json.RawMessage(classes["ViT"].size)}
+	}
 	var err error
-	if p.width, p.height, p.shortest, err = size("size", c.Size, d.size, class != "CLIP" && class != "Bit"); err != nil {
+	if p.size, err = size("size", c.Size.Or(json.RawMessage(d.size)), c.Square.Or(d.square).Value); err != nil {
 		return err
 	}
+	cropped, err := size("crop_size", c.CropSize.Or(json.RawMessage(d.crop)), true)
+	if err == nil && p.crop && (cropped.height == 0 || cropped.width == 0) {
+		err = configError("crop_size", "want height and width beside do_center_crop")
+	}
+	if err != nil {
+		return err
+	}
+	p.cropW, p.cropH = cropped.width, cropped.height
 	if class == flexible {
-		if p.patch, p.patches = or(c.Patch, 16), or(c.Patches, 256); p.patch < 1 || p.patches < 1 || p.patch > 1<<10 || p.patches > 1<<16 {
+		p.crop = false
+		if p.patch, p.patches = c.Patch.Or(16).Value, c.Patches.Or(256).Value; p.patch < 1 || p.patches < 1 || p.patch > 1<<10 || p.patches > 1<<16 {
 			return configError("patch_size, max_num_patches", "%d and %d, want 1 to %d and 1 to %d", p.patch, p.patches, 1<<10, 1<<16)
 		}
-	}
-	if !p.crop {
 		return nil
 	}
-	short := 0
-	if p.cropW, p.cropH, short, err = size("crop_size", c.CropSize, d.crop, true); err == nil && short > 0 {
-		err = configError("crop_size", "shortest_edge is not supported")
+	if p.resize && !p.size.usable() {
+		return configError("size", "want height and width, shortest_edge, or max_height and max_width beside do_resize")
 	}
-	return err
+	return nil
 }
 
-// size reads a size: an object, or a number, which means a square or the
-// shorter side.
-func size(field string, text json.RawMessage, absent string, square bool) (w, h, shortest int, err error) {
-	if text == nil || string(text) == "null" {
-		text = json.RawMessage(absent)
+// colours are three numbers, or one for all three.
+type colours []float64
+
+func (c *colours) UnmarshalJSON(text []byte) error {
+	var x float64
+	if pyjson.Unmarshal(text, &x) == nil && string(text) != "null" {
+		*c = colours{x, x, x}
+		return nil
 	}
-	var n int
-	if pyjson.Unmarshal(text, &n) == nil {
-		if w, h, shortest = n, n, 0; !square {
-			w, h, shortest = 0, 0, n
-		}
-	} else {
-		var v map[string]int
-		if err := pyjson.Unmarshal(text, &v); err != nil {
-			return 0, 0, 0, configError(field, "%s: want a number or an object of numbers", text)
-		}
-		w, h, shortest = v["width"], v["height"], v["shortest_edge"]
-		if len(v) != map[bool]int{true: 1, false: 2}[shortest > 0] {
-			return 0, 0, 0, configError(field, "%s: want height and width, or shortest_edge", text)
-		}
-	}
-	if shortest == 0 && (w < 1 || h < 1) || shortest < 0 || max(w, h, shortest) > 1<<14 {
-		return 0, 0, 0, configError(field, "%s: want 1 to %d", text, 1<<14)
-	}
-	return w, h, shortest, nil
+	return pyjson.Unmarshal(text, (*[]float64)(c))
+}
+
+// truthy reports whether Python takes a value for true.
+func truthy(text json.RawMessage) bool {
+	return len(text) > 0 && !slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(text))
 }
 
 // Size is the width and height of what Pixels makes, if all images get the
@@ -201,8 +191,8 @@ func (p *Processor) Size() (w, h int) {
 	if p.crop {
 		return p.cropW, p.cropH
 	}
-	if p.resize && p.patch == 0 {
-		return p.width, p.height
+	if p.resize && p.patch == 0 && p.size.shortest == 0 {
+		return p.size.width, p.size.height
 	}
 	return 0, 0
 }
@@ -228,21 +218,16 @@ func (p *Processor) flexibleSize(w, h int) (int, int) {
 // Pixels is the pixel_values of an image, [3, h, w].
 func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 	if p.resize {
-		w, h := p.width, p.height
+		w, h := p.size.of(m.W, m.H)
 		if p.patch > 0 {
 			w, h = p.flexibleSize(m.W, m.H)
-		}
-		if p.shortest > 0 {
-			w, h = p.shortest, p.shortest
-			if m.W <= m.H {
-				h = p.shortest * m.H / m.W
-			} else {
-				w = p.shortest * m.W / m.H
-			}
 		}
 		if m, err = m.Resize(w, h, p.filter); err != nil {
 			return nil, 0, 0, err
 		}
+	}
+	if p.patch > 0 && (m.W%p.patch != 0 || m.H%p.patch != 0) {
+		return nil, 0, 0, fmt.Errorf("%w: %d x %d pixels are no whole patches of %d, which do_resize would make of them", ErrImage, m.W, m.H, p.patch)
 	}
 	if p.crop {
 		if m, err = m.CenterCrop(p.cropW, p.cropH); err != nil {

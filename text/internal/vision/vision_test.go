@@ -231,12 +231,63 @@ func TestRefused(t *testing.T) {
 	for name, config := range map[string]string{
 		"no JSON": "{", "type": `{"image_processor_type": "XImageProcessor"}`, "no type": `{}`, "resample": `{"image_processor_type": "ViTImageProcessor", "resample": 9}`,
 		"std": `{"image_processor_type": "ViTImageProcessor", "image_std": [1, 0, 1]}`, "mean": `{"image_processor_type": "ViTImageProcessor", "image_mean": [1]}`,
-		"size": `{"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}}`, "size 0": `{"image_processor_type": "ViTImageProcessor", "size": 0}`, "pad": `{"image_processor_type": "ViTImageProcessor", "do_pad": true}`,
+		"size": `{"image_processor_type": "ViTImageProcessor", "size": {"longest_edge": 3}}`, "size 0": `{"image_processor_type": "ViTImageProcessor", "size": 0}`, "pad": `{"image_processor_type": "ViTImageProcessor", "do_pad": true, "pad_size": {"height": 300, "width": 300}}`,
+		"null resample": `{"image_processor_type": "ViTImageProcessor", "resample": null}`, "null size": `{"image_processor_type": "CLIPImageProcessor", "size": null}`, "null crop_size": `{"image_processor_type": "CLIPImageProcessor", "crop_size": null}`,
+		"null factor": `{"image_processor_type": "ViTImageProcessor", "rescale_factor": null}`, "null mean": `{"image_processor_type": "ViTImageProcessor", "image_mean": null}`, "no crop_size": `{"image_processor_type": "ViTImageProcessor", "do_center_crop": true}`,
 		"size text": `{"image_processor_type": "ViTImageProcessor", "size": "224"}`, "crop": `{"image_processor_type": "CLIPImageProcessor", "crop_size": {"shortest_edge": 3}}`,
 	} {
 		if _, err := NewProcessor([]byte(config)); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: error %v, want an ErrConfig", name, err)
 		}
+	}
+}
+
+// TestFields sets single fields to what transformers takes: null is None, a number as size is what the class says, and fields
+// that the class lacks are ignored with a warning.
+func TestFields(t *testing.T) {
+	picture := &RGB{W: 40, H: 30, Pix: bytes.Repeat([]byte{255}, 40*30*3)}
+	for _, c := range []struct {
+		class, fields string
+		w, h          int
+		first         float32
+		warned        string
+	}{
+		{"CLIP", `"size": {"height": 32, "width": 32}, "do_center_crop": null`, 32, 32, (1 - 0.48145466) / 0.26862954, ""},
+		{"CLIP", `"do_resize": null, "do_center_crop": null`, 40, 30, (1 - 0.48145466) / 0.26862954, ""},
+		{"CLIP", `"do_resize": null, "size": null, "crop_size": 8, "do_normalize": null`, 8, 8, 1, ""},
+		{"CLIP", `"size": 20, "do_center_crop": false, "do_rescale": null, "do_normalize": null`, 26, 20, 255, ""},
+		{"CLIP", `"use_square_size": true, "size": 20, "do_center_crop": false`, 224, 224, (1 - 0.48145466) / 0.26862954, ""},
+		{"CLIP", `"size": {"shortest_edge": 20, "longest_edge": 22}, "do_center_crop": false`, 22, 16, (1 - 0.48145466) / 0.26862954, ""},
+		{"Siglip", `"size": 20`, 26, 20, 1, ""},
+		{"Siglip", `"size": 20, "default_to_square": true`, 20, 20, 1, ""},
+		{"Siglip", `"size": [12, 14], "resample": 2`, 14, 12, 1, ""},
+		{"ViT", `"size": 20`, 20, 20, 1, ""},
+		{"ViT", `"size": 20, "default_to_square": null`, 26, 20, 1, ""},
+		{"ViT", `"size": {"max_height": 10, "max_width": 20}`, 13, 10, 1, ""},
+		{"ViT", `"size": 20, "image_mean": 0.25, "image_std": 0.75`, 20, 20, 1, ""},
+		{"ViT", `"size": 20, "patch_size": 4, "crop_pct": 0.9, "do_pad": true`, 20, 20, 1, "crop_pct = 0.9"},
+		{"Siglip2", `"size": null, "do_center_crop": null, "patch_size": 10, "max_num_patches": 12, "do_pad": true`, 40, 30, 1, ""},
+		{"Siglip2", `"do_resize": null, "patch_size": 5`, 40, 30, 1, ""},
+	} {
+		p, err := NewProcessor([]byte(`{"image_processor_type": "` + c.class + `ImageProcessor", ` + c.fields + "}"))
+		if err != nil {
+			t.Errorf("%s with %s: %v", c.class, c.fields, err)
+			continue
+		}
+		pixels, w, h, err := p.Pixels(picture)
+		if err != nil || w != c.w || h != c.h || pixels[len(pixels)/6] < c.first-1e-5 || pixels[len(pixels)/6] > c.first+1e-5 {
+			t.Errorf("%s with %s: %d x %d pixels of %v, %v, want %d x %d of %v", c.class, c.fields, w, h, pixels[len(pixels)/6], err, c.w, c.h, c.first)
+		}
+		if said := strings.Join(p.Warnings, "; "); !strings.Contains(said, c.warned) || c.warned == "" && said != "" {
+			t.Errorf("%s with %s: warnings %q, want one of %q", c.class, c.fields, said, c.warned)
+		}
+	}
+	p, err := NewProcessor([]byte(`{"image_processor_type": "Siglip2ImageProcessor", "do_resize": false, "patch_size": 16}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := p.Pixels(picture); !errors.Is(err, ErrImage) {
+		t.Errorf("an image that is no whole patches: error %v", err)
 	}
 }
 

@@ -1,0 +1,58 @@
+// Package account settles what becomes of the fields of the files beside config.json. Each is read, has no effect, says what the
+// default says, or is an error that names it; a field that no class of the Python libraries has is a warning.
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
+)
+
+//go:generate make -C ../.. config-table
+
+// A Class is the fields of a class of a Python library, with their defaults as JSON.
+type Class struct {
+	Library string // and its version
+	Fields  map[string]string
+}
+
+// Tags are the names of the fields of JSON that a struct reads.
+func Tags(of any) map[string]bool {
+	tags := map[string]bool{}
+	for t, i := reflect.TypeOf(of), 0; i < t.NumField(); i++ {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+			tags[name] = true
+		}
+	}
+	return tags
+}
+
+// Settle goes through the fields of a file: those that are read, and those in idle, which have no effect here, need nothing.
+// An error has a field and matches check.ErrConfig; its caller adds the file.
+func Settle(c Class, fields map[string]json.RawMessage, read map[string]bool, idle []string) (warnings []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if read[name] || slices.Contains(idle, name) || strings.HasPrefix(name, "_") {
+			continue
+		}
+		initial, known := c.Fields[name]
+		switch {
+		case !known:
+			warnings = append(warnings, fmt.Sprintf("%s = %s: ignored, as by %s, which has no such field here", name, check.JSON(fields[name]), c.Library))
+		case !same(fields[name], initial):
+			return nil, &check.Error{Kind: check.ErrConfig, Field: name, Value: check.JSON(fields[name]), Err: fmt.Errorf("not supported")}
+		}
+	}
+	return warnings, nil
+}
+
+// same reports whether two values of JSON are, numbers by their values.
+func same(a json.RawMessage, b string) bool {
+	var x, y any
+	return pyjson.Unmarshal(a, &x) == nil && pyjson.Unmarshal([]byte(b), &y) == nil && (x == nil || reflect.DeepEqual(x, y))
+}
