@@ -68,52 +68,60 @@ func TestSizesByDefault(t *testing.T) {
 		"bart":               bart, "mbart": bart, "m2m_100": bart, "marian": bart,
 		"whisper": {"encoder_layers": 4, "decoder_layers": 4, "encoder_attention_heads": 6, "decoder_attention_heads": 6, "encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536, "num_mel_bins": 80},
 	} {
-		small := map[string]any{"model_type": kind, "vocab_size": 67, "max_position_embeddings": 64, "image_size": 8, "patch_size": 4, "max_source_positions": 8, "max_target_positions": 64}
-		for _, width := range []string{"hidden_size", "d_model", "dim"} {
-			small[width] = 96
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			checkSizes(t, kind, want)
+		})
+	}
+}
+
+// checkSizes computes with each size that want has by default said, left out, and changed.
+func checkSizes(t *testing.T, kind string, want map[string]int) {
+	small := map[string]any{"model_type": kind, "vocab_size": 67, "max_position_embeddings": 64, "image_size": 8, "patch_size": 4, "max_source_positions": 8, "max_target_positions": 64}
+	for _, width := range []string{"hidden_size", "d_model", "dim"} {
+		small[width] = 96
+	}
+	switch kind {
+	case "gpt2":
+		small["n_embd"] = 96
+	case "phi", "gpt_neox", "cohere2":
+		small["hidden_size"] = 512 // of heads of which a part has an even size
+	case "olmo2", "granite", "granitemoe", "llama", "phi3", "albert":
+		small["hidden_size"] = 192 // of an even size for each head of 32, of 3 for 64
+	}
+	for _, name := range []string{"num_experts", "num_local_experts", "num_experts_per_tok"} {
+		small[name] = 2 // the folders of defaults have as many as by default
+	}
+	for name, size := range want {
+		small[name] = 4
+		if strings.Contains(name, "layer") {
+			small[name] = 1
+		} else if size == 4 {
+			small[name] = 8
 		}
-		switch kind {
-		case "gpt2":
-			small["n_embd"] = 96
-		case "phi", "gpt_neox", "cohere2":
-			small["hidden_size"] = 512 // of heads of which a part has an even size
-		case "olmo2", "granite", "granitemoe", "llama", "phi3", "albert":
-			small["hidden_size"] = 192 // of an even size for each head of 32, of 3 for 64
+	}
+	if n := want["num_key_value_heads"]; n > 0 {
+		small["head_dim"], small["num_attention_heads"] = 6, 2*max(n, want["num_attention_heads"])
+	}
+	compute := func(name string, value any) []float32 {
+		t.Helper()
+		config := maps.Clone(small)
+		if config[name] = value; value == nil {
+			delete(config, name)
 		}
-		for _, name := range []string{"num_experts", "num_local_experts", "num_experts_per_tok"} {
-			small[name] = 2 // the folders of defaults have as many as by default
+		m, err := New(tftest.Must(json.Marshal(config))(t), transformer.Random(1))
+		if err != nil {
+			t.Fatalf("%s: %s = %v: %v", kind, name, value, err)
 		}
-		for name, size := range want {
-			small[name] = 4
-			if strings.Contains(name, "layer") {
-				small[name] = 1
-			} else if size == 4 {
-				small[name] = 8
-			}
+		return results(t, m)
+	}
+	for name, size := range want {
+		silent := compute(name, nil)
+		if !slices.Equal(silent, compute(name, size)) {
+			t.Errorf("%s: without %s it computes something else than with %d", kind, name, size)
 		}
-		if n := want["num_key_value_heads"]; n > 0 {
-			small["head_dim"], small["num_attention_heads"] = 6, 2*max(n, want["num_attention_heads"])
-		}
-		compute := func(name string, value any) []float32 {
-			t.Helper()
-			config := maps.Clone(small)
-			if config[name] = value; value == nil {
-				delete(config, name)
-			}
-			m, err := New(tftest.Must(json.Marshal(config))(t), transformer.Random(1))
-			if err != nil {
-				t.Fatalf("%s: %s = %v: %v", kind, name, value, err)
-			}
-			return results(t, m)
-		}
-		for name, size := range want {
-			silent := compute(name, nil)
-			if !slices.Equal(silent, compute(name, size)) {
-				t.Errorf("%s: without %s it computes something else than with %d", kind, name, size)
-			}
-			if slices.Equal(silent, compute(name, small[name])) {
-				t.Errorf("%s: %s has no effect", kind, name)
-			}
+		if slices.Equal(silent, compute(name, small[name])) {
+			t.Errorf("%s: %s has no effect", kind, name)
 		}
 	}
 }

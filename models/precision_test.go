@@ -106,6 +106,7 @@ func TestPrecision(t *testing.T) {
 			worst  float64
 		}{{kernels.FormatBF16, 0.9999}, {kernels.FormatF16, 0.9999}, {kernels.FormatInt8, 0.998}, {kernels.FormatQ8_0, 0.998}, {kernels.FormatQ6_K, 0.99}} {
 			t.Run(fmt.Sprintf("%v/%d", c.format, dim), func(t *testing.T) {
+				t.Parallel()
 				m := tftest.Must(models.Options{Weights: c.format}.New(encoderConfig(dim, layers), weights))(t)
 				got, rows := embeddings(t, m, in, 2)
 				worst := worstCosine(got, want, dim)

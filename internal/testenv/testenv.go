@@ -73,6 +73,9 @@ func EachTier[T fmt.Stringer](t *testing.T, supported []T, active T, use func(T)
 // kernels, and a tenth of that in Go. It is for tests that -short leaves too slow.
 func Emulated() bool { return os.Getenv("AVOFORMER_EMULATED") != "" }
 
+// Long reports whether sweeps look at all of their cases, as make test-all asks for: what they see elsewhere is a part.
+func Long() bool { return os.Getenv("AVOFORMER_LONG") != "" }
+
 // Slow reports whether the tests run under qemu (make test-arm64) or the race detector, some thirty times slower
 // than on the machine itself, or as Emulated says. It is for tests that look here at some of the cases which they
 // see elsewhere.
