@@ -4,9 +4,6 @@ package text
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"math"
@@ -200,54 +197,4 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 		return 0, errorf("the tokenizer has no tokens of languages")
 	}
 	return best, nil
-}
-
-// ErrSound is a sound file that cannot be read, or is of a kind not supported.
-var ErrSound = check.Within(check.ErrInput, "sound")
-
-// ReadWAV is the samples of a WAV file with 16-bit PCM, at 16 kHz: those of other rates go through [Resample]; several
-// channels are averaged.
-func ReadWAV(r io.Reader) ([]float32, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WAVE" {
-		return nil, fmt.Errorf("%w: no WAV file", ErrSound)
-	}
-	channels, rate := 0, models.SampleRate
-	for data = data[12:]; len(data) >= 8; {
-		name, n := string(data[:4]), int64(binary.LittleEndian.Uint32(data[4:]))
-		chunk := data[8:]
-		if n > int64(len(chunk)) {
-			if name != "data" {
-				return nil, fmt.Errorf("%w: chunk %q is cut off", ErrSound, name)
-			}
-			n = int64(len(chunk)) // as written to a pipe
-		}
-		switch {
-		case name == "fmt " && n >= 16:
-			format, bits := binary.LittleEndian.Uint16(chunk), binary.LittleEndian.Uint16(chunk[14:])
-			channels, rate = int(binary.LittleEndian.Uint16(chunk[2:])), int(min(binary.LittleEndian.Uint32(chunk[4:]), math.MaxInt32))
-			if (format != 1 && format != 0xfffe) || bits != 16 || channels == 0 {
-				return nil, fmt.Errorf("%w: format %d, %d bits, %d channels; want 16-bit PCM", ErrSound, format, bits, channels)
-			}
-		case name == "data" && channels > 0:
-			return Resample(averaged(chunk[:n], channels), rate, models.SampleRate)
-		}
-		data = chunk[min(n+n%2, int64(len(chunk))):]
-	}
-	return nil, fmt.Errorf("%w: no samples", ErrSound)
-}
-
-func averaged(pcm []byte, channels int) []float32 {
-	out := make([]float32, len(pcm)/2/channels)
-	for i := range out {
-		sum := 0
-		for c := range channels {
-			sum += int(int16(binary.LittleEndian.Uint16(pcm[2*(i*channels+c):])))
-		}
-		out[i] = float32(sum) / float32(channels) / 32768
-	}
-	return out
 }
