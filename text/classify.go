@@ -77,7 +77,9 @@ func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[stri
 	if f.model.Encoder == nil || f.model.Classifier == nil {
 		return nil, errorf("a %s of %s has no classifier of texts", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
-	f.setLimit(0)
+	if err := f.setLimit(0); err != nil {
+		return nil, err
+	}
 	return f, nil
 }
 
@@ -207,7 +209,9 @@ func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
 	}
 	if c.MaxLength > 0 {
 		f.limit = c.MaxLength
-		f.setLimit(0)
+		if err := f.setLimit(0); err != nil {
+			return nil, err
+		}
 	}
 	if c.LowerCase {
 		if f.tokenizer, err = f.tokenizer.WithLowercase(); err != nil {

@@ -23,7 +23,9 @@ type decoder struct {
 
 // newDecoder readies a folder for a pipeline that generates.
 func newDecoder(f *folder) (*decoder, error) {
-	f.setLimit(0)
+	if err := f.setLimit(0); err != nil {
+		return nil, err
+	}
 	if err := f.readSettings(); err != nil {
 		return nil, err
 	}

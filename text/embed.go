@@ -54,7 +54,9 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 	if e.pool.MaxLength > 0 {
 		f.limit = e.pool.MaxLength
 	}
-	f.setLimit(0)
+	if err := f.setLimit(0); err != nil {
+		return nil, err
+	}
 	if e.pool.LowerCase {
 		if f.tokenizer, err = f.tokenizer.WithLowercase(); err != nil {
 			return nil, err

@@ -57,7 +57,9 @@ func OpenTokenClassifierFS(fsys fs.FS, opts ...Option) (*TokenClassifier, error)
 	if f.model.Encoder == nil || f.model.TokenClassifier == nil {
 		return nil, errorf("a %s of %s has no classifier of tokens", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
-	f.setLimit(0)
+	if err := f.setLimit(0); err != nil {
+		return nil, err
+	}
 	return &TokenClassifier{f}, nil
 }
 

@@ -44,7 +44,9 @@ func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
 	if f.model.Encoder == nil || f.model.MaskedLM == nil {
 		return nil, errorf("a %s of %s has no head for masked words", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
-	f.setLimit(0)
+	if err := f.setLimit(0); err != nil {
+		return nil, err
+	}
 	name := f.tokenizer.Config().Special["mask_token"]
 	mask, ok := f.tokenizer.TokenID(name)
 	if !ok {

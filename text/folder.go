@@ -33,6 +33,7 @@ type folder struct {
 	pool      sync.Pool            // of *models.Workspace
 	queue     queue                // of all calls that want texts computed
 	settings  *settings            // of pipelines that generate
+	totals    totals
 }
 
 // Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
@@ -193,8 +194,15 @@ func least(a, b int) int {
 	return a
 }
 
-// setLimit applies a limit of the folder's and the caller's.
-func (f *folder) setLimit(n int) { f.limit = least(least(f.limit, n), f.maxLength) }
+// setLimit applies a limit of the folder's and the caller's, which may not be more than the folder's.
+func (f *folder) setLimit(n int) error {
+	limit := least(f.limit, n)
+	if limit > 0 && f.maxLength > limit {
+		return check.Option("MaxLength", f.maxLength, "the model takes at most %d tokens", limit)
+	}
+	f.limit = least(limit, f.maxLength)
+	return nil
+}
 
 // plainTokens asks for tokens without special ones.
 var plainTokens = tokenizer.Options{NoSpecial: true}

@@ -149,6 +149,7 @@ func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, promp
 	if !c.begun.IsZero() {
 		n.Wait = c.begun.Sub(began)
 	}
+	f.totals.add(n)
 	return n, nil
 }
 

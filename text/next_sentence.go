@@ -28,7 +28,9 @@ func OpenNextSentenceFS(fsys fs.FS, opts ...Option) (*NextSentence, error) {
 	if f.model.Encoder == nil || f.model.NextSentence == nil {
 		return nil, errorf("a %s of %s has no head for next sentences", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
-	f.setLimit(0)
+	if err := f.setLimit(0); err != nil {
+		return nil, err
+	}
 	return &NextSentence{f}, nil
 }
 

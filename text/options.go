@@ -149,7 +149,7 @@ func Batches(f func(windows, tokens int)) Option {
 }
 
 // MaxLength is the most tokens of a text, special tokens included, where the
-// folder says more or nothing.
+// folder says more or nothing. More than the folder says is an error.
 func MaxLength(n int) Option {
 	return positive("MaxLength", n, func(o *options) { o.maxLength = n })
 }

@@ -56,7 +56,9 @@ func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, erro
 	if f.maxLength > 0 {
 		most = 0
 	}
-	f.setLimit(most)
+	if err := f.setLimit(most); err != nil {
+		return nil, err
+	}
 	if f.long == truncateLong { // the usual, which no option asked for
 		f.long, f.stride = splitLong, min(f.limit/2, 128)
 	}

@@ -57,7 +57,9 @@ func openJudge(f *folder) (*judge, error) {
 	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, told) {
 		return nil, check.InFile("modules.json", ErrFolder, errorf("beside a language model whose chat template does not ask as Qwen3-Reranker's does"))
 	}
-	f.setLimit(judgeLimit)
+	if err := f.setLimit(judgeLimit); err != nil {
+		return nil, err
+	}
 	if f.limit > 0 && f.limit <= len(j.begin)+len(j.end) {
 		return nil, check.Option("MaxLength", f.limit, "the prompt around a pair has %d tokens", len(j.begin)+len(j.end))
 	}

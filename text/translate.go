@@ -122,6 +122,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if err != nil {
 		return err
 	}
+	t.totals.add(Counts{Tokens: []int{len(windows[0].IDs)}, Windows: []int{1}, Cut: []bool{windows[0].Cut > 0}})
 	in := tokensOf(windows[:1])
 	if len(before) > 0 {
 		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}

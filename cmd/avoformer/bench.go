@@ -61,6 +61,7 @@ type engine struct {
 var benchReps = map[string]int{"short": 9, "long": 3, "texts": 1}
 
 func bench(a *app, args []string) error {
+	defer func() { a.opened = nil }() // nobody misses what is cut of its texts
 	f := a.flags("bench")
 	decoder := f.decoder()
 	rounds := f.Int("rounds", 10, "how often each engine has its turn")

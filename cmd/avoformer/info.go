@@ -30,7 +30,7 @@ type folderInfo struct {
 	Layers      int               `json:"layers,omitempty"`
 	Dim         int               `json:"dim,omitempty"`
 	Vocab       int               `json:"vocab,omitempty"`
-	MaxLength   int               `json:"max_length,omitempty"`
+	MaxLength   int               `json:"max_length,omitempty"` // of a text in tokens, as the pipelines take it
 	Labels      []string          `json:"labels,omitempty"`
 	Tokenizer   string            `json:"tokenizer"`
 	Uses        []string          `json:"uses"`
@@ -153,6 +153,9 @@ func (i *folderInfo) model() error {
 	c := m.Config
 	i.Warnings, i.Memory = m.Warnings, &m.Footprint
 	i.ModelType, i.Class, i.Layers, i.Dim, i.Vocab, i.MaxLength, i.Labels = c.ModelType, c.Architectures, c.Layers, c.Dim, c.Vocab, c.MaxLength, c.Labels
+	if n := i.limit(); n > 0 {
+		i.MaxLength = n
+	}
 	has := func(part bool, use string) {
 		if part {
 			i.Uses = append(i.Uses, use)
@@ -176,6 +179,23 @@ func (i *folderInfo) model() error {
 		return err != nil
 	})
 	return nil
+}
+
+// limit is the most tokens of a text with which the pipeline of the folder computes, 0 where there is none. Folders say less than the
+// model has places for.
+func (i *folderInfo) limit() int {
+	kind, err := text.KindOf(i.Folder)
+	if err != nil {
+		return 0
+	}
+	p, err := text.OpenKind(kind, i.Folder, text.HeadersOnly())
+	if err != nil {
+		return 0
+	}
+	if p, ok := p.(pipeline); ok {
+		return p.MaxTokens()
+	}
+	return 0
 }
 
 // generates tries what says how a model generates: generation_config.json, and the

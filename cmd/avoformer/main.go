@@ -74,6 +74,7 @@ type app struct {
 	// describe gets a command's flags in the place of its running.
 	describe func(f *flags)
 	warned   map[string]bool
+	opened   []pipeline // by openModel
 	// memoryLimit is what -memory-limit says, in bytes; 0: no limit.
 	memoryLimit int64
 	// asWritten is what -tokenizer-as-written says.
@@ -120,6 +121,7 @@ func main() {
 func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	a := &app{ctx: ctx, in: in, out: bufio.NewWriterSize(out, 1<<16), err: stderr, shown: isTerminal(out), warned: map[string]bool{}}
 	err := dispatch(a, args)
+	a.tellCut()
 	if flushed := a.out.Flush(); flushed != nil && (err == nil || errors.Is(err, flag.ErrHelp)) {
 		err = flushed
 	}

@@ -60,7 +60,28 @@ func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, err
 	if a.asWritten {
 		opts = append(opts, text.TokenizerAsWritten())
 	}
-	return interruptible(a, func() (T, error) { return open(dir, opts...) })
+	m, err := interruptible(a, func() (T, error) { return open(dir, opts...) })
+	if p, ok := any(m).(pipeline); ok && err == nil {
+		a.opened = append(a.opened, p)
+	}
+	return m, err
+}
+
+// pipeline is a model that counts its texts.
+type pipeline interface {
+	Totals() text.Totals
+	MaxTokens() int
+}
+
+// tellCut tells how many texts were too long for the models, and where they were cut.
+func (a *app) tellCut() {
+	for _, p := range a.opened {
+		n := p.Totals()
+		if w := fmt.Sprintf("%d of %d texts were cut at %d tokens", n.Cut, n.Inputs, p.MaxTokens()); n.Cut > 0 && !a.warned[w] {
+			a.warned[w] = true
+			a.warn(w)
+		}
+	}
 }
 
 // warn prints a warning.

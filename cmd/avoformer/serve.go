@@ -183,8 +183,10 @@ func (s *serving) plan(a *app, dirs []string) error {
 	}
 	for i := range s.models {
 		m := &s.models[i]
-		if m.Dir, err = a.pulled(m.Dir); err != nil {
-			return err
+		if strings.HasPrefix(m.Dir, hub.Scheme) {
+			if m.Dir, err = a.pulled(m.Dir); err != nil {
+				return err
+			}
 		}
 		if err := s.planModel(m, slices.Clone(shared)); err != nil {
 			return err
