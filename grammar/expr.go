@@ -15,6 +15,7 @@ const (
 	opAlt              // one of sub
 	opRepeat           // sub[0], min to max times; max -1 is no limit
 	opCall             // what rule matches
+	opGraph            // the labels on a way through an automaton, which sub are
 )
 
 // An expr is an expression. It may occur in several places of others, but not in itself.
@@ -24,12 +25,22 @@ type expr struct {
 	min, max int
 	rule     int
 	sub      []*expr
+	graph    *graph
 
 	// Known once analyse has run.
 	empty bool // matches the empty string
 	some  bool // matches a string that is not empty
 	size  int  // number of bytes and calls, with those of rules not counted
 }
+
+// A graph is an automaton that begins in state 0 and ends in a final one, which every state leads to. Each way has the
+// expression of the same place in sub, which matches some string and not the empty one.
+type graph struct {
+	ways  []graphWay
+	final []bool
+}
+
+type graphWay struct{ from, to int32 }
 
 // Both are shared, and nothing changes them.
 var (
@@ -200,6 +211,8 @@ func (p *program) update(e *expr) {
 			}
 			e.empty, e.some = e.empty && s.empty, e.some || s.some
 		}
+	case opGraph:
+		e.empty, e.some = e.graph.final[0], len(e.sub) > 0
 	case opAlt:
 		for _, s := range e.sub {
 			e.empty, e.some = e.empty || s.empty, e.some || s.some

@@ -133,8 +133,34 @@ func (b *builder) fragment(e *expr) (fragment, error) {
 			f.first, f.last = append(f.first, g.first...), append(f.last, g.last...)
 		}
 		return f, nil
+	case opGraph:
+		return b.graph(e)
 	}
 	return b.repeat(e)
+}
+
+// graph makes the states of an automaton's ways.
+func (b *builder) graph(e *expr) (fragment, error) {
+	n := len(e.graph.final)
+	first, last := make([][]int32, n), make([][]int32, n)
+	for i, sub := range e.sub {
+		g, err := b.fragment(sub)
+		if err != nil {
+			return fragment{}, err
+		}
+		w := e.graph.ways[i]
+		first[w.from], last[w.to] = append(first[w.from], g.first...), append(last[w.to], g.last...)
+	}
+	f := fragment{first: first[0], empty: e.empty}
+	for s := range n {
+		if err := b.connect(last[s], first[s]); err != nil {
+			return f, err
+		}
+		if e.graph.final[s] {
+			f.last = append(f.last, last[s]...)
+		}
+	}
+	return f, nil
 }
 
 // own makes e a rule of its own, and is a call of it.

@@ -3,8 +3,6 @@ package grammar
 import (
 	"errors"
 	"regexp/syntax"
-	"slices"
-	"unicode"
 )
 
 // Regexp compiles a regular expression in the syntax of package regexp, with Perl's flags, which the
@@ -15,11 +13,13 @@ import (
 func Regexp(pattern string) (*Grammar, error) {
 	p := &program{}
 	p.rule(nil, nil)
-	e, err := regexpExpr(pattern, runes{}, false)
+	re, err := parseRegexp(pattern)
 	if err != nil {
 		return nil, err
 	}
-	p.rules[0] = e
+	if p.rules[0], err = regexpExpr(pattern, re, runes{}, false); err != nil {
+		return nil, err
+	}
 	return compile(p)
 }
 
@@ -54,13 +54,9 @@ type runes struct{}
 
 func (runes) class(set []runeRange) *expr { return class(set) }
 
-// regexpExpr is the expression of a pattern whose characters are written by s. What matches a part
+// regexpExpr is the expression of a pattern and its tree, whose characters are written by s. What matches a part
 // of the text is enough if search is set, as in JSON schemas.
-func regexpExpr(pattern string, s speller, search bool) (*expr, error) {
-	re, err := parseRegexp(pattern)
-	if err != nil {
-		return nil, err
-	}
+func regexpExpr(pattern string, re *syntax.Regexp, s speller, search bool) (*expr, error) {
 	var alternatives []*expr
 	for _, branch := range branches(re) {
 		branch, begin, end := unanchored(branch)
@@ -69,7 +65,7 @@ func regexpExpr(pattern string, s speller, search bool) (*expr, error) {
 			return nil, err
 		}
 		if search {
-			anything := star(s.class([]runeRange{{0, unicode.MaxRune}}))
+			anything := star(s.class(everyRune))
 			if !begin {
 				e = concat(anything, e)
 			}
@@ -128,16 +124,8 @@ func (c converter) expr(re *syntax.Regexp) (*expr, error) {
 		return empty, nil
 	case syntax.OpLiteral:
 		return c.literal(re), nil
-	case syntax.OpCharClass:
-		var set []runeRange
-		for i := 0; i+1 < len(re.Rune); i += 2 {
-			set = append(set, runeRange{re.Rune[i], re.Rune[i+1]})
-		}
-		return c.class(set), nil
-	case syntax.OpAnyChar:
-		return c.class([]runeRange{{0, unicode.MaxRune}}), nil
-	case syntax.OpAnyCharNotNL:
-		return c.class(negated([]runeRange{{'\n', '\n'}})), nil
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return c.class(anySet(re)), nil
 	case syntax.OpCapture, syntax.OpConcat, syntax.OpAlternate, syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
 		sub := make([]*expr, len(re.Sub))
 		for i, r := range re.Sub {
@@ -168,18 +156,12 @@ func combine(re *syntax.Regexp, sub []*expr) *expr {
 	return concat(sub...)
 }
 
-// literal is the characters of re, each with those that differ from it by their case alone if so
-// flagged.
+// literal is the characters of re.
 func (c converter) literal(re *syntax.Regexp) *expr {
-	sub := make([]*expr, len(re.Rune))
-	for i, r := range re.Rune {
-		set := []runeRange{{r, r}}
-		if re.Flags&syntax.FoldCase != 0 {
-			for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-				set = append(set, runeRange{f, f})
-			}
-		}
-		sub[i] = c.class(slices.Clip(set))
+	sets := literalSets(re)
+	sub := make([]*expr, len(sets))
+	for i, set := range sets {
+		sub[i] = c.class(set)
 	}
 	return concat(sub...)
 }

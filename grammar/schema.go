@@ -19,21 +19,30 @@ import (
 //     none or one space after a colon; none elsewhere.
 //   - Members of an object are in the order of properties, and additional ones after them.
 //     Without additionalProperties there are additional ones only if there are no properties. Names
-//     of members, and strings of enum, const and pattern, have one spelling: each character
-//     as it is, unless JSON wants it escaped.
+//     of members, and strings of enum, const, pattern and format, have one spelling: each character
+//     as it is, unless JSON wants it escaped. An additional member may come twice.
 //   - Without bounds integers have up to 16 digits, numbers as many before and after the point, and
-//     an exponent of up to two. Numbers with bounds have no exponent.
+//     an exponent of up to two. Numbers with bounds, or multiples, have no exponent.
 //   - A schema without type that has keywords of some types is of these types.
 //   - maxLength and maxItems over 131,072 say nothing.
 //   - A list with prefixItems and without items has others after these only if minItems wants them.
+//     Elements that differ are in the order of their enum if that has more than 9 values.
+//   - Times have no leap seconds, mail addresses no quotes, labels of host names no two hyphens at their third place.
+//   - An unevaluatedProperties counts what the branch of anyOf speaks of that was chosen.
 //
-// Keywords: type, enum, const; properties, required, additionalProperties; prefixItems, items,
-// minItems, maxItems; minLength, maxLength or pattern (as [Regexp], for a part of the string, with ^ and $
-// also in each alternative) or format (date, time, date-time, uuid, email, ipv4); minimum, maximum,
-// exclusiveMinimum, exclusiveMaximum; anyOf, allOf, oneOf if no two of its schemas can hold at once for what is
-// generated; $ref to the same document, $defs, definitions; true and false as schemas. title, description,
-// default, examples, $schema, $id, $comment, deprecated, readOnly, writeOnly and discriminator say nothing
-// about what is valid. Any other keyword that applies to a value is ErrUnsupported, with its path.
+// [SchemaOptions] generate more. Keywords are those of draft 2020-12: type, enum, const; allOf, anyOf, not, if, then, else, and oneOf, of which
+// branches that may hold at once exclude each other by their negations; properties, required, additionalProperties,
+// patternProperties, propertyNames, minProperties, maxProperties, dependentRequired, dependentSchemas, unevaluatedProperties; prefixItems,
+// items, minItems, maxItems, unevaluatedItems, contains with minContains and maxContains, and uniqueItems of elements with an
+// enum; minLength, maxLength, pattern, format; minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; $ref, $dynamicRef, $id,
+// $anchor and $defs within the document. Of older drafts and OpenAPI: definitions, dependencies, items as a list with additionalItems,
+// exclusiveMinimum and exclusiveMaximum as true, nullable. Annotations, and keywords that begin with x-, say nothing. Any other
+// keyword, and what a grammar cannot hold of these, is ErrUnsupported, or ErrTooLarge, with its path.
+//
+// Patterns are those of ECMA-262, with look-ahead outside of repetitions, and without look-behind and back-references; what is none is read
+// as [Regexp] does. Formats are date, time, date-time, duration, uuid, email, idn-email, hostname, ipv4, ipv6, uri, uri-reference, iri,
+// iri-reference, uri-template, json-pointer, relative-json-pointer, and int8 to uint64 of OpenAPI; regex and idn-hostname are ErrUnsupported; any other is a
+// remark.
 func JSONSchema(schema []byte) (*Grammar, error) {
 	g, _, err := SchemaOptions{}.Compile(schema)
 	return g, err
@@ -87,6 +96,12 @@ type schemaCompiler struct {
 	work   int // schemas looked at
 	parts  [parts]*expr
 	unheld []Unheld
+
+	strings *automaton // nil until it is needed
+	starts  map[string]int32
+
+	negations map[*value]*value // nil for one that is being made
+	scopes    int               // of unevaluatedProperties and unevaluatedItems
 }
 
 // A pending rule is one whose expression is yet to be written.
@@ -155,7 +170,7 @@ func (c *schemaCompiler) factsOf(of schemas) (*facts, error) {
 	f := newFacts()
 	for _, s := range of {
 		f.path = s.path
-		if err := c.absorb(f, s, 0); err != nil {
+		if err := c.absorb(f, s, 0, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -167,7 +182,7 @@ func (c *schemaCompiler) write(f *facts) (*expr, error) {
 	if len(f.choices) > 0 {
 		return c.choose(f)
 	}
-	types := f.kinds()
+	types := c.kinds(f)
 	if f.enum != nil {
 		return c.enumerated(f, types)
 	}
@@ -194,7 +209,11 @@ func (c *schemaCompiler) write(f *facts) (*expr, error) {
 		list = append(list, e)
 	}
 	if types&kindNumber != 0 {
-		list = append(list, c.number(f))
+		e, err := c.number(f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
 	}
 	if types&kindBool != 0 {
 		list = append(list, literal("true"), literal("false"))
@@ -205,61 +224,56 @@ func (c *schemaCompiler) write(f *facts) (*expr, error) {
 	return alt(list...), nil
 }
 
-// choose is the alternatives of the first anyOf or oneOf of f, each with all else that f says.
-func (c *schemaCompiler) choose(f *facts) (*expr, error) {
-	first := f.choices[0]
-	var list []*expr
-	var branches []*facts
-	for _, s := range first.of {
-		if f.plain && len(f.choices) == 1 {
-			e, err := c.call(schemas{s})
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, e)
-		}
-		branch := f.clone()
-		branch.choices = branch.choices[1:]
-		if branch.chosen++; branch.chosen > maxNesting {
-			return nil, errorf(ErrTooLarge, "%s: more than %d of anyOf and oneOf apply together", first.path, maxNesting)
-		}
-		if err := c.absorb(branch, s, 0); err != nil {
-			return nil, err
-		}
-		branches = append(branches, branch)
-	}
-	if first.one {
-		if err := c.exclusive(first, branches); err != nil {
-			return nil, err
-		}
-	}
-	if list != nil {
-		return alt(list...), nil
-	}
-	for _, branch := range branches {
-		e, err := c.write(branch)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	return alt(list...), nil
-}
-
 // enumerated is the values of f.enum that are as f says.
 func (c *schemaCompiler) enumerated(f *facts, types kind) (*expr, error) {
 	var texts []string
+	var composed []*expr
 	for _, v := range f.enum {
-		ok, err := f.admits(v, types)
+		ok, err := c.admits(f, v, types)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		switch {
+		case !ok:
+		case v.kind == kindObject || v.kind == kindArray:
+			composed = append(composed, v.expr())
+		default:
 			texts = append(texts, string(v.write(nil)))
+			if n := v.rational(); c.Open && v.kind == kindNumber && n != nil && n.IsInt() {
+				texts = append(texts, n.Num().String())
+			}
 		}
 	}
 	slices.Sort(texts)
-	return words(slices.Compact(texts)), nil
+	return alt(append(composed, words(slices.Compact(texts)))...), nil
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }
+
+// admits reports whether a value of an enumeration is as f says otherwise.
+func (c *schemaCompiler) admits(f *facts, v *value, types kind) (bool, error) {
+	if v.kind&types == 0 {
+		return false, nil
+	}
+	switch v.kind {
+	case kindNumber:
+		return admitsNumber(f, v)
+	case kindString:
+		return c.admitsText(f, v.text)
+	case kindArray:
+		if len(v.list) < f.minItems || f.maxItems >= 0 && len(v.list) > f.maxItems {
+			return false, nil
+		}
+		if len(f.arrays)+len(f.contains)+len(f.looseItems) > 0 || f.unique != nil && len(v.list) > 1 {
+			return true, c.leave(unheldAt(ErrUnsupported, f.path, "a list in enum or const with keywords of its items"))
+		}
+	case kindObject:
+		if len(v.list) < f.minProperties || f.maxProperties >= 0 && len(v.list) > f.maxProperties {
+			return false, nil
+		}
+		if len(f.objects)+len(f.dependents)+len(f.names)+len(f.looseMembers) > 0 {
+			return true, c.leave(unheldAt(ErrUnsupported, f.path, "an object in enum or const with keywords of its members"))
+		}
+	}
+	return true, nil
+}

@@ -1,5 +1,10 @@
 package grammar
 
+import (
+	"fmt"
+	"slices"
+)
+
 // This file has the lists of JSON schemas.
 
 // array is the lists that f allows.
@@ -7,15 +12,38 @@ func (c *schemaCompiler) array(f *facts) (*expr, error) {
 	if f.maxItems >= 0 && f.maxItems < f.minItems {
 		return none, nil
 	}
-	prefix, item, err := c.elements(f)
-	if err != nil {
-		return nil, err
+	of, rest, open := c.elements(f)
+	if f.unique != nil && f.maxItems != 1 && f.maxItems != 0 || len(f.contains) > 0 {
+		e, err := c.counting(f, of, rest, open)
+		if e != nil || err != nil {
+			return e, err
+		}
 	}
+	var prefix []*expr
+	for _, s := range of {
+		e, err := c.call(s)
+		if err != nil {
+			return nil, err
+		}
+		prefix = append(prefix, e)
+	}
+	item := none
+	if open {
+		var err error
+		if item, err = c.call(rest); err != nil {
+			return nil, err
+		}
+	}
+	return c.list(f, prefix, item), nil
+}
+
+// list is the lists of elements that are independent of each other.
+func (c *schemaCompiler) list(f *facts, prefix []*expr, item *expr) *expr {
 	if f.maxItems >= 0 && f.maxItems < len(prefix) {
 		prefix, item = prefix[:f.maxItems], none
 	}
 	if f.maxItems == 0 {
-		return concat(literal("["), c.part(space), literal("]")), nil
+		return concat(literal("["), c.part(space), literal("]"))
 	}
 	comma := concat(literal(","), c.part(space))
 	// What follows after the prefix, then before each of its elements.
@@ -38,37 +66,241 @@ func (c *schemaCompiler) array(f *facts) (*expr, error) {
 	if f.minItems == 0 {
 		all = optional(all)
 	}
-	return concat(literal("["), c.part(space), all, literal("]")), nil
+	return concat(literal("["), c.part(space), all, literal("]"))
 }
 
-// elements are the expressions of the first elements, and of those after them.
-func (c *schemaCompiler) elements(f *facts) (prefix []*expr, item *expr, err error) {
+// elements are the schemas of the first elements, and of those after them, if there may be such.
+func (c *schemaCompiler) elements(f *facts) (prefix []schemas, rest schemas, open bool) {
 	n := 0
-	open := true // others may follow that no schema speaks of
+	open = true // others may follow that no schema speaks of
 	for _, a := range f.arrays {
 		n = max(n, len(a.prefix))
-		open = open && (a.items != nil || a.prefix == nil)
+		open = open && (a.items != nil || a.prefix == nil || a.quiet)
 	}
+	open = open || c.Open || f.minItems > n || len(f.looseItems) > 0
 	for i := range n + 1 {
 		var of schemas
+		loose := make([]bool, len(f.looseItems))
 		for _, a := range f.arrays {
+			spoken := false
 			if i < len(a.prefix) {
-				of = append(of, a.prefix[i])
+				of, spoken = append(of, a.prefix[i]), true
 			} else if a.items != nil {
-				of = append(of, *a.items)
+				of, spoken = append(of, *a.items), true
+			}
+			for j, u := range f.looseItems {
+				loose[j] = loose[j] || spoken && !a.quiet && slices.Contains(a.scopes, u.scope)
 			}
 		}
-		if i == n && !open && f.minItems <= n {
-			return prefix, none, nil
-		}
-		e, err := c.call(of)
-		if err != nil {
-			return nil, nil, err
+		for j, u := range f.looseItems {
+			inner := slices.ContainsFunc(f.looseItems, func(v unevaluated) bool { return v.scope != u.scope && slices.Contains(v.scopes, u.scope) })
+			if !loose[j] && !inner {
+				of = append(of, u.of)
+			}
 		}
 		if i == n {
-			return prefix, e, nil
+			return prefix, of, open
 		}
-		prefix = append(prefix, e)
+		prefix = append(prefix, of)
 	}
-	return prefix, none, nil
+	return prefix, nil, open
+}
+
+// A lister writes lists whose elements are counted, or differ from each other. Its states are rules.
+type lister struct {
+	*schemaCompiler
+	f      *facts
+	of     []schemas
+	rest   schemas
+	open   bool
+	values []*value // that elements may be, if they have to differ
+	may    [][]bool // of each place, which of the values
+	sorted bool     // they come in this order
+	counts *contained
+	not    schemaAt // the negation of what is counted, if there is a most
+	known  map[string]*expr
+}
+
+// Limits of lists.
+const (
+	maxDiffering = 9    // values that may come in any order
+	maxSorted    = 512  // values that come in the order of their schemas
+	maxListings  = 4096 // states
+)
+
+// counting is the lists of elements that are counted or differ; nil if that is left out.
+func (c *schemaCompiler) counting(f *facts, of []schemas, rest schemas, open bool) (*expr, error) {
+	n := lister{schemaCompiler: c, f: f, of: of, rest: rest, open: open, known: map[string]*expr{}}
+	err := n.prepare()
+	var e *expr
+	if err == nil {
+		e, err = n.from(0, 0, make([]byte, len(n.values)))
+	}
+	if err != nil {
+		if !isRefusal(err) {
+			return nil, err
+		}
+		path := f.unique
+		if path == nil {
+			path = f.contains[0].path
+		}
+		return nil, c.leave(unheldAt(err, path, "%s", reasonOf(err)))
+	}
+	return concat(literal("["), c.part(space), e, literal("]")), nil
+}
+
+// prepare finds the values that differ, and what is counted.
+func (n *lister) prepare() (err error) {
+	if len(n.f.contains) > 1 || len(n.f.contains) == 1 && n.f.unique != nil {
+		return errorf(ErrUnsupported, "more than one of contains and uniqueItems")
+	}
+	if len(n.f.contains) == 1 {
+		n.counts = &n.f.contains[0]
+		if n.counts.most >= 0 {
+			n.not, err = n.negation(n.counts.of)
+		}
+		return err
+	}
+	places := append(slices.Clip(n.of), n.rest)
+	if !n.open {
+		places = n.of
+	}
+	for i, of := range places {
+		list, err := n.finite(of)
+		if err != nil {
+			return err
+		}
+		may := make([]bool, len(n.values))
+		for _, v := range list {
+			j := slices.IndexFunc(n.values, v.equal)
+			if j < 0 {
+				j, n.values, may = len(n.values), append(n.values, v), append(may, false)
+			}
+			may[j] = true
+		}
+		n.may = append(n.may, may)
+		if n.sorted = len(n.values) > maxDiffering; n.sorted && (i > 0 || n.Open || len(n.values) > maxSorted) {
+			return errorf(ErrTooLarge, "elements that differ, of more than %d values", len(n.values)-1)
+		}
+	}
+	return nil
+}
+
+// finite is the values that schemas allow, if these are few.
+func (n *lister) finite(of schemas) ([]*value, error) {
+	f, err := n.factsOf(of)
+	if err != nil {
+		return nil, err
+	}
+	if f.enum == nil && len(f.choices) == 0 && f.types&^(kindNull|kindBool) == 0 {
+		for k, list := range map[kind][]*value{kindNull: {{kind: kindNull}}, kindBool: {{kind: kindBool, yes: true}, {kind: kindBool}}} {
+			if f.types&k != 0 {
+				f.enum = append(f.enum, list...)
+			}
+		}
+	}
+	if len(f.choices) > 0 || f.enum == nil && f.types != 0 {
+		return nil, errorf(ErrUnsupported, "elements that differ, and are not of an enum")
+	}
+	var list []*value
+	for _, v := range f.enum {
+		ok, err := n.admits(f, v, f.valid())
+		if err != nil {
+			return nil, err
+		}
+		if ok && !slices.ContainsFunc(list, v.equal) {
+			list = append(list, v)
+		}
+	}
+	return list, nil
+}
+
+// from is what may follow after i elements, of which so many are counted, or which were the values that are used.
+func (n *lister) from(i, counted int, used []byte) (*expr, error) {
+	key := fmt.Sprint(i, counted, used)
+	if e := n.known[key]; e != nil {
+		return e, nil
+	}
+	rule := n.program.rule(nil, nil)
+	e := call(rule)
+	if n.known[key] = e; len(n.known) > maxListings {
+		return nil, errorf(ErrTooLarge, "more than %d states of its elements", maxListings)
+	}
+	var list []*expr
+	if i >= n.f.minItems && (n.counts == nil || counted >= n.counts.least) {
+		list = append(list, empty)
+		if i > 0 {
+			list[0] = n.part(space)
+		}
+	}
+	if n.f.maxItems < 0 || i < n.f.maxItems {
+		next, err := n.next(i, counted, used)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, next...)
+	}
+	n.program.rules[rule] = alt(list...)
+	return e, nil
+}
+
+// next is an element, and what may follow.
+func (n *lister) next(i, counted int, used []byte) (list []*expr, err error) {
+	if i >= len(n.of) && !n.open {
+		return nil, nil
+	}
+	// Beyond what limits speak of, places are alike.
+	to := i + 1
+	if n.f.maxItems < 0 {
+		to = min(to, max(len(n.of), n.f.minItems, 1))
+	}
+	add := func(element *expr, counted int, used []byte) error {
+		rest, err := n.from(to, counted, used)
+		if i > 0 {
+			element = concat(literal(","), n.part(space), element)
+		}
+		list = append(list, concat(element, rest))
+		return err
+	}
+	if n.counts == nil {
+		may := n.may[min(i, len(n.may)-1)]
+		for j, v := range n.values {
+			if j < len(may) && may[j] && used[j] == 0 {
+				after := slices.Clone(used)
+				after[j] = 1
+				for k := 0; k < j && n.sorted; k++ {
+					after[k] = 1
+				}
+				if err := add(v.expr(), counted, after); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return list, nil
+	}
+	of := n.rest
+	if i < len(n.of) {
+		of = n.of[i]
+	}
+	if n.counts.most < 0 || counted < n.counts.most {
+		e, err := n.call(append(slices.Clip(of), n.counts.of))
+		if err != nil {
+			return nil, err
+		}
+		more := counted + 1
+		if n.counts.most < 0 {
+			more = min(more, n.counts.least)
+		}
+		if err := add(e, more, used); err != nil {
+			return nil, err
+		}
+	}
+	if n.counts.most >= 0 {
+		of = append(slices.Clip(of), n.not)
+	}
+	e, err := n.call(of)
+	if err != nil {
+		return nil, err
+	}
+	return list, add(e, counted, used)
 }

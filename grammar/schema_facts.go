@@ -1,12 +1,10 @@
 package grammar
 
 import (
+	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // This file reads the keywords of the schemas that apply to a value.
@@ -15,73 +13,59 @@ const allKinds = kindNull | kindBool | kindNumber | kindString | kindArray | kin
 
 // annotations are keywords that say nothing about what is valid here.
 var annotations = map[string]bool{
-	"title": true, "description": true, "default": true, "examples": true, "$schema": true, "$id": true,
-	"$comment": true, "deprecated": true, "readOnly": true, "writeOnly": true, "discriminator": true,
-	"$defs": true, "definitions": true, "$anchor": true, "$dynamicAnchor": true, "$vocabulary": true, "id": true,
-	"contentEncoding": true, "contentMediaType": true, "contentSchema": true, "example": true, "xml": true, "externalDocs": true,
-}
-
-// assertions are keywords with a meaning that a mask does not hold.
-var assertions = map[string]bool{
-	"uniqueItems": true, "contains": true, "minContains": true, "maxContains": true, "multipleOf": true, "patternProperties": true,
-	"propertyNames": true, "minProperties": true, "maxProperties": true, "dependentRequired": true, "dependentSchemas": true,
-	"dependencies": true, "not": true, "if": true, "then": true, "else": true, "unevaluatedProperties": true, "unevaluatedItems": true,
-	"additionalItems": true, "$recursiveRef": true,
+	"title": true, "description": true, "default": true, "examples": true, "example": true, "$schema": true, "$id": true, "id": true,
+	"$comment": true, "deprecated": true, "readOnly": true, "writeOnly": true, "discriminator": true, "$defs": true, "definitions": true,
+	"$anchor": true, "$dynamicAnchor": true, "$recursiveAnchor": true, "$vocabulary": true, "contentEncoding": true,
+	"contentMediaType": true, "contentSchema": true, "xml": true, "externalDocs": true,
 }
 
 // Facts is what the schemas that apply to a value say together.
 type facts struct {
-	path    *location
-	chosen  int  // branches of anyOf and oneOf that were absorbed
-	plain   bool // false once a schema said anything but anyOf or oneOf
-	types   kind // that are allowed
-	hints   kind // that keywords are about
-	integer bool // numbers have to be integers
-	enum    []*value
-	choices []choice
+	path     *location
+	chosen   int  // branches of anyOf and its kind that were absorbed
+	plain    bool // false once a schema said anything but anyOf or oneOf
+	types    kind // that are allowed
+	hints    kind // that keywords are about
+	integer  bool // numbers have to be integers
+	fraction bool // they must not be
+	enum     []*value
+	choices  []choice
 
-	lo, hi               *limit
-	minLength, maxLength int // -1 for no limit, as below
-	patterns, formats    []schemaAt
-	minItems, maxItems   int
-	objects              []objectFacts
-	arrays               []arrayFacts
+	lo, hi                       *limit
+	multiples                    []multiple
+	minLength, maxLength         int // -1 for no limit, as below
+	texts                        []textRule
+	minItems, maxItems           int
+	minProperties, maxProperties int
+	counted                      *location // of the latter, nil for neither
+	objects                      []objectFacts
+	dependents                   []dependent
+	names                        schemas // of members
+	arrays                       []arrayFacts
+	unique                       *location // of uniqueItems
+	contains                     []contained
+	looseMembers, looseItems     []unevaluated
 }
 
-// A choice is an anyOf or a oneOf.
+// A choice is an anyOf or its kind.
 type choice struct {
-	path *location
-	one  bool
-	of   schemas
-}
-
-// The keywords of one schema that depend on each other.
-type objectFacts struct {
-	properties []property
-	required   []string
-	additional *schemaAt // nil if it says nothing
-}
-
-type property struct {
-	name string
-	schemaAt
-}
-
-type arrayFacts struct {
-	prefix schemas
-	items  *schemaAt // nil if it says nothing
+	path   *location
+	one    bool // only one may hold
+	apart  bool // only one can
+	of     schemas
+	scopes []int
 }
 
 func newFacts() *facts {
-	return &facts{plain: true, types: allKinds, maxLength: -1, maxItems: -1}
+	return &facts{plain: true, types: allKinds, maxLength: -1, maxItems: -1, maxProperties: -1}
 }
 
 // clone is f to which other schemas can be added.
 func (f *facts) clone() *facts {
 	g := *f
-	g.choices, g.enum = slices.Clip(g.choices), slices.Clip(g.enum)
-	g.patterns, g.formats = slices.Clip(g.patterns), slices.Clip(g.formats)
-	g.objects, g.arrays = slices.Clip(g.objects), slices.Clip(g.arrays)
+	g.choices, g.enum, g.texts, g.multiples = slices.Clip(g.choices), slices.Clip(g.enum), slices.Clip(g.texts), slices.Clip(g.multiples)
+	g.objects, g.arrays, g.dependents, g.names = slices.Clip(g.objects), slices.Clip(g.arrays), slices.Clip(g.dependents), slices.Clip(g.names)
+	g.contains, g.looseMembers, g.looseItems = slices.Clip(g.contains), slices.Clip(g.looseMembers), slices.Clip(g.looseItems)
 	return &g
 }
 
@@ -97,17 +81,18 @@ func (f *facts) valid() kind {
 	return types
 }
 
-func (f *facts) kinds() kind {
-	if f.types == allKinds && f.enum == nil && f.hints != 0 {
+func (c *schemaCompiler) kinds(f *facts) kind {
+	if f.types == allKinds && f.enum == nil && f.hints != 0 && !c.Open {
 		return f.hints
 	}
 	return f.valid()
 }
 
-// absorb adds what s says, to which depth schemas led by $ref and allOf.
-func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int) error {
-	if c.work++; c.work > maxSchemas {
-		return errorf(ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
+// absorb adds what s says, to which depth schemas led by $ref and allOf. Scopes are those schemas around it whose
+// unevaluatedProperties or unevaluatedItems are about what it leaves.
+func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) error {
+	if err := c.count(); err != nil {
+		return err
 	}
 	if depth > maxNesting {
 		return errorf(ErrUnsupported, "%s: $ref and allOf lead to itself, or over more than %d others", s.path, maxNesting)
@@ -123,9 +108,13 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int) error {
 	default:
 		return errorf(ErrSyntax, "%s is no schema", s.path)
 	}
-	r := reader{c, f, s, depth}
+	r := reader{c, f, s, depth, scopes}
 	if s.members["$ref"] != nil && c.isOld(s) {
 		return r.keyword("$ref", s.child("$ref"))
+	}
+	if s.members["unevaluatedProperties"] != nil || s.members["unevaluatedItems"] != nil {
+		c.scopes++
+		r.scopes = append(slices.Clip(scopes), c.scopes)
 	}
 	if err := r.object(); err != nil {
 		return err
@@ -141,18 +130,27 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int) error {
 	return nil
 }
 
+// count counts a schema that is looked at.
+func (c *schemaCompiler) count() error {
+	if c.work++; c.work > maxSchemas {
+		return errorf(ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
+	}
+	return nil
+}
+
 // A reader adds the keywords of s to f.
 type reader struct {
-	c     *schemaCompiler
-	f     *facts
-	s     schemaAt
-	depth int
+	c      *schemaCompiler
+	f      *facts
+	s      schemaAt
+	depth  int
+	scopes []int
 }
 
 // keyword adds one keyword, but for those of objects and arrays that belong together.
 func (r reader) keyword(key string, at schemaAt) error {
 	f := r.f
-	if annotations[key] {
+	if annotations[key] || strings.HasPrefix(key, "x-") {
 		return nil
 	}
 	switch key {
@@ -161,57 +159,59 @@ func (r reader) keyword(key string, at schemaAt) error {
 		if err != nil {
 			return r.c.leave(err)
 		}
-		return r.c.absorb(f, to, r.depth+1)
+		return r.c.absorb(f, to, r.depth+1, r.scopes)
 	case "allOf":
 		list, err := at.schemas()
 		for i := 0; i < len(list) && err == nil; i++ {
-			err = r.c.absorb(f, list[i], r.depth+1)
+			err = r.c.absorb(f, list[i], r.depth+1, r.scopes)
 		}
 		return err
 	case "anyOf", "oneOf":
 		list, err := at.schemas()
-		f.choices = append(f.choices, choice{at.path, key == "oneOf", list})
+		if err == nil && r.c.Open && key == "anyOf" && len(r.scopes) > 0 {
+			if err := r.c.leave(unheldAt(ErrUnsupported, at.path, "more than one may hold, each of which counts for unevaluatedProperties and unevaluatedItems")); err != nil {
+				return err
+			}
+		}
+		f.choices = append(f.choices, choice{at.path, key == "oneOf", false, list, r.scopes})
 		return err
+	case "not", "if", "then", "else", "dependentSchemas", "dependencies":
+		f.plain = false
+		return r.conditional(key, at)
 	}
 	f.plain = false
 	switch key {
 	case "type":
 		return r.types(at)
+	case "nullable":
+		return nil // part of type
 	case "enum", "const":
 		return r.enum(key, at)
-	case "properties", "required", "additionalProperties":
-		f.hints |= kindObject
-	case "items", "prefixItems":
-		f.hints |= kindArray
-	case "minItems", "maxItems":
-		f.hints |= kindArray
-		return count(at, key == "minItems", &f.minItems, &f.maxItems)
 	case "minLength", "maxLength":
 		f.hints |= kindString
 		return count(at, key == "minLength", &f.minLength, &f.maxLength)
 	case "pattern", "format":
-		f.hints |= kindString
 		if at.kind != kindString {
 			return errorf(ErrSyntax, "%s is no string", at.path)
 		}
-		if key == "pattern" {
-			f.patterns = append(f.patterns, at)
-		} else {
-			f.formats = append(f.formats, at)
-		}
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		return r.text(key, at)
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
 		f.hints |= kindNumber
 		return r.limit(key, at)
-	default:
-		if strings.HasPrefix(key, "x-") {
-			return nil
-		}
-		if !assertions[key] {
-			return r.c.leave(&notHeld{ErrUnsupported, at.path, "a keyword of no known meaning", true})
-		}
-		return r.c.leave(unheldAt(ErrUnsupported, at.path, "it cannot be held"))
 	}
-	return nil
+	if known, err := r.objectKeyword(key, at); known || err != nil {
+		return err
+	}
+	if known, err := r.arrayKeyword(key, at); known || err != nil {
+		return err
+	}
+	if r.s.made && r.madeKeyword(key, at) {
+		return nil
+	}
+	if key == "$recursiveRef" {
+		return r.c.leave(unheldAt(ErrUnsupported, at.path, "it depends on where it is used"))
+	}
+	return r.c.leave(&notHeld{ErrUnsupported, at.path, "a keyword of no known meaning", true})
 }
 
 // schemas are the elements of anyOf and its kind.
@@ -221,29 +221,42 @@ func (s schemaAt) schemas() (schemas, error) {
 	}
 	list := make(schemas, len(s.list))
 	for i := range list {
-		list[i] = s.child(strconv.Itoa(i))
+		list[i] = s.child(itoa(i))
 	}
 	return list, nil
 }
 
-func (r reader) types(at schemaAt) error {
+// typeNames are the types of JSON schemas.
+var typeNames = map[string]kind{"null": kindNull, "boolean": kindBool, "number": kindNumber, "integer": kindNumber,
+	"string": kindString, "array": kindArray, "object": kindObject}
+
+// typesOf reads the value of type: the types, and whether numbers have to be integers.
+func typesOf(at schemaAt) (types kind, integer bool, err error) {
 	list := []*value{at.value}
 	if at.kind == kindArray {
 		list = at.list
 	}
-	known := map[string]kind{"null": kindNull, "boolean": kindBool, "number": kindNumber, "integer": kindNumber,
-		"string": kindString, "array": kindArray, "object": kindObject}
-	var types kind
 	number := false
 	for _, v := range list {
-		k := known[v.text]
+		k := typeNames[v.text]
 		if v.kind != kindString || k == 0 {
-			return errorf(ErrSyntax, "%s: %.60s is no type", at.path, v.write(nil))
+			return 0, false, errorf(ErrSyntax, "%s: %.60s is no type", at.path, v.write(nil))
 		}
 		types, number = types|k, number || v.text == "number"
 	}
+	return types, types&kindNumber != 0 && !number, nil
+}
+
+func (r reader) types(at schemaAt) error {
+	types, integer, err := typesOf(at)
+	if err != nil {
+		return err
+	}
+	if n := r.s.members["nullable"]; n != nil && n.yes { // of OpenAPI 3.0
+		types |= kindNull
+	}
 	r.f.types &= types
-	r.f.integer = r.f.integer || types&kindNumber != 0 && !number
+	r.f.integer = r.f.integer || integer
 	return nil
 }
 
@@ -261,18 +274,46 @@ func (r reader) enum(key string, at schemaAt) error {
 	}
 	both := []*value{}
 	for _, v := range r.f.enum {
-		if slices.ContainsFunc(list, v.equal) {
+		if r.c.work += len(list) / 8; slices.ContainsFunc(list, v.equal) {
 			both = append(both, v)
 		}
 	}
 	r.f.enum = both
+	return r.c.count()
+}
+
+// text adds a pattern or a format.
+func (r reader) text(key string, at schemaAt) error {
+	pattern := at.text
+	if key == "format" {
+		if r.c.NoFormats {
+			return nil
+		}
+		if otherFormats[at.text] {
+			return r.c.leave(unheldAt(ErrUnsupported, at.path, "the format %q is no regular expression", at.text))
+		}
+		if r.f.numberFormat(at.text) {
+			r.f.hints |= kindNumber
+			return nil
+		}
+		if pattern = formats[at.text]; pattern == "" {
+			return nil
+		}
+	} else if _, err := parsePattern(pattern); err != nil && !isRefusal(err) {
+		return fmt.Errorf("%w, at %s", err, at.path)
+	}
+	r.f.hints |= kindString
+	r.f.texts = append(r.f.texts, textRule{path: at.path, pattern: pattern})
 	return nil
 }
 
-// count reads a number of characters or of items.
+// count reads a number of characters, of items or of members.
 func count(at schemaAt, isLeast bool, least, most *int) error {
+	if at.kind != kindNumber {
+		return errorf(ErrSyntax, "%s is no number of something", at.path)
+	}
 	n := at.rational()
-	if at.kind != kindNumber || n == nil || !n.IsInt() || n.Sign() < 0 {
+	if n == nil || !n.IsInt() || n.Sign() < 0 {
 		return errorf(ErrSyntax, "%s is no number of something", at.path)
 	}
 	if !n.Num().IsInt64() || n.Num().Int64() > maxPositions {
@@ -290,126 +331,42 @@ func count(at schemaAt, isLeast bool, least, most *int) error {
 	return nil
 }
 
+// limit adds a bound, or what numbers are multiples of.
 func (r reader) limit(key string, at schemaAt) error {
+	lower := key == "minimum" || key == "exclusiveMinimum"
+	if at.kind == kindBool && key[0] == 'e' { // of draft 4, beside the bound itself
+		return nil
+	}
 	if at.kind != kindNumber {
 		return errorf(ErrSyntax, "%s is no number", at.path)
 	}
 	n := at.rational()
-	if n == nil {
+	switch {
+	case n == nil:
 		return errorf(ErrTooLarge, "%s has too many digits", at.path)
+	case key == "multipleOf" && n.Sign() <= 0:
+		return errorf(ErrSyntax, "%s is not above 0", at.path)
+	case key == "multipleOf":
+		r.f.multiples = append(r.f.multiples, multiple{at.path, n, false})
+		return nil
 	}
-	l := &limit{n, key[0] == 'e'}
-	if key == "minimum" || key == "exclusiveMinimum" {
-		if r.f.lo == nil || n.Cmp(r.f.lo.at) > 0 || n.Cmp(r.f.lo.at) == 0 && l.open {
-			r.f.lo = l
-		}
-	} else if r.f.hi == nil || n.Cmp(r.f.hi.at) < 0 || n.Cmp(r.f.hi.at) == 0 && l.open {
-		r.f.hi = l
+	open := key[0] == 'e'
+	if x := r.s.members["exclusive"+strings.ToUpper(key[:1])+key[1:]]; x != nil && x.yes {
+		open = true
 	}
+	r.f.bound(&limit{n, open}, lower)
 	return nil
 }
 
-// object adds the keywords of objects that belong together.
-func (r reader) object() error {
-	var o objectFacts
-	if at := r.s.child("properties"); at.value != nil {
-		if at.kind != kindObject {
-			return errorf(ErrSyntax, "%s is no object", at.path)
+// bound adds a bound, lower or upper.
+func (f *facts) bound(l *limit, lower bool) {
+	if lower {
+		if f.lo == nil || l.at.Cmp(f.lo.at) > 0 || l.at.Cmp(f.lo.at) == 0 && l.open {
+			f.lo = l
 		}
-		for _, name := range at.keys {
-			o.properties = append(o.properties, property{name, at.child(name)})
-		}
+	} else if f.hi == nil || l.at.Cmp(f.hi.at) < 0 || l.at.Cmp(f.hi.at) == 0 && l.open {
+		f.hi = l
 	}
-	if at := r.s.child("required"); at.value != nil {
-		if at.kind != kindArray || slices.ContainsFunc(at.list, func(v *value) bool { return v.kind != kindString }) {
-			return errorf(ErrSyntax, "%s is no list of names", at.path)
-		}
-		for _, v := range at.list {
-			o.required = append(o.required, v.text)
-		}
-	}
-	if at := r.s.child("additionalProperties"); at.value != nil {
-		o.additional = &at
-	}
-	if o.properties != nil || o.required != nil || o.additional != nil {
-		r.f.objects = append(r.f.objects, o)
-	}
-	return nil
-}
-
-// array adds those of arrays.
-func (r reader) array() (err error) {
-	var a arrayFacts
-	if at := r.s.child("prefixItems"); at.value != nil {
-		if a.prefix, err = at.schemas(); err != nil {
-			return err
-		}
-	}
-	if at := r.s.child("items"); at.value != nil {
-		if at.kind == kindArray {
-			return errorf(ErrUnsupported, "%s is a list, which is prefixItems today", at.path)
-		}
-		a.items = &at
-	}
-	if a.prefix != nil || a.items != nil {
-		r.f.arrays = append(r.f.arrays, a)
-	}
-	return nil
-}
-
-// admits reports whether a value of an enumeration is as f says otherwise.
-func (f *facts) admits(v *value, types kind) (bool, error) {
-	if v.kind&types == 0 {
-		return false, nil
-	}
-	switch v.kind {
-	case kindNumber:
-		if !f.integer && f.lo == nil && f.hi == nil {
-			return true, nil
-		}
-		n := v.rational()
-		if n == nil {
-			return false, errorf(ErrTooLarge, "%s: %.60s has too many digits", f.path, v.text)
-		}
-		return (!f.integer || n.IsInt()) && f.lo.below(n) && f.hi.above(n), nil
-	case kindString:
-		n := utf8.RuneCountInString(v.text)
-		if n < f.minLength || f.maxLength >= 0 && n > f.maxLength {
-			return false, nil
-		}
-		for _, p := range append(slices.Clip(f.patterns), f.formats...) {
-			re, err := p.regexp()
-			if err != nil || !re.MatchString(v.text) {
-				return false, err
-			}
-		}
-	case kindArray:
-		if len(v.list) < f.minItems || f.maxItems >= 0 && len(v.list) > f.maxItems {
-			return false, nil
-		}
-		if len(f.arrays) > 0 {
-			return false, errorf(ErrUnsupported, "%s: a list in enum or const with keywords of its items", f.path)
-		}
-	case kindObject:
-		if len(f.objects) > 0 {
-			return false, errorf(ErrUnsupported, "%s: an object in enum or const with keywords of its members", f.path)
-		}
-	}
-	return true, nil
-}
-
-// regexp is what a pattern or format wants to find in a string.
-func (s schemaAt) regexp() (*regexp.Regexp, error) {
-	pattern := s.text
-	if known, ok := formats[s.text]; ok && s.isFormat() {
-		pattern = "^(?:" + known + ")$"
-	} else if s.isFormat() {
-		return nil, errorf(ErrUnsupported, "%s: the format %.60q", s.path, s.text)
-	}
-	if _, err := parseRegexp(pattern); err != nil {
-		return nil, err
-	}
-	return regexp.Compile(pattern)
 }
 
 // below reports whether l is a lower bound of n, above whether it is an upper one.

@@ -8,73 +8,14 @@ import (
 
 // This file has the objects of JSON schemas.
 
-// A member is a property, with all schemas that apply to it.
-type member struct {
-	name     string
-	of       schemas
-	required bool
-}
-
-// An objectPlan is what the objects of a value may have.
-type objectPlan struct {
-	members    []member
-	open       bool // others may follow
-	additional schemas
-}
-
-// plan joins what the schemas say about members: what one has no property for is additional for it.
-func (f *facts) plan() objectPlan {
-	var p objectPlan
-	at := map[string]int{}
-	see := func(name string) *member {
-		i, ok := at[name]
-		if !ok {
-			i, at[name] = len(p.members), len(p.members)
-			p.members = append(p.members, member{name: name})
-		}
-		return &p.members[i]
-	}
-	stated, properties := false, false // additionalProperties
-	for _, o := range f.objects {
-		for _, m := range o.properties {
-			see(m.name)
-			properties = true
-		}
-		if o.additional != nil {
-			stated = true
-			p.additional = append(p.additional, *o.additional)
-		}
-	}
-	for _, o := range f.objects {
-		for _, name := range o.required {
-			see(name).required = true
-		}
-	}
-	p.open = (stated || !properties) && !slices.ContainsFunc(p.additional, func(s schemaAt) bool { return s.kind == kindBool && !s.yes })
-	for _, o := range f.objects {
-		own := map[string]schemaAt{}
-		for _, m := range o.properties {
-			own[m.name] = m.schemaAt
-		}
-		for i := range p.members {
-			m := &p.members[i]
-			if s, ok := own[m.name]; ok {
-				m.of = append(m.of, s)
-			} else if o.additional != nil {
-				m.of = append(m.of, *o.additional)
-			}
-		}
-	}
-	return p
-}
-
 // object is the objects that f allows.
 func (c *schemaCompiler) object(f *facts) (*expr, error) {
-	p := f.plan()
-	comma := concat(literal(","), c.part(space))
+	p, err := c.plan(f)
+	if err != nil || p.nothing {
+		return none, err
+	}
 	pairs := make([]*expr, len(p.members))
 	names := make([]string, len(p.members))
-	firstRequired := len(pairs)
 	for i, m := range p.members {
 		e, err := c.call(m.of)
 		if err != nil {
@@ -82,24 +23,34 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 		}
 		pairs[i] = concat(literal(quote(m.name)+":"), optional(literal(" ")), e)
 		names[i] = quote(m.name)
-		if m.required && firstRequired == len(pairs) {
-			firstRequired = i
+	}
+	other, err := c.otherPair(p, names)
+	if err != nil {
+		return nil, err
+	}
+	var all *expr
+	if f.counted != nil || len(f.dependents) > 0 {
+		if all, err = c.counted(f, p, pairs, other); err != nil {
+			return nil, err
 		}
+	} else {
+		all = c.inOrder(p, pairs, other)
+	}
+	return concat(literal("{"), c.part(space), all, literal("}")), nil
+}
+
+// inOrder is the members in their order, and any number of others behind them.
+func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *expr {
+	comma := concat(literal(","), c.part(space))
+	firstRequired := slices.IndexFunc(p.members, func(m member) bool { return m.required })
+	if firstRequired < 0 {
+		firstRequired = len(pairs)
 	}
 	// After the first member: tails[i] is what may follow if those before i have been decided.
 	rest, others := empty, none
-	if p.open {
-		e, err := c.call(p.additional)
-		if err != nil {
-			return nil, err
-		}
-		name, err := c.otherName(names)
-		if err != nil {
-			return nil, err
-		}
-		pair := call(c.rule(nil, concat(name, literal(":"), optional(literal(" ")), e)))
-		rest = star(concat(comma, pair))
-		others = concat(pair, rest)
+	if other != nil {
+		rest = star(concat(comma, other))
+		others = concat(other, rest)
 	}
 	tails := make([]*expr, len(pairs)+1)
 	tails[len(pairs)] = rest
@@ -122,18 +73,56 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 	if firstRequired == len(pairs) {
 		all = optional(all)
 	}
-	return concat(literal("{"), c.part(space), all, literal("}")), nil
+	return all
 }
 
 // maxNames bounds the names that additional ones have to differ from.
 const maxNames = 1 << 14
+
+// otherPair is a member that is none of the names, which are in quotes; nil if there is no other.
+func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error) {
+	var list []*expr
+	for _, o := range p.others {
+		e, err := c.call(o.of)
+		if err != nil {
+			return nil, err
+		}
+		var name *expr
+		if o.names == nil {
+			name, err = c.otherName(names)
+		} else {
+			name, err = c.namesOf(p, o)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, concat(name, literal(":"), optional(literal(" ")), e))
+	}
+	if list == nil {
+		return nil, nil
+	}
+	return call(c.rule(nil, alt(list...))), nil
+}
+
+// namesOf is the names of others that have rules.
+func (c *schemaCompiler) namesOf(p *objectPlan, o others) (*expr, error) {
+	taken := textRule{words: []string{}, not: true}
+	for _, m := range p.members {
+		taken.words = append(taken.words, m.name)
+	}
+	d, err := c.language(o.names, taken)
+	if err != nil {
+		return nil, unheldAt(err, o.path, "the names beside properties: %s", reasonOf(err))
+	}
+	return concat(literal(`"`), d.expr(&c.program, jsonRunes{}), literal(`"`)), nil
+}
 
 // otherName is any name of a member but for taken ones. If there are such, it has the spelling of quote.
 func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	if len(taken) == 0 {
 		return c.part(anyString), nil
 	}
-	slices.Sort(taken)
+	taken = slices.Sorted(slices.Values(taken))
 	rest, total := make([]string, len(taken)), 0
 	for i, name := range taken {
 		rest[i] = name[1:]

@@ -2,32 +2,114 @@ package grammar
 
 import "slices"
 
-// This file proves that the branches of a oneOf exclude each other.
+// This file has anyOf and oneOf, and proves that the branches of a oneOf exclude each other.
 
-// exclusive returns an error unless no value that is generated for one branch is valid in another.
-func (c *schemaCompiler) exclusive(of choice, branches []*facts) error {
+// maxCombined is how many schemas the negations of a branch may multiply to.
+const maxCombined = 256
+
+// choose is the alternatives of the first anyOf or oneOf of f, each with all else that f says.
+func (c *schemaCompiler) choose(f *facts) (*expr, error) {
+	first := f.choices[0]
+	alone := f.plain && len(f.choices) == 1
+	var branches []*facts
+	for _, s := range first.of {
+		branch := f.clone()
+		branch.choices = branch.choices[1:]
+		if branch.chosen++; branch.chosen > maxNesting {
+			return nil, errorf(ErrTooLarge, "%s: more than %d of anyOf and oneOf apply together", first.path, maxNesting)
+		}
+		if err := c.absorb(branch, s, 0, first.scopes); err != nil {
+			return nil, err
+		}
+		branches = append(branches, branch)
+	}
+	not := make([]schemas, len(branches))
+	if first.one {
+		var err error
+		if not, err = c.exclusive(first, branches); err != nil {
+			return nil, err
+		}
+	}
+	var list []*expr
+	for i, branch := range branches {
+		if alone && len(first.scopes) == 0 {
+			e, err := c.call(append(schemas{first.of[i]}, not[i]...))
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, e)
+			continue
+		}
+		for _, s := range not[i] {
+			if err := c.absorb(branch, s, 0, nil); err != nil {
+				return nil, err
+			}
+		}
+		if branch.valid() == 0 {
+			continue
+		}
+		e, err := c.write(branch)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return alt(list...), nil
+}
+
+// exclusive is, for each branch of a oneOf, the negations of those that may hold beside it.
+func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, error) {
+	not, size := make([]schemas, len(branches)), make([]int, len(branches))
+	for i := range size {
+		size[i] = 1
+	}
 	for i, a := range branches {
 		for j, b := range branches[:i] {
 			apart, err := c.apart(a, b)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if !apart {
-				return errorf(ErrUnsupported, "%s: both %d and %d may hold, want schemas of which only one can, or anyOf", of.path, j, i)
+			for _, pair := range [][2]int{{i, j}, {j, i}} {
+				if apart {
+					continue
+				}
+				n, err := c.negation(of.of[pair[1]])
+				if err == nil {
+					not[pair[0]] = append(not[pair[0]], n)
+					size[pair[0]] *= max(1, len(n.child("anyOf").alternatives()))
+					if size[pair[0]] > maxCombined {
+						err = unheldAt(ErrTooLarge, of.path, "too much")
+					}
+				}
+				if err != nil {
+					if !isRefusal(err) {
+						return nil, err
+					}
+					err := unheldAt(err, of.path, "both %d and %d may hold, want schemas of which only one can, or anyOf", j, i)
+					return make([]schemas, len(branches)), c.leave(err)
+				}
 			}
 		}
 	}
-	return nil
+	return not, nil
+}
+
+// alternatives are the elements of a list, if it is one.
+func (s schemaAt) alternatives() []*value {
+	if s.value == nil {
+		return nil
+	}
+	return s.list
 }
 
 // apart reports whether it is plain that what is generated for one of a and b is not valid for the
 // other.
 func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
-	if c.work++; c.work > maxSchemas {
-		return false, errorf(ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
+	if err := c.count(); err != nil {
+		return false, err
 	}
 	// A schema without type is valid for other types than those that are generated for it.
-	common := a.generated()&b.valid() | b.generated()&a.valid()
+	common := c.generated(a)&b.valid() | c.generated(b)&a.valid()
 	if common == 0 {
 		return true, nil
 	}
@@ -37,7 +119,14 @@ func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 	if common != kindObject {
 		return false, nil
 	}
-	p, q := a.plan(), b.plan()
+	p, err := c.plan(a)
+	if err != nil {
+		return false, err
+	}
+	q, err := c.plan(b)
+	if err != nil {
+		return false, err
+	}
 	for _, m := range p.members {
 		i := slices.IndexFunc(q.members, func(o member) bool { return o.name == m.name })
 		if i < 0 || !m.required || !q.members[i].required {
@@ -59,16 +148,16 @@ func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 }
 
 // generated are the types that may be generated whatever is chosen of anyOf and oneOf in f.
-func (f *facts) generated() kind {
+func (c *schemaCompiler) generated(f *facts) kind {
 	if len(f.choices) > 0 {
 		return f.valid()
 	}
-	return f.kinds()
+	return c.kinds(f)
 }
 
 // lacks reports whether no object that is generated for p is valid for q: it lacks what q requires.
-func (p objectPlan) lacks(q objectPlan) bool {
-	if p.open {
+func (p *objectPlan) lacks(q *objectPlan) bool {
+	if len(p.others) > 0 {
 		return false
 	}
 	return slices.ContainsFunc(q.members, func(m member) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // This file has how a JSON schema is compiled, and what becomes of keywords that a mask cannot hold.
@@ -77,8 +78,13 @@ type notHeld struct {
 func (e *notHeld) Error() string { return fmt.Sprintf("%v: %s: %s", e.is, e.path, e.reason) }
 func (e *notHeld) Unwrap() error { return e.is }
 
-// unheldAt is the error for what a mask cannot hold at a place; is tells whether ever, or only not of this size.
+// unheldAt is the error for what a mask cannot hold at a place; is tells whether it never can, or not of this size.
 func unheldAt(is error, path *location, format string, args ...any) error {
+	if errors.Is(is, ErrTooLarge) {
+		is = ErrTooLarge
+	} else {
+		is = ErrUnsupported
+	}
 	return &notHeld{is: is, path: path, reason: fmt.Sprintf(format, args...)}
 }
 
@@ -93,4 +99,14 @@ func (c *schemaCompiler) leave(err error) error {
 		c.unheld = append(c.unheld, u)
 	}
 	return nil
+}
+
+// reasonOf is what an error says of what cannot be held, without its kind.
+func reasonOf(err error) string {
+	for _, is := range []error{ErrUnsupported, ErrTooLarge} {
+		if errors.Is(err, is) {
+			return strings.TrimPrefix(err.Error(), is.Error()+": ")
+		}
+	}
+	return err.Error()
 }

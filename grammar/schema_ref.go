@@ -105,10 +105,13 @@ func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 		if n > maxNesting {
 			return s, errorf(ErrUnsupported, "%s: $ref leads to itself, or over more than %d others", s.path, maxNesting)
 		}
-		var err error
-		if s, err = c.resolve(s, "$ref"); err != nil {
+		to, err := c.resolve(s, "$ref")
+		if _, refused := err.(*notHeld); refused {
+			return s, nil // for absorb to say so
+		} else if err != nil {
 			return s, err
 		}
+		s = to
 	}
 	return s, nil
 }

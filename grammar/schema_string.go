@@ -1,74 +1,169 @@
 package grammar
 
 import (
+	"errors"
+	"regexp/syntax"
+	"slices"
 	"unicode/utf8"
 )
 
 // This file has the strings of JSON schemas.
 
-const (
-	offsetOfTime = `(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])`
-	timeOfDay    = `([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?` + offsetOfTime
-	leapYear     = `([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)`
-	fullDate     = `([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))|` +
-		leapYear + `-02-29)`
-	mailAtom  = "[A-Za-z0-9_+-]{1,30}"
-	hostLabel = `[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?`
-	byteOfIP  = `(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`
-)
-
-// formats are as RFC 3339, 4122 and 5321 have them, without leap seconds, and mail addresses without
-// quotes and comments.
-var formats = map[string]string{
-	"date":      fullDate,
-	"time":      timeOfDay,
-	"date-time": fullDate + "T" + timeOfDay,
-	"uuid":      `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`,
-	"email":     mailAtom + `(\.` + mailAtom + `)?@` + hostLabel + `(\.` + hostLabel + `){1,3}`,
-	"ipv4":      byteOfIP + `(\.` + byteOfIP + `){3}`,
+// A textRule is what a schema says about strings: that they match a pattern or are one of some words, or that they do not.
+type textRule struct {
+	path    *location
+	pattern string
+	words   []string // instead of a pattern, unless nil
+	not     bool
 }
-
-// isFormat reports whether s is the value of the keyword format.
-func (s schemaAt) isFormat() bool { return s.path.key == "format" }
 
 // string is the strings that f allows.
 func (c *schemaCompiler) string(f *facts) (*expr, error) {
-	forms := append(append(schemas{}, f.patterns...), f.formats...)
 	limited := f.minLength > 0 || f.maxLength >= 0
-	if len(forms) > 1 || len(forms) == 1 && limited {
-		return nil, errorf(ErrUnsupported, "%s: more than one of pattern, format and minLength with maxLength", f.path)
+	if f.maxLength >= 0 && f.maxLength < f.minLength {
+		return none, nil
 	}
-	if len(forms) == 0 {
-		if f.maxLength >= 0 && f.maxLength < f.minLength {
-			return none, nil
+	if len(f.texts) > 0 {
+		e, err := c.ruled(f, limited)
+		if err == nil {
+			return concat(literal(`"`), e, literal(`"`)), nil
 		}
-		if !limited {
-			return c.part(anyString), nil
+		if !isRefusal(err) {
+			return nil, err
 		}
-		return concat(literal(`"`), repeat(c.part(oneCharacter), f.minLength, f.maxLength), literal(`"`)), nil
-	}
-	s := forms[0]
-	pattern, search := s.text, true
-	if s.isFormat() {
-		if pattern = formats[s.text]; pattern == "" {
-			return nil, errorf(ErrUnsupported, "%s: the format %.60q", s.path, s.text)
+		if err := c.leave(unheldAt(err, f.texts[0].path, "%v", reasonOf(err))); err != nil {
+			return nil, err
 		}
-		search = false
 	}
-	e, err := regexpExpr(pattern, jsonRunes{}, search)
-	if err != nil {
-		return nil, errorf(err, "%s", s.path)
+	if !limited {
+		return c.part(anyString), nil
 	}
-	return concat(literal(`"`), e, literal(`"`)), nil
+	return concat(literal(`"`), repeat(c.part(oneCharacter), f.minLength, f.maxLength), literal(`"`)), nil
 }
 
-// number is the numbers that f allows.
-func (c *schemaCompiler) number(f *facts) *expr {
-	if !f.integer {
-		return numbersBetween(f.lo, f.hi)
+// ruled is the strings that follow the rules of f, without their quotes.
+func (c *schemaCompiler) ruled(f *facts, limited bool) (*expr, error) {
+	if r := f.texts[0]; len(f.texts) == 1 && !r.not && r.words == nil {
+		re, err := parsePattern(r.pattern)
+		if err != nil {
+			return nil, err
+		}
+		if limited {
+			if e := limitedClass(re, f.minLength, f.maxLength); e != nil {
+				return e, nil
+			}
+		} else if e, err := regexpExpr(r.pattern, re, jsonRunes{}, true); err == nil {
+			return e, nil
+		}
 	}
-	return integersBetween(f.lo.unlessFar(-1).integer(1), f.hi.unlessFar(1).integer(-1))
+	d, err := c.language(f)
+	if err != nil {
+		return nil, err
+	}
+	return d.expr(&c.program, jsonRunes{}), nil
 }
+
+// limitedClass is least to most characters of a class that re, ^[...]*$ with any quantifier, consists of; nil if re is
+// anything else.
+func limitedClass(re *syntax.Regexp, least, most int) *expr {
+	re, begin, end := unanchored(re)
+	if re.Op == syntax.OpConcat && len(re.Sub) == 1 {
+		re = re.Sub[0]
+	}
+	if !begin || !end || re.Op != syntax.OpRepeat || re.Sub[0].Op != syntax.OpCharClass {
+		return nil
+	}
+	least = max(least, re.Min)
+	if re.Max >= 0 && (most < 0 || re.Max < most) {
+		most = re.Max
+	}
+	if most >= 0 && most < least {
+		return none
+	}
+	return repeat(jsonRunes{}.class(classSet(re.Sub[0])), least, most)
+}
+
+// language is the automaton of the strings that f allows, which has choices no longer.
+func (c *schemaCompiler) language(f *facts, more ...textRule) (*deterministic, error) {
+	var starts []int32
+	var not []bool
+	for _, r := range append(slices.Clip(f.texts), more...) {
+		s, err := c.start(r)
+		if err != nil {
+			return nil, err
+		}
+		starts, not = append(starts, s), append(not, r.not)
+	}
+	if f.minLength > 0 || f.maxLength >= 0 || !slices.Contains(not, false) {
+		s, err := c.automaton().length(f.minLength, f.maxLength)
+		if err != nil {
+			return nil, err
+		}
+		starts, not = append(starts, s), append(not, false)
+	}
+	return c.automaton().determine(starts, agree(not))
+}
+
+// automaton is the one that all strings of the schema are built in.
+func (c *schemaCompiler) automaton() *automaton {
+	if c.strings == nil {
+		c.strings, c.starts = newAutomaton(), map[string]int32{}
+	}
+	return c.strings
+}
+
+// start is where the texts begin that a rule is about.
+func (c *schemaCompiler) start(r textRule) (int32, error) {
+	a := c.automaton()
+	if r.words != nil {
+		s := a.words(r.words)
+		return s, a.full()
+	}
+	if s, ok := c.starts[r.pattern]; ok {
+		return s, nil
+	}
+	re, err := parsePattern(r.pattern)
+	if err != nil {
+		return 0, err
+	}
+	s, err := a.search(re)
+	if err == nil {
+		c.starts[r.pattern] = s
+	}
+	return s, err
+}
+
+// admitsText reports whether a string is as f says.
+func (c *schemaCompiler) admitsText(f *facts, text string) (bool, error) {
+	n := utf8.RuneCountInString(text)
+	if n < f.minLength || f.maxLength >= 0 && n > f.maxLength {
+		return false, nil
+	}
+	for _, r := range f.texts {
+		ok := slices.Contains(r.words, text)
+		if r.words == nil {
+			s, err := c.start(r)
+			if err == nil {
+				ok, err = c.automaton().matches(s, text)
+			}
+			if err != nil && !isRefusal(err) {
+				return false, err
+			} else if err != nil {
+				if err := c.leave(unheldAt(err, r.path, "%v", reasonOf(err))); err != nil {
+					return false, err
+				}
+				continue
+			}
+		}
+		if ok == r.not {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// isRefusal reports whether an error is of what cannot be held, not of what is malformed.
+func isRefusal(err error) bool { return errors.Is(err, ErrUnsupported) || errors.Is(err, ErrTooLarge) }
 
 // A part is an expression that all schemas share, made a rule when it is first needed.
 type part int

@@ -32,6 +32,7 @@ type value struct {
 	list    []*value // of an array, or the values of an object
 	keys    []string // of an object, in their order
 	members map[string]*value
+	made    bool // a schema that is in no document
 }
 
 // parseJSON reads a JSON text.
@@ -108,6 +109,9 @@ const maxExponent = 400
 
 // rational is the value of a number, nil if it has too many digits.
 func (v *value) rational() *big.Rat {
+	if v.kind != kindNumber {
+		return nil
+	}
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(v.text), "e")
 	e, err := strconv.Atoi(cmp.Or(exponent, "0"))
 	if err != nil || e < -maxExponent || e > maxExponent || len(mantissa) > maxExponent {
@@ -171,6 +175,28 @@ func (v *value) write(to []byte) []byte {
 		to = m.write(to)
 	}
 	return append(to, brackets[1])
+}
+
+// expr is v, with or without a space after each comma and colon.
+func (v *value) expr() *expr {
+	if v.kind != kindObject && v.kind != kindArray {
+		return literal(string(v.write(nil)))
+	}
+	space := optional(literal(" "))
+	var sub []*expr
+	for i, m := range v.list {
+		if i > 0 {
+			sub = append(sub, literal(","), space)
+		}
+		if v.kind == kindObject {
+			sub = append(sub, literal(quote(v.keys[i])+":"), space)
+		}
+		sub = append(sub, m.expr())
+	}
+	if v.kind == kindObject {
+		return concat(literal("{"), concat(sub...), literal("}"))
+	}
+	return concat(literal("["), concat(sub...), literal("]"))
 }
 
 // quote is s as a JSON string, with the one spelling that keys, enumerations and patterns have:

@@ -1,0 +1,230 @@
+package grammar
+
+import (
+	"regexp/syntax"
+	"slices"
+	"unicode"
+)
+
+// This file makes automata of patterns, with anchors, word boundaries and look-ahead wherever they are.
+
+// after is what was before a place in the text: nothing, a character of a word, another character.
+const (
+	afterNothing = iota
+	afterWord
+	afterOther
+	befores
+)
+
+// A before is the states at one place, by what was before it.
+type before [befores]int32
+
+func same(s int32) before { return before{s, s, s} }
+
+// search is the beginning of the texts that a pattern is found in.
+func (a *automaton) search(re *syntax.Regexp) (int32, error) {
+	any := setOf(everyRune)
+	around := &syntax.Regexp{Op: syntax.OpStar, Sub: []*syntax.Regexp{any}}
+	b, err := a.pattern(re, same(a.anything()), false)
+	if err != nil {
+		return 0, err
+	}
+	b, err = a.pattern(around, b, false)
+	return b[afterNothing], err
+}
+
+// pattern is where a text begins that re matches, and that goes on as then has it. In a loop, then is not complete.
+func (a *automaton) pattern(re *syntax.Regexp, then before, loop bool) (b before, err error) {
+	if err := a.full(); err != nil {
+		return b, err
+	}
+	switch re.Op {
+	case syntax.OpNoMatch:
+		return same(a.add(nil, nil)), nil
+	case syntax.OpEmptyMatch:
+		return then, nil
+	case syntax.OpLiteral:
+		for _, set := range slices.Backward(literalSets(re)) {
+			then = a.character(set, then)
+		}
+		return then, nil
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return a.character(anySet(re), then), nil
+	case syntax.OpConcat, syntax.OpCapture:
+		for _, sub := range slices.Backward(re.Sub) {
+			if then, err = a.pattern(sub, then, loop); err != nil {
+				return b, err
+			}
+		}
+		return then, nil
+	case syntax.OpAlternate:
+		all := make([]before, len(re.Sub))
+		for i, sub := range re.Sub {
+			if all[i], err = a.pattern(sub, then, loop); err != nil {
+				return b, err
+			}
+		}
+		return a.either(all), nil
+	case syntax.OpStar:
+		return a.repeated(re.Sub[0], 0, -1, then, loop)
+	case syntax.OpPlus:
+		return a.repeated(re.Sub[0], 1, -1, then, loop)
+	case syntax.OpQuest:
+		return a.repeated(re.Sub[0], 0, 1, then, loop)
+	case syntax.OpRepeat:
+		return a.repeated(re.Sub[0], re.Min, re.Max, then, loop)
+	}
+	return a.assertion(re, then, loop)
+}
+
+// assertion is pattern for what matches no character.
+func (a *automaton) assertion(re *syntax.Regexp, then before, loop bool) (b before, err error) {
+	switch re.Op {
+	case syntax.OpBeginText:
+		nowhere := a.add(nil, nil)
+		return before{then[afterNothing], nowhere, nowhere}, nil
+	case syntax.OpEndText:
+		for i := range b {
+			b[i] = a.add(nil, []way{{atEnd, then[i]}})
+		}
+		return b, nil
+	case syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		in, out := a.label(word), a.label(negated(word))
+		for i := range b {
+			if (i == afterWord) == (re.Op == syntax.OpWordBoundary) {
+				b[i] = a.add(nil, []way{{out, then[i]}, {atEnd, then[i]}})
+			} else {
+				b[i] = a.add(nil, []way{{in, then[i]}})
+			}
+		}
+		return b, nil
+	case opAhead, opNotAhead:
+		return a.ahead(re, then, loop)
+	}
+	return b, errorf(ErrUnsupported, "%s", re)
+}
+
+// ahead joins what follows with what it has to begin with, or must not.
+func (a *automaton) ahead(re *syntax.Regexp, then before, loop bool) (b before, err error) {
+	if loop {
+		return b, errorf(ErrUnsupported, "look-ahead in a repetition")
+	}
+	look, err := a.pattern(re.Sub[0], same(a.anything()), false)
+	if err != nil {
+		return b, err
+	}
+	for i := range b {
+		if i > 0 && look[i] == look[i-1] && then[i] == then[i-1] {
+			b[i] = b[i-1]
+			continue
+		}
+		both, err := a.determine([]int32{look[i], then[i]}, func(ends []bool) bool { return ends[0] == (re.Op == opAhead) && ends[1] })
+		if err != nil {
+			return b, err
+		}
+		b[i] = a.embed(both)
+	}
+	return b, nil
+}
+
+// character is one of set.
+func (a *automaton) character(set []runeRange, then before) before {
+	if then[afterWord] == then[afterOther] {
+		return same(a.add([]way{{a.label(set), then[afterWord]}}, nil))
+	}
+	return same(a.add([]way{{a.label(common2(set, word)), then[afterWord]}, {a.label(common2(set, negated(word))), then[afterOther]}}, nil))
+}
+
+// either is any of several.
+func (a *automaton) either(all []before) (b before) {
+	for i := range b {
+		if i > 0 && !slices.ContainsFunc(all, func(x before) bool { return x[i] != x[i-1] }) {
+			b[i] = b[i-1]
+			continue
+		}
+		var free []way
+		for _, x := range all {
+			free = append(free, way{always, x[i]})
+		}
+		b[i] = a.add(nil, free)
+	}
+	return b
+}
+
+// repeated is re, least to most times.
+func (a *automaton) repeated(re *syntax.Regexp, least, most int, then before, loop bool) (b before, err error) {
+	if most < 0 {
+		// The way back to the beginning of a loop is made once its states are known.
+		b := before{}
+		for i := range b {
+			if i > 0 && then[i] == then[i-1] && !hasAssertion(re) {
+				b[i] = b[i-1]
+				continue
+			}
+			b[i] = a.add(nil, []way{{always, then[i]}})
+		}
+		in, err := a.pattern(re, b, true)
+		if err != nil {
+			return b, err
+		}
+		for i := range b {
+			if i == 0 || b[i] != b[i-1] {
+				s := &a.states[b[i]]
+				s.free = append(s.free, way{always, in[i]})
+			}
+		}
+		then, most = b, least
+	}
+	end := then
+	for n := most; n > 0; n-- {
+		in, err := a.pattern(re, then, loop)
+		if err != nil {
+			return b, err
+		}
+		if then = in; n > least {
+			then = a.either([]before{in, end})
+		}
+	}
+	return then, nil
+}
+
+func hasAssertion(re *syntax.Regexp) bool {
+	return isAssertion(re) || slices.ContainsFunc(re.Sub, hasAssertion)
+}
+
+// common2 is the characters of both sets.
+func common2(a, b []runeRange) (both []runeRange) {
+	for _, x := range a {
+		for _, y := range b {
+			if lo, hi := max(x.lo, y.lo), min(x.hi, y.hi); lo <= hi {
+				both = append(both, runeRange{lo, hi})
+			}
+		}
+	}
+	return both
+}
+
+// anySet is the characters of a class.
+func anySet(re *syntax.Regexp) []runeRange {
+	switch re.Op {
+	case syntax.OpAnyChar:
+		return everyRune
+	case syntax.OpAnyCharNotNL:
+		return negated([]runeRange{{'\n', '\n'}})
+	}
+	return classSet(re)
+}
+
+// literalSets is the characters of a literal, each with those that differ from it by their case alone if so flagged.
+func literalSets(re *syntax.Regexp) [][]runeRange {
+	sets := make([][]runeRange, len(re.Rune))
+	for i, r := range re.Rune {
+		sets[i] = []runeRange{{r, r}}
+		if re.Flags&syntax.FoldCase != 0 {
+			for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+				sets[i] = append(sets[i], runeRange{f, f})
+			}
+		}
+	}
+	return sets
+}

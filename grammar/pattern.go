@@ -1,0 +1,413 @@
+package grammar
+
+import (
+	"errors"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// This file reads the regular expressions of JSON schemas, which have the syntax of ECMA-262.
+
+// Operations that trees of package regexp/syntax do not have otherwise. What follows has to begin with Sub[0], or must not.
+const (
+	opAhead syntax.Op = 200 + iota
+	opNotAhead
+)
+
+// parsePattern is the tree of a pattern of a JSON schema. Patterns that are not of ECMA-262 may be of package regexp, as
+// those with flags are.
+func parsePattern(pattern string) (*syntax.Regexp, error) {
+	if len(pattern) > maxSource {
+		return nil, errorf(ErrTooLarge, "a pattern of %d bytes", len(pattern))
+	}
+	p := &patternParser{text: pattern}
+	re, err := p.alternatives()
+	if err == nil && p.at < len(pattern) {
+		err = p.fail("a parenthesis that nothing opens")
+	}
+	if errors.Is(err, ErrSyntax) {
+		if re, err := parseRegexp(pattern); err == nil {
+			return re, nil
+		}
+	}
+	return re, err
+}
+
+type patternParser struct {
+	text  string
+	at    int
+	depth int
+}
+
+func (p *patternParser) fail(what string) error {
+	return errorf(ErrSyntax, "%.200q: %s", p.text, what)
+}
+
+func (p *patternParser) unsupported(what string) error {
+	return errorf(ErrUnsupported, "%.200q: %s", p.text, what)
+}
+
+// take goes past s, if that is next.
+func (p *patternParser) take(s string) bool {
+	if strings.HasPrefix(p.text[p.at:], s) {
+		p.at += len(s)
+		return true
+	}
+	return false
+}
+
+// alternatives reads up to the end or a closing parenthesis.
+func (p *patternParser) alternatives() (*syntax.Regexp, error) {
+	if p.depth++; p.depth > maxNesting {
+		return nil, errorf(ErrTooLarge, "%.200q: it nests deeper than %d", p.text, maxNesting)
+	}
+	defer func() { p.depth-- }()
+	var all []*syntax.Regexp
+	for {
+		one, err := p.sequence()
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, one); !p.take("|") {
+			break
+		}
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	return &syntax.Regexp{Op: syntax.OpAlternate, Sub: all}, nil
+}
+
+func (p *patternParser) sequence() (*syntax.Regexp, error) {
+	all := &syntax.Regexp{Op: syntax.OpConcat}
+	for p.at < len(p.text) && p.text[p.at] != '|' && p.text[p.at] != ')' {
+		one, err := p.term()
+		if err != nil {
+			return nil, err
+		}
+		if one, err = p.quantified(one); err != nil {
+			return nil, err
+		}
+		all.Sub = append(all.Sub, one)
+	}
+	switch len(all.Sub) {
+	case 0:
+		return &syntax.Regexp{Op: syntax.OpEmptyMatch}, nil
+	case 1:
+		return all.Sub[0], nil
+	}
+	return all, nil
+}
+
+// groups are what may follow a parenthesis and a question mark.
+var groups = []struct {
+	begin string
+	op    syntax.Op
+}{{"?:", syntax.OpCapture}, {"?=", opAhead}, {"?!", opNotAhead}}
+
+// term reads one character, class, group or assertion.
+func (p *patternParser) term() (*syntax.Regexp, error) {
+	r, n := utf8.DecodeRuneInString(p.text[p.at:])
+	p.at += n
+	switch r {
+	case '^':
+		return &syntax.Regexp{Op: syntax.OpBeginText}, nil
+	case '$':
+		return &syntax.Regexp{Op: syntax.OpEndText}, nil
+	case '.':
+		return setOf(negated([]runeRange{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}})), nil
+	case '[':
+		return p.class()
+	case '(':
+		return p.group()
+	case '*', '+', '?':
+		return nil, p.fail("nothing is repeated")
+	case '\\':
+		return p.escape()
+	}
+	return setOf([]runeRange{{r, r}}), nil
+}
+
+func (p *patternParser) group() (*syntax.Regexp, error) {
+	op := syntax.OpCapture
+	if strings.HasPrefix(p.text[p.at:], "?") {
+		known := false
+		for _, g := range groups {
+			if p.take(g.begin) {
+				op, known = g.op, true
+				break
+			}
+		}
+		switch {
+		case known:
+		case p.take("?<="), p.take("?<!"):
+			return nil, p.unsupported("look-behind")
+		case p.take("?<"):
+			end := strings.IndexByte(p.text[p.at:], '>')
+			if end < 1 {
+				return nil, p.fail("a group without a name")
+			}
+			p.at += end + 1
+		default:
+			return nil, p.fail("a group of no known kind")
+		}
+	}
+	in, err := p.alternatives()
+	if err != nil {
+		return nil, err
+	}
+	if !p.take(")") {
+		return nil, p.fail("a parenthesis is not closed")
+	}
+	return &syntax.Regexp{Op: op, Sub: []*syntax.Regexp{in}}, nil
+}
+
+// quantified is re with the quantifier that follows.
+func (p *patternParser) quantified(re *syntax.Regexp) (*syntax.Regexp, error) {
+	least, most := 1, 1
+	switch {
+	case p.take("*"):
+		least, most = 0, -1
+	case p.take("+"):
+		most = -1
+	case p.take("?"):
+		least = 0
+	case p.at < len(p.text) && p.text[p.at] == '{':
+		var n int
+		var err error
+		if least, most, n, err = p.counts(); n == 0 || err != nil {
+			return re, err // a brace that is itself
+		}
+		p.at += n
+	default:
+		return re, nil
+	}
+	p.take("?") // lazy, which matches the same
+	if isAssertion(re) {
+		return nil, p.fail("an assertion is repeated")
+	}
+	if p.at < len(p.text) && strings.IndexByte("*+?", p.text[p.at]) >= 0 {
+		return nil, p.fail("a repetition is repeated")
+	}
+	return &syntax.Regexp{Op: syntax.OpRepeat, Min: least, Max: most, Sub: []*syntax.Regexp{re}}, nil
+}
+
+// counts reads {n}, {n,} and {n,m}, of n bytes; of 0 if it is none of these.
+func (p *patternParser) counts() (least, most, n int, err error) {
+	end := strings.IndexByte(p.text[p.at:], '}')
+	if end < 0 {
+		return 0, 0, 0, nil
+	}
+	from, to, ranged := strings.Cut(p.text[p.at+1:p.at+end], ",")
+	number := func(s string) (int, bool) {
+		for i := range len(s) {
+			if s[i] < '0' || s[i] > '9' {
+				return 0, false
+			}
+		}
+		if len(s) > 9 {
+			return maxPositions + 1, true
+		}
+		n, err := strconv.Atoi(s)
+		return n, err == nil
+	}
+	least, ok := number(from)
+	switch most = least; {
+	case !ok:
+		return 0, 0, 0, nil
+	case ranged && to == "":
+		most = -1
+	case ranged:
+		if most, ok = number(to); !ok {
+			return 0, 0, 0, nil
+		}
+	}
+	switch {
+	case most >= 0 && most < least:
+		err = p.fail("a repetition of fewer times than its least")
+	case max(least, most) > maxPositions:
+		err = errorf(ErrTooLarge, "%.200q: more than %d times", p.text, maxPositions)
+	}
+	return least, most, end + 1, err
+}
+
+func isAssertion(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary, opAhead, opNotAhead:
+		return true
+	}
+	return false
+}
+
+// setOf is one character of a set.
+func setOf(set []runeRange) *syntax.Regexp {
+	re := &syntax.Regexp{Op: syntax.OpCharClass}
+	for _, r := range normalised(set) {
+		re.Rune = append(re.Rune, r.lo, r.hi)
+	}
+	return re
+}
+
+// class reads a class whose bracket has been read.
+func (p *patternParser) class() (*syntax.Regexp, error) {
+	not := p.take("^")
+	var set []runeRange
+	for {
+		switch {
+		case p.at >= len(p.text):
+			return nil, p.fail("a bracket is not closed")
+		case p.take("]"):
+			if set = normalised(set); not {
+				set = negated(set)
+			}
+			return setOf(set), nil
+		}
+		one, single, err := p.classAtom()
+		if err != nil {
+			return nil, err
+		}
+		if rest := p.text[p.at:]; single && len(rest) > 1 && rest[0] == '-' && rest[1] != ']' {
+			p.at++
+			last, single, err := p.classAtom()
+			switch {
+			case err != nil:
+				return nil, err
+			case !single: // a dash that is itself
+				one = slices.Concat(one, []runeRange{{'-', '-'}}, last)
+			case last[0].lo < one[0].lo:
+				return nil, p.fail("a range that ends before it begins")
+			default:
+				one = []runeRange{{one[0].lo, last[0].lo}}
+			}
+		}
+		set = append(set, one...)
+	}
+}
+
+// classAtom reads a character of a class, or an escape for several.
+func (p *patternParser) classAtom() (set []runeRange, single bool, err error) {
+	r, n := utf8.DecodeRuneInString(p.text[p.at:])
+	p.at += n
+	if r != '\\' {
+		return []runeRange{{r, r}}, true, nil
+	}
+	if p.take("b") {
+		return []runeRange{{'\b', '\b'}}, true, nil
+	}
+	re, err := p.escape()
+	if err != nil {
+		return nil, false, err
+	}
+	if re.Op != syntax.OpCharClass {
+		return nil, false, p.fail("an assertion in a class")
+	}
+	set = classSet(re)
+	return set, len(set) == 1 && set[0].lo == set[0].hi, nil
+}
+
+// classSet is the characters of a class.
+func classSet(re *syntax.Regexp) (set []runeRange) {
+	for i := 0; i+1 < len(re.Rune); i += 2 {
+		set = append(set, runeRange{re.Rune[i], re.Rune[i+1]})
+	}
+	return set
+}
+
+var (
+	digits10 = []runeRange{{'0', '9'}}
+	word     = []runeRange{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}
+	blank    = []runeRange{{'\t', '\r'}, {' ', ' '}, {0xa0, 0xa0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f},
+		{0x3000, 0x3000}, {0xfeff, 0xfeff}}
+	plainEscapes = map[byte]rune{'t': '\t', 'n': '\n', 'v': '\v', 'f': '\f', 'r': '\r', '0': 0}
+)
+
+// escape reads what follows a backslash.
+func (p *patternParser) escape() (*syntax.Regexp, error) {
+	if p.at >= len(p.text) {
+		return nil, p.fail("a backslash at the end")
+	}
+	r, n := utf8.DecodeRuneInString(p.text[p.at:])
+	p.at += n
+	sets := map[rune][]runeRange{'d': digits10, 'D': negated(digits10), 'w': word, 'W': negated(word), 's': blank, 'S': negated(blank)}
+	if set, ok := sets[r]; ok {
+		return setOf(set), nil
+	}
+	switch r {
+	case 'b':
+		return &syntax.Regexp{Op: syntax.OpWordBoundary}, nil
+	case 'B':
+		return &syntax.Regexp{Op: syntax.OpNoWordBoundary}, nil
+	case 'A': // of Perl and Python
+		return &syntax.Regexp{Op: syntax.OpBeginText}, nil
+	case 'z', 'Z':
+		return &syntax.Regexp{Op: syntax.OpEndText}, nil
+	case 'k', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return nil, p.unsupported("a back-reference")
+	case 'p', 'P':
+		set, err := p.property()
+		if err == nil && r == 'P' {
+			set = negated(set)
+		}
+		return setOf(set), err
+	case 'c':
+		if p.at < len(p.text) && unicode.IsLetter(rune(p.text[p.at])) && p.text[p.at] < 0x80 {
+			p.at++
+			c := rune(p.text[p.at-1] & 31)
+			return setOf([]runeRange{{c, c}}), nil
+		}
+		return nil, p.fail(`an escape \c without a letter`)
+	case 'x':
+		return p.hex(2)
+	case 'u':
+		return p.unicode()
+	}
+	if c, ok := plainEscapes[byte(r)]; ok && r < 0x80 {
+		r = c
+	} else if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return nil, p.fail(`the escape \` + string(r))
+	}
+	return setOf([]runeRange{{r, r}}), nil
+}
+
+// hex reads n hexadecimal digits.
+func (p *patternParser) hex(n int) (*syntax.Regexp, error) {
+	if p.at+n <= len(p.text) {
+		if c, err := strconv.ParseUint(p.text[p.at:p.at+n], 16, 32); err == nil && c <= utf8.MaxRune {
+			p.at += n
+			return setOf([]runeRange{{rune(c), rune(c)}}), nil
+		}
+	}
+	return nil, p.fail("an escape without its hexadecimal digits")
+}
+
+// unicode reads \u and what follows: four digits, two halves of a pair, or any number of digits in braces.
+func (p *patternParser) unicode() (*syntax.Regexp, error) {
+	if p.take("{") {
+		end := strings.IndexByte(p.text[p.at:], '}')
+		if end < 1 || end > 8 {
+			return nil, p.fail("an escape without its hexadecimal digits")
+		}
+		re, err := p.hex(end)
+		p.take("}")
+		return re, err
+	}
+	digits := p.text[p.at:]
+	re, err := p.hex(4)
+	if err != nil || len(re.Rune) > 0 { // a half of a pair is no character
+		return re, err
+	}
+	hi, _ := strconv.ParseUint(digits[:4], 16, 32)
+	if hi < 0xdc00 && p.take(`\u`) && len(p.text)-p.at >= 4 {
+		lo, err := strconv.ParseUint(p.text[p.at:p.at+4], 16, 32)
+		if err == nil && lo >= 0xdc00 && lo <= surrogateHi {
+			p.at += 4
+			r := rune(0x10000 + (hi-0xd800)<<10 + (lo - 0xdc00))
+			return setOf([]runeRange{{r, r}}), nil
+		}
+	}
+	return nil, p.unsupported("half of a surrogate pair, which no text has")
+}
