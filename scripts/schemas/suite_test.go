@@ -131,8 +131,8 @@ func (s *tally) file(t *testing.T, draft, group, name string) {
 // grammar.JSONSchema lists.
 func notGenerated(id string) bool {
 	for _, form := range []string{
-		"bignum: ",         // numbers of more than 16 digits
-		"float-overflow: ", // an integer with an exponent
+		"bignum: ",                           // numbers of more than 16 digits
+		"float-overflow: ",                   // an integer with an exponent
 		"a quoted string", "address-literal", // of mail
 		"leap second", "case-insensitive", "xn--", "punycoded", "Punycode", "A-label",
 		"no validation: invalid number", // a metaschema that leaves keywords out
