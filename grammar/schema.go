@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"fmt"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,8 +98,9 @@ type schemaCompiler struct {
 	parts  [parts]*expr
 	unheld []Unheld
 
-	strings *automaton // nil until it is needed
-	starts  map[string]int32
+	strings *automaton       // nil until it is needed
+	starts  map[string]int32 // of patterns in it
+	trees   map[string]*syntax.Regexp
 
 	negations map[*value]*value // nil for one that is being made
 	scopes    int               // of unevaluatedProperties and unevaluatedItems

@@ -299,7 +299,8 @@ func (r reader) text(key string, at schemaAt) error {
 		if pattern = formats[at.text]; pattern == "" {
 			return nil
 		}
-	} else if _, err := parsePattern(pattern); err != nil && !isRefusal(err) {
+	}
+	if _, err := r.c.tree(pattern); err != nil && !isRefusal(err) {
 		return fmt.Errorf("%w, at %s", err, at.path)
 	}
 	r.f.hints |= kindString

@@ -82,7 +82,7 @@ func (r reader) properties(key string) (list []property, err error) {
 	for _, name := range at.keys {
 		p := property{name, at.child(name)}
 		if key == "patternProperties" {
-			if _, err := parsePattern(name); err != nil {
+			if _, err := r.c.tree(name); err != nil {
 				if !isRefusal(err) {
 					return nil, err
 				}

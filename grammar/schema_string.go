@@ -44,7 +44,7 @@ func (c *schemaCompiler) string(f *facts) (*expr, error) {
 // ruled is the strings that follow the rules of f, without their quotes.
 func (c *schemaCompiler) ruled(f *facts, limited bool) (*expr, error) {
 	if r := f.texts[0]; len(f.texts) == 1 && !r.not && r.words == nil {
-		re, err := parsePattern(r.pattern)
+		re, err := c.tree(r.pattern)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (c *schemaCompiler) start(r textRule) (int32, error) {
 	if s, ok := c.starts[r.pattern]; ok {
 		return s, nil
 	}
-	re, err := parsePattern(r.pattern)
+	re, err := c.tree(r.pattern)
 	if err != nil {
 		return 0, err
 	}
@@ -131,6 +131,22 @@ func (c *schemaCompiler) start(r textRule) (int32, error) {
 		c.starts[r.pattern] = s
 	}
 	return s, err
+}
+
+// tree is that of a pattern, which is parsed once.
+func (c *schemaCompiler) tree(pattern string) (*syntax.Regexp, error) {
+	re := c.trees[pattern]
+	if re == nil {
+		var err error
+		if re, err = parsePattern(pattern); err != nil {
+			return nil, err
+		}
+		if c.trees == nil {
+			c.trees = map[string]*syntax.Regexp{}
+		}
+		c.trees[pattern] = re
+	}
+	return re, nil
 }
 
 // admitsText reports whether a string is as f says.

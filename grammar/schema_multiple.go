@@ -1,0 +1,196 @@
+package grammar
+
+import (
+	"math/big"
+	"slices"
+)
+
+// This file has numbers that are multiples, or no integers, by automata.
+
+// A multiple is what numbers are multiples of, or are not.
+type multiple struct {
+	path *location
+	of   *big.Rat
+	not  bool
+}
+
+const (
+	maxDecimals = 20   // of what numbers are multiples of
+	maxMultiple = 5000 // of its digits, without the point
+)
+
+// multiple is the beginning of the decimal numbers that are multiples of m: states are the remainder of the digits before,
+// and how many of these are decimals.
+func (a *automaton) multiple(m *big.Rat) (int32, error) {
+	decimals, scaled := 0, new(big.Rat).Set(m)
+	for ; !scaled.IsInt() && decimals < maxDecimals; decimals++ {
+		scaled.Mul(scaled, big.NewRat(10, 1))
+	}
+	if !scaled.IsInt() || scaled.Cmp(big.NewRat(maxMultiple, 1)) > 0 {
+		return 0, errorf(ErrTooLarge, "multiples of %s", m.RatString())
+	}
+	n := int(scaled.Num().Int64())
+	// 10 to the power of how many decimals are still to come.
+	power := make([]int, decimals+1)
+	for i := range power {
+		if power[i] = 1 % n; i > 0 {
+			power[i] = power[i-1] * 10 % n
+		}
+	}
+	base := int32(len(a.states))
+	state := func(after, rest int) int32 { return base + int32((after+1)*n+rest) } // after is -1 before the point
+	point, zero := a.label([]runeRange{{'.', '.'}}), a.label([]runeRange{{'0', '0'}})
+	for after := -1; after <= decimals; after++ {
+		for rest := range n {
+			var s anode
+			for d := range 10 {
+				label := a.label([]runeRange{{'0' + rune(d), '0' + rune(d)}})
+				if to := (rest*10 + d) % n; after < 0 {
+					s.on = append(s.on, way{label, state(after, to)})
+				} else if after < decimals {
+					s.on = append(s.on, way{label, state(after+1, to)})
+				}
+			}
+			if after < 0 {
+				s.on = append(s.on, way{point, state(0, rest)})
+			}
+			if after == decimals {
+				s.on = append(s.on, way{zero, state(after, rest)})
+			}
+			if rest*power[decimals-max(after, 0)]%n == 0 {
+				s.free = []way{{always, 0}}
+			}
+			a.states = append(a.states, s)
+		}
+	}
+	sign := a.label([]runeRange{{'-', '-'}})
+	return a.add([]way{{sign, state(-1, 0)}}, []way{{always, state(-1, 0)}}), a.full()
+}
+
+// Forms of numbers: without an exponent, and with a fraction that is not 0.
+const (
+	decimalForm  = `^[0-9.-]*$`
+	fractionForm = `^[0-9-]*\.[0-9]*[1-9][0-9]*$`
+)
+
+// number is the numbers that f allows.
+func (c *schemaCompiler) number(f *facts) (*expr, error) {
+	base := numbersBetween(f.lo, f.hi)
+	if f.integer {
+		if f.fraction {
+			return none, nil
+		}
+		base = integersBetween(f.lo.unlessFar(-1).integer(1), f.hi.unlessFar(1).integer(-1))
+	}
+	if len(f.multiples) == 0 && !f.fraction {
+		return base, nil
+	}
+	a := c.automaton()
+	start, err := a.expr(base, 0)
+	if err != nil {
+		return nil, err
+	}
+	forms := []textRule{{pattern: decimalForm}}
+	if f.fraction {
+		forms = append(forms, textRule{pattern: fractionForm})
+	}
+	starts, not := []int32{start}, []bool{false}
+	for _, r := range forms {
+		s, err := c.start(r)
+		if err != nil {
+			return nil, err
+		}
+		starts, not = append(starts, s), append(not, false)
+	}
+	for _, m := range f.multiples {
+		s, err := a.multiple(m.of)
+		if err != nil {
+			if err := c.leave(unheldAt(err, m.path, "%s", reasonOf(err))); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		starts, not = append(starts, s), append(not, m.not)
+	}
+	d, err := a.determine(starts, agree(not))
+	if err != nil {
+		if len(f.multiples) > 0 && isRefusal(err) {
+			return base, c.leave(unheldAt(err, f.multiples[0].path, "%s", reasonOf(err)))
+		}
+		return nil, err
+	}
+	return d.expr(&c.program, runes{}), nil
+}
+
+// agree reports of what automata say whether each holds that should, and none that should not.
+func agree(not []bool) func(ends []bool) bool {
+	return func(ends []bool) bool {
+		for i, end := range ends {
+			if end == not[i] {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// expr is the beginning of the texts of e, which go on with then. E is of ASCII, and calls no rules.
+func (a *automaton) expr(e *expr, then int32) (int32, error) {
+	if err := a.full(); err != nil {
+		return 0, err
+	}
+	switch e.op {
+	case opEmpty:
+		return then, nil
+	case opByte:
+		return a.add([]way{{a.label([]runeRange{{rune(e.lo), rune(e.hi)}}), then}}, nil), nil
+	case opConcat:
+		for _, sub := range slices.Backward(e.sub) {
+			var err error
+			if then, err = a.expr(sub, then); err != nil {
+				return 0, err
+			}
+		}
+		return then, nil
+	case opAlt:
+		s := anode{}
+		for _, sub := range e.sub {
+			to, err := a.expr(sub, then)
+			if err != nil {
+				return 0, err
+			}
+			s.free = append(s.free, way{always, to})
+		}
+		return a.add(nil, s.free), nil
+	case opRepeat: // with a limit
+		end := then
+		for n := e.max; n > 0; n-- {
+			to, err := a.expr(e.sub[0], then)
+			if err != nil {
+				return 0, err
+			}
+			if then = to; n > e.min {
+				then = a.add(nil, []way{{always, to}, {always, end}})
+			}
+		}
+		return then, nil
+	}
+	return a.add(nil, nil), nil // opNone
+}
+
+// admitsNumber reports whether a number of an enumeration is as f says otherwise.
+func admitsNumber(f *facts, v *value) (bool, error) {
+	if !f.integer && !f.fraction && f.lo == nil && f.hi == nil && len(f.multiples) == 0 {
+		return true, nil
+	}
+	n := v.rational()
+	if n == nil {
+		return false, errorf(ErrTooLarge, "%s: %.60s has too many digits", f.path, v.text)
+	}
+	for _, m := range f.multiples {
+		if new(big.Rat).Quo(n, m.of).IsInt() == m.not {
+			return false, nil
+		}
+	}
+	return (!f.integer || n.IsInt()) && !(f.fraction && n.IsInt()) && f.lo.below(n) && f.hi.above(n), nil
+}
