@@ -157,11 +157,11 @@ func TestAnthropic(t *testing.T) {
 		t.Fatal(err)
 	}
 	chat := func(o text.GenerateOptions) string {
-		s, err := text.Collect(g.Chat(t.Context(), helloMessages(), o))
+		s, err := text.CollectPieces(g.Chat(t.Context(), helloMessages(), o))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
+		return s.Text
 	}
 	more, err := text.Collect(g.ContinuePrompt(t.Context(), continued, text.GenerateOptions{MaxTokens: 6}))
 	if err != nil {

@@ -102,7 +102,7 @@ func TestChat(t *testing.T) {
 		{"bias", `"max_tokens": 4, "logit_bias": {"40": 100}`, text.GenerateOptions{MaxTokens: 4, Hook: func(logits []float32, _ []int) { logits[40] += 100 }}, "length"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			want, err := text.Collect(g.Chat(t.Context(), helloMessages(), c.o))
+			want, err := text.CollectPieces(g.Chat(t.Context(), helloMessages(), c.o))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,8 +112,8 @@ func TestChat(t *testing.T) {
 			}
 			whole := decode[chatAnswer](t, answer)
 			choice := whole.Choices[0]
-			if whole.Object != "chat.completion" || whole.Model != "generate" || choice.Message.Role != "assistant" || choice.Message.Content != strings.TrimSpace(want) && choice.Message.Content != want || choice.Finish != c.finish {
-				t.Errorf("%s, want %q", answer, want)
+			if whole.Object != "chat.completion" || whole.Model != "generate" || choice.Message.Role != "assistant" || choice.Message.Content != strings.TrimSpace(want.Text) && choice.Message.Content != want.Text || choice.Finish != c.finish {
+				t.Errorf("%s, want %q", answer, want.Text)
 			}
 			if u := whole.Usage; u.Prompt == 0 || u.Completion == 0 || u.Total != u.Prompt+u.Completion {
 				t.Errorf("usage %+v", u)

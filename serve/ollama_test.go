@@ -35,11 +35,11 @@ func TestOllama(t *testing.T) {
 	h := started(t, Options{}, "generate")
 	messages := []text.Message{{Role: "user", Content: "Hi"}}
 	collect := func(o text.GenerateOptions) string {
-		s, err := text.Collect(g.Chat(t.Context(), messages, o))
+		s, err := text.CollectPieces(g.Chat(t.Context(), messages, o))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s
+		return s.Text
 	}
 	raw, err := text.Collect(g.Generate(t.Context(), "The quick brown", text.GenerateOptions{MaxTokens: 5}))
 	if err != nil {

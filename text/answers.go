@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text/answer"
 )
 
@@ -42,7 +43,8 @@ func (g *Generator) Parser(prompt string, opts PromptOptions, o answer.Options) 
 }
 
 // Answer yields the assistant's answer to messages, as Prompt takes them, in pieces that
-// tell its text from its reasoning and from calls of the tools.
+// tell its text from its reasoning and from calls of the tools. The last one, answer.End, says why it ended and what was
+// counted.
 func (g *Generator) Answer(ctx context.Context, messages any, popts PromptOptions, opts GenerateOptions) iter.Seq2[answer.Event, error] {
 	return func(yield func(answer.Event, error) bool) {
 		prompt, err := g.Prompt(messages, popts)
@@ -55,24 +57,26 @@ func (g *Generator) Answer(ctx context.Context, messages any, popts PromptOption
 			yield(answer.Event{}, err)
 			return
 		}
-		g.takeApart(g.tokens(ctx, prompt, plainTokens, opts), p, g.AnswerFormat(popts), opts.Stop, yield)
+		opts.Markers = append(slices.Clone(opts.Markers), g.AnswerFormat(popts).Markers()...)
+		takeApart(g.whole(ctx, prompt, plainTokens, opts), p, yield)
 	}
 }
 
-// takeApart yields what a parser makes of tokens.
-func (g *Generator) takeApart(tokens iter.Seq2[int, error], p *answer.Parser, f answer.Format, stop []string, yield func(answer.Event, error) bool) {
+// takeApart yields what a parser makes of pieces, and the end.
+func takeApart(pieces iter.Seq2[Piece, error], p *answer.Parser, yield func(answer.Event, error) bool) {
 	all := func(events []answer.Event) bool {
 		return !slices.ContainsFunc(events, func(e answer.Event) bool { return !yield(e, nil) })
 	}
-	over := false
-	yieldText(tokens, newStream(g.tokenizer, stop, f.Markers()), func(piece string, err error) bool {
+	for piece, err := range pieces {
 		if err != nil {
 			yield(answer.Event{}, err)
+			return
 		}
-		over = err != nil || !all(p.Add(piece))
-		return !over
-	})
-	if !over {
-		all(p.End())
+		if !all(p.Add(piece.Text)) {
+			return
+		}
+		if piece.Finish != generation.FinishNone && !(all(p.End()) && yield(answer.Event{Kind: answer.End, Finish: piece.Finish, Stop: piece.Stop, Usage: piece.Usage}, nil)) {
+			return
+		}
 	}
 }

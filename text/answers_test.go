@@ -2,11 +2,14 @@ package text
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"reflect"
-	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/grammar"
 
 	"github.com/avoformer/avoformer/text/answer"
 )
@@ -24,15 +27,18 @@ func TestAnswerTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	failure := errors.New("failure")
-	tokens := func(fails bool) iter.Seq2[int, error] {
-		return func(yield func(int, error) bool) {
+	pieces := func(fails bool, stop ...string) iter.Seq2[Piece, error] {
+		return func(yield func(Piece, error) bool) {
+			m := pieceMaker{stream: newStream(g.tokenizer, stop, f.Markers())}
 			for _, id := range e.IDs {
-				if !yield(id, nil) {
+				if piece, some := m.add(generation.Next{Choice: generation.Choice{Token: id}}); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
 					return
 				}
 			}
 			if fails {
-				yield(0, failure)
+				yield(Piece{}, failure)
+			} else if piece, some := m.add(generation.Next{Finish: generation.FinishLength}); some {
+				yield(piece, nil)
 			}
 		}
 	}
@@ -48,7 +54,7 @@ func TestAnswerTokens(t *testing.T) {
 		}
 		var a answer.Answer
 		var failed error
-		g.takeApart(tokens(x.fails), p, f, x.stop, func(e answer.Event, err error) bool {
+		takeApart(pieces(x.fails, x.stop...), p, func(e answer.Event, err error) bool {
 			if failed != nil {
 				t.Errorf("%+v after an error", e)
 			}
@@ -67,7 +73,7 @@ func TestAnswerTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		g.takeApart(tokens(true), p, f, nil, func(answer.Event, error) bool { n++; return n < most })
+		takeApart(pieces(true), p, func(answer.Event, error) bool { n++; return n < most })
 		if n != most {
 			t.Errorf("%d events after number %d was the last", n, most)
 		}
@@ -87,19 +93,29 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("format of another template %+v", f)
 	}
 	messages := []Message{{Role: "user", Content: "Hello!"}}
-	want, err := Collect(g.Chat(context.Background(), messages, GenerateOptions{MaxTokens: 8}))
+	want, err := CollectPieces(g.Chat(context.Background(), messages, GenerateOptions{MaxTokens: 8}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got strings.Builder
+	var got answer.Answer
+	last := answer.Text
 	for e, err := range g.Answer(context.Background(), messages, PromptOptions{}, GenerateOptions{MaxTokens: 8}) {
-		if err != nil || e.Kind != answer.Text {
+		if err != nil || last == answer.End {
 			t.Fatal(e, err)
 		}
-		got.WriteString(e.Text)
+		got.Add(e)
+		last = e.Kind
 	}
-	if got.String() != want || want == "" {
-		t.Errorf("%q, want %q", got.String(), want)
+	if got.Content != want.Text || want.Text == "" {
+		t.Errorf("%q, want %q", got.Content, want.Text)
+	}
+	if got.Finish != want.Finish || got.Finish != generation.FinishLength || last != answer.End {
+		t.Errorf("%v ended with %v, want %v and length", last, got.Finish, want.Finish)
+	}
+	for _, u := range []Usage{got.Usage, want.Usage} {
+		if u.Tokens != 8 || u.Prompt < 4 || u.First <= 0 || u.Rest <= 0 || u.Rate() <= 0 {
+			t.Errorf("counted %+v, %g tokens a second", u, u.Rate())
+		}
 	}
 	for _, x := range []struct {
 		messages any
@@ -121,5 +137,50 @@ func TestAnswer(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%v: %d events", x.want, n)
 		}
+	}
+}
+
+// TestCutAnswer: text that a grammar asks for is an error where MaxTokens cuts it, and only there.
+func TestCutAnswer(t *testing.T) {
+	t.Parallel()
+	g, err := OpenGenerator("testdata/generate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := grammar.JSONSchema([]byte(`{"enum": [{"city": "Paris"}, {"city": "Rome"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, messages := context.Background(), []Message{{Role: "user", Content: "Where?"}}
+	whole := 0
+	for most := 1; most < 30; most++ {
+		o := GenerateOptions{MaxTokens: most, Grammar: schema}
+		chat, chatErr := CollectPieces(g.Chat(ctx, messages, o))
+		generated, generateErr := Collect(g.Generate(ctx, "Where?", o))
+		var a answer.Answer
+		var answerErr error
+		for e, err := range g.Answer(ctx, messages, PromptOptions{}, o) {
+			a.Add(e)
+			answerErr = err
+		}
+		for name, x := range map[string]struct {
+			text string
+			err  error
+		}{"Chat": {chat.Text, chatErr}, "Generate": {generated, generateErr}, "Answer": {a.Content, answerErr}} {
+			var v any
+			valid := json.Unmarshal([]byte(x.text), &v) == nil
+			if valid {
+				whole++
+			}
+			if valid && x.err != nil || !valid && !errors.Is(x.err, ErrCut) {
+				t.Errorf("%s of %d tokens: %q, %v", name, most, x.text, x.err)
+			}
+		}
+		if chat.Usage.Tokens > most || a.Usage.Tokens > most || a.Finish == generation.FinishNone || chat.Finish == generation.FinishNone {
+			t.Errorf("%d tokens: %+v, %+v", most, chat, a)
+		}
+	}
+	if whole == 0 || whole == 3*29 {
+		t.Errorf("%d answers were whole", whole)
 	}
 }

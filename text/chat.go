@@ -45,13 +45,14 @@ type PromptOptions struct {
 }
 
 // Chat yields the assistant's answer to the messages, which the folder's
-// template turns into a prompt. With tools and other options, see [Generator.Answer].
-func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[string, error] {
+// template turns into a prompt, piece by piece; the last one says why it ended, and what was counted. With tools and other
+// options, see [Generator.Answer]; [CollectPieces] joins the pieces.
+func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[Piece, error] {
 	prompt, err := g.Prompt(messages, PromptOptions{})
 	if err != nil {
-		return func(yield func(string, error) bool) { yield("", err) }
+		return func(yield func(Piece, error) bool) { yield(Piece{}, err) }
 	}
-	return g.ContinuePrompt(ctx, prompt, opts)
+	return g.whole(ctx, prompt, plainTokens, opts)
 }
 
 // Prompt is what a template makes of messages: a []Message, or anything else whose JSON

@@ -32,6 +32,9 @@ func TestGrammar(t *testing.T) {
 		var b strings.Builder
 		var last Piece
 		for piece, err := range g.Pieces(t.Context(), "hello", o) {
+			if errors.Is(err, ErrCut) && last.Finish == generation.FinishLength {
+				break
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

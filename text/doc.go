@@ -35,6 +35,8 @@
 package text
 
 import (
+	"errors"
+
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -53,6 +55,9 @@ var (
 	ErrTooLong = transformer.ErrTooLong // an ErrInput: more tokens than the model takes, where such are refused
 	ErrMemory  = transformer.ErrMemory  // a limit of memory is reached
 	ErrBusy    = generation.ErrBusy     // too many requests wait
+	// ErrCut is that of a text with a Grammar which MaxTokens or the context cut before it was whole: what came is no answer,
+	// such as half an object of JSON.
+	ErrCut = errors.New("the text was cut before it was whole")
 	// ErrNotFinite is a computation that gave NaN or an infinity: weights are damaged, or numbers grew beyond float32.
 	ErrNotFinite = generation.ErrNotFinite
 )

@@ -115,11 +115,11 @@ func ExampleGenerator_Chat() {
 		log.Fatal(err)
 	}
 	chat := []text.Message{{Role: "system", Content: "You are a pirate."}, {Role: "user", Content: "Hello!"}}
-	reply, err := text.Collect(g.Chat(ctx, chat, text.GenerateOptions{}))
+	reply, err := text.CollectPieces(g.Chat(ctx, chat, text.GenerateOptions{}))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(reply)
+	fmt.Println(reply.Text)
 	// Output:
 	// Ahoy! What can I do for you, matey?
 }

@@ -54,8 +54,9 @@ type GenerateOptions struct {
 	TopLogProbs int
 	// Hook, unless nil, changes the logits before anything else does.
 	Hook generation.LogitHook `json:"-"`
-	// Grammar, unless nil, is what the text has to follow, up to MaxTokens or a stop string that cuts it: that of a
-	// JSON schema, a regular expression or GBNF.
+	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that of a
+	// JSON schema, a regular expression or GBNF. A text that MaxTokens or the context cut before it was whole ends with an
+	// ErrCut after its last piece.
 	Grammar *grammar.Grammar `json:"-"`
 }
 
@@ -172,7 +173,7 @@ func (g *Generator) Tokens(ctx context.Context, prompt string, opts GenerateOpti
 
 func (g *Generator) generate(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for piece, err := range g.pieces(ctx, prompt, special, opts) {
+		for piece, err := range g.whole(ctx, prompt, special, opts) {
 			if (err != nil || piece.Text != "") && !yield(piece.Text, err) {
 				return
 			}
@@ -236,7 +237,7 @@ func yieldText(tokens iter.Seq2[int, error], s *stream, yield func(string, error
 	}
 }
 
-// Collect joins what Generate, Chat or Translate yields.
+// Collect joins what Generate or Translate yields.
 func Collect(pieces iter.Seq2[string, error]) (string, error) {
 	var b strings.Builder
 	for piece, err := range pieces {

@@ -45,17 +45,17 @@ func TestGenerate(t *testing.T) {
 		t.Fatalf("prompt %q, %v, want %q", prompt, err, want.Rendered)
 	}
 	full := want.Texts[len(want.Texts)-1]
-	got, err := Collect(g.Chat(ctx, want.Chat, opts))
-	if err != nil || got != full {
-		t.Errorf("chat: %q, %v, want %q", got, err, full)
+	got, err := CollectPieces(g.Chat(ctx, want.Chat, opts))
+	if err != nil || got.Text != full {
+		t.Errorf("chat: %q, %v, want %q", got.Text, err, full)
 	}
 	// A stop string that several tokens make up.
 	runes := []rune(full)
 	stop := string(runes[len(runes)/2 : len(runes)/2+3])
 	opts.Stop = []string{"never", stop}
-	got, err = Collect(g.Chat(ctx, want.Chat, opts))
-	if before, _, _ := strings.Cut(full, stop); err != nil || got != before {
-		t.Errorf("stop %q: %q, %v, want %q", stop, got, err, before)
+	got, err = CollectPieces(g.Chat(ctx, want.Chat, opts))
+	if before, _, _ := strings.Cut(full, stop); err != nil || got.Text != before || got.Stop != stop {
+		t.Errorf("stop %q: %q, %v, want %q", stop, got.Text, err, before)
 	}
 }
 

@@ -5,9 +5,13 @@ package text
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
+	"strings"
+	"time"
 
 	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -23,21 +27,34 @@ type Piece struct {
 	Usage  Usage  // in the last piece
 }
 
-// Usage is numbers of tokens.
-type Usage struct {
-	Prompt int // tokens of the prompt
-	Shared int // of them: those that were not computed again, since a text before began with them
-	Tokens int // that were generated, the one that ended the text left out
+// Usage is what was counted of a text.
+type Usage = answer.Usage
+
+// CollectPieces joins what Chat or Pieces yields: all of its text and tokens, and what the last piece says.
+func CollectPieces(pieces iter.Seq2[Piece, error]) (Piece, error) {
+	var all Piece
+	var b strings.Builder
+	for piece, err := range pieces {
+		if err != nil {
+			all.Text = b.String()
+			return all, err
+		}
+		b.WriteString(piece.Text)
+		all.Tokens = append(all.Tokens, piece.Tokens...)
+		all.Finish, all.Stop, all.Usage = piece.Finish, piece.Stop, piece.Usage
+	}
+	all.Text = b.String()
+	return all, nil
 }
 
 // Pieces is Generate with what there is beside the text.
 func (g *Generator) Pieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
-	return g.pieces(ctx, prompt, tokenizer.Options{}, opts)
+	return g.whole(ctx, prompt, tokenizer.Options{}, opts)
 }
 
 // ContinuePieces is ContinuePrompt with what there is beside the text.
 func (g *Generator) ContinuePieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
-	return g.pieces(ctx, prompt, plainTokens, opts)
+	return g.whole(ctx, prompt, plainTokens, opts)
 }
 
 func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
@@ -47,7 +64,7 @@ func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer
 			yield(Piece{}, err)
 			return
 		}
-		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop, opts.Markers), usage: Usage{Prompt: len(ids)}}
+		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop, opts.Markers), usage: Usage{Prompt: len(ids)}, began: time.Now()}
 		for next, err := range g.answer(ctx, ids, opts) {
 			if err = cmp.Or(err, next.Err); err != nil {
 				yield(Piece{}, err)
@@ -65,11 +82,45 @@ type pieceMaker struct {
 	stream *stream
 	tokens []generation.Choice // that no piece has had
 	usage  Usage
+	began  time.Time // the call, then the first token
+}
+
+// whole is pieces, with an ErrCut after the last one if it ended before what a grammar asks for was whole.
+func (g *Generator) whole(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
+	if opts.Grammar == nil {
+		return g.pieces(ctx, prompt, special, opts)
+	}
+	return func(yield func(Piece, error) bool) {
+		v, err := g.vocabulary()
+		if err != nil {
+			yield(Piece{}, err)
+			return
+		}
+		m := opts.Grammar.Matcher(v)
+		for piece, err := range g.pieces(ctx, prompt, special, opts) {
+			if !yield(piece, err) || err != nil {
+				return
+			}
+			for _, t := range piece.Tokens {
+				if err := m.Accept(t.Token); err != nil {
+					yield(Piece{}, err)
+					return
+				}
+			}
+			if piece.Finish == generation.FinishLength && !m.CanEnd() {
+				yield(Piece{}, fmt.Errorf("%w: after %d tokens, which MaxTokens or the context allow", ErrCut, piece.Usage.Tokens))
+			}
+		}
+	}
 }
 
 // add is the piece that a token completes, or the last one; false if there is none.
 func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 	stopped := false
+	if p.usage.First == 0 {
+		now := time.Now()
+		p.usage.First, p.began = max(now.Sub(p.began), 1), now
+	}
 	if next.Finish == generation.FinishNone {
 		p.usage.Tokens++
 		p.tokens = append(p.tokens, next.Choice)
@@ -83,7 +134,7 @@ func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 		piece.Finish = generation.FinishStop
 	}
 	if piece.Finish != generation.FinishNone {
-		p.usage.Shared = next.Shared
+		p.usage.Shared, p.usage.Rest = next.Shared, time.Since(p.began)
 		piece.Usage, piece.Stop = p.usage, p.stream.stopped
 	}
 	piece.Tokens, p.tokens = p.tokens, nil

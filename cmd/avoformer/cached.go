@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/avoformer/avoformer/hub"
 )
@@ -65,6 +66,7 @@ func (a *app) printCached(m hub.Cached) error {
 // remove removes models from the cache.
 func remove(a *app, args []string) error {
 	f := a.flags("rm")
+	asJSON := f.json("a line for each model: name, bytes")
 	names, err := f.parse(args, 1, -1)
 	if err != nil {
 		return err
@@ -76,7 +78,12 @@ func remove(a *app, args []string) error {
 		} else if err != nil {
 			return fmt.Errorf("%w; avoformer list tells what is there", err)
 		}
-		if _, err := fmt.Fprintf(a.out, "%s: %.1f MB\n", name, float64(bytes)/1e6); err != nil {
+		if *asJSON {
+			err = a.printJSON(map[string]any{"name": strings.TrimPrefix(name, hub.Scheme), "bytes": bytes})
+		} else {
+			_, err = fmt.Fprintf(a.out, "%s: %.1f MB\n", name, float64(bytes)/1e6)
+		}
+		if err != nil {
 			return err
 		}
 	}

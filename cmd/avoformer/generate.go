@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/internal/textline"
@@ -33,6 +35,58 @@ func (a *app) printAs(as map[string]any, pieces iter.Seq2[string, error]) (strin
 		return all, err
 	}
 	return all, a.out.Flush()
+}
+
+// printAnswer is printAs for an answer, of which it tells how it ended, what was counted and how fast it was: in fields of the
+// JSON, or on the standard error.
+func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
+	var last text.Piece
+	texts := func(yield func(string, error) bool) {
+		for piece, err := range pieces {
+			if err == nil {
+				last = piece
+			} else if errors.Is(err, text.ErrCut) {
+				err = fmt.Errorf("%w; -max-tokens allows more", err)
+			}
+			if !yield(piece.Text, err) {
+				return
+			}
+		}
+	}
+	if as != nil {
+		all, err := text.Collect(texts)
+		if err != nil {
+			return all, err
+		}
+		u := last.Usage
+		as["text"], as["finish"], as["prompt_tokens"], as["tokens"] = all, last.Finish.String(), u.Prompt, u.Tokens
+		as["prompt_seconds"], as["seconds"], as["tokens_per_second"] = u.First.Seconds(), u.Rest.Seconds(), u.Rate()
+		if err := a.printJSON(as); err != nil {
+			return all, err
+		}
+		return all, a.out.Flush()
+	}
+	all, err := a.printPieces(texts)
+	if err == nil && !a.silent {
+		if err = a.out.Flush(); err == nil {
+			fmt.Fprintln(a.err, "avoformer:", ended(last))
+		}
+	}
+	return all, err
+}
+
+// ended tells how an answer ended, what was counted and how fast it was.
+func ended(last text.Piece) string {
+	u := last.Usage
+	s := fmt.Sprintf("%d tokens", u.Tokens)
+	if rate := u.Rate(); u.Rest > 10*time.Millisecond && rate > 0 { // of less, it would say nothing
+		s += fmt.Sprintf(", %.0f a second", rate)
+	}
+	s += fmt.Sprintf(", after a prompt of %d in %.2f s", u.Prompt, u.First.Seconds())
+	if last.Finish == generation.FinishLength {
+		s += "; it was cut there: -max-tokens or the model's context allow no more"
+	}
+	return s
 }
 
 // printPieces writes text as it comes.
@@ -83,7 +137,7 @@ func generate(a *app, args []string) error {
 	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, grammar.JSONSchema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes what comes next: the text is the same, sooner")
-	asJSON := f.json("a line for each answer: text")
+	asJSON := f.json("a line for each answer: text, finish, prompt_tokens, tokens, prompt_seconds, seconds, tokens_per_second")
 	f.Func("stop", "end before this `text`; may be given several times", func(s string) error { o.Stop = append(o.Stop, s); return nil })
 	rest, err := f.parse(args, 1, 2)
 	if err != nil {
@@ -130,7 +184,7 @@ func generate(a *app, args []string) error {
 		return nil
 	}
 	if len(rest) == 2 && !*chat && *system == "" {
-		_, err := a.printAs(as(), g.Generate(a.ctx, prompt, o))
+		_, err := a.printAnswer(as(), g.Pieces(a.ctx, prompt, o))
 		return err
 	}
 	said := a.turns()
@@ -210,7 +264,7 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 			return err
 		}
 		messages = append(messages, text.Message{Role: "user", Content: line})
-		answer, err := a.printAs(as(), g.Chat(a.ctx, messages, o))
+		answer, err := a.printAnswer(as(), g.Chat(a.ctx, messages, o))
 		if errors.Is(err, text.ErrTemplate) && !asked {
 			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
 		} else if err != nil {

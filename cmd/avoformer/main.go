@@ -36,6 +36,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -43,6 +44,7 @@ import (
 	"syscall"
 
 	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -245,6 +247,9 @@ func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	if len(rest) > 0 && !slices.Contains([]string{"pull", "rm", "completion", "serve"}, f.Name()) {
 		var err error
 		if rest[0], err = f.app.pulled(rest[0]); err != nil {
+			return nil, err
+		}
+		if _, err := hub.Stat(hub.Folder(rest[0])); errors.Is(err, fs.ErrNotExist) && f.Name() != "serve" { // which may open it later
 			return nil, err
 		}
 	}

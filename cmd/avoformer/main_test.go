@@ -87,6 +87,14 @@ func TestCommands(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, out, stderr := call(t, c.in, c.args...)
+			if told, ok := strings.CutPrefix(stderr, "avoformer: "); ok && c.args[0] == "generate" { // how answers ended
+				for line := range strings.Lines(told) {
+					if !strings.Contains(line, " tokens") || !strings.Contains(line, " after a prompt of ") {
+						t.Errorf("%q", line)
+					}
+				}
+				stderr = ""
+			}
 			if code != exitOK || stderr != "" {
 				t.Fatalf("exit code %d, %q", code, stderr)
 			}
@@ -180,6 +188,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-o", dir + "/none/out.npy"}, "", exitFailed, "none/out.npy.part: no such file"},
 		{[]string{"classify", testdata + "image"}, "", exitFailed, "takes images, no texts"},
 		{[]string{"classify", "-pixels", "100", testdata + "image", "../../text/internal/vision/testdata/format-alpha.webp"}, "", exitFailed, "pixels"},
+		{[]string{"generate", testdata + "generate", "x", "-schema", "testdata/answer.json", "-max-tokens", "2", "-json"}, "", exitFailed, "cut before it was whole"},
 		{[]string{"generate", testdata + "generate", "x", "-top-k", "5"}, "", exitUsage, "-temperature above 0"},
 		{[]string{"generate", testdata + "generate", "x", "-temperature", "-1"}, "", exitUsage, "Temperature = -1: want at least 0"},
 		{[]string{"embed", testdata + "embed", "-dim", "999"}, "", exitUsage, "999"},

@@ -33,6 +33,9 @@ type block struct {
 // notRun is the info string of commands that are only looked at, with the reason.
 var notRun = regexp.MustCompile(`^(sh|python) \(not run: [^)]+\)$`)
 
+// counted is what generate tells of its answer.
+var counted = regexp.MustCompile(`(?m)^avoformer: \d+ tokens,.* after a prompt of \d+ in .*$`)
+
 // pageBlocks is the text of a page and its blocks.
 func pageBlocks(t *testing.T, page string) (string, []block) {
 	t.Helper()
@@ -78,7 +81,7 @@ func TestPagesRun(t *testing.T) {
 				default:
 					c := exec.Command("sh", "-e", "-c", b.text)
 					c.Dir, c.Env = dir, append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "HF_HUB_OFFLINE=1", "PATH="+dir+"/bin:"+os.Getenv("PATH"))
-					if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "avoformer: ") {
+					if out, err := c.CombinedOutput(); err != nil || strings.Contains(counted.ReplaceAllString(string(out), ""), "avoformer: ") {
 						t.Errorf("%s.md:%d: %v\n%s%s", page, b.line, err, b.text, out)
 					}
 				}

@@ -3,13 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/hub"
-	cache "github.com/avoformer/avoformer/internal/hub"
 )
 
 // This file brings models from the Hugging Face hub.
@@ -54,9 +52,6 @@ func pull(a *app, args []string) error {
 func (a *app) pulled(name string) (string, error) {
 	if strings.HasPrefix(name, hub.Scheme) {
 		return a.hub().Pull(a.ctx, name)
-	}
-	if _, err := cache.Stat(cache.Folder(name)); errors.Is(err, fs.ErrNotExist) {
-		return "", err
 	}
 	return name, nil
 }

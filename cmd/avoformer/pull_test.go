@@ -95,7 +95,7 @@ func TestPull(t *testing.T) {
 	if out, errs, code := call("", "list", "-json"); code != exitOK || json.Unmarshal([]byte(out), &listed) != nil || listed.Name != "org/name" || listed.Folder != dir || len(listed.Revisions) != 1 || len(listed.Files) < 5 || listed.Bytes < 1000 {
 		t.Errorf("list -json: %d, %q, %q", code, out, errs)
 	}
-	if out, errs, code := call("", "rm", "hf://org/name"); code != exitOK || !strings.HasPrefix(out, "hf://org/name: 0.") {
+	if out, errs, code := call("", "rm", "-json", "hf://org/name"); code != exitOK || !strings.HasPrefix(out, `{"bytes":`) || !strings.HasSuffix(out, `,"name":"org/name"}`+"\n") {
 		t.Errorf("rm: %d, %q, %q", code, out, errs)
 	}
 	if out, errs, code := call("", "list"); code != exitOK || out != "" {

@@ -133,7 +133,7 @@ func TestJSON(t *testing.T) {
 		{texts, "classify " + testdata + "classify", []string{"labels text"}},
 		{texts, "classify -check -weights bf16 " + testdata + "classify", []string{"index mean most same_label texts weights"}},
 		{"", "bulk " + testdata + "embed embed testdata/texts -o " + out + "/vectors -refuse", []string{"cut dead failed files found made rows split tokens written"}},
-		{"Hello\n\nBye\n", "generate -max-tokens 2 " + testdata + "generate", []string{"text"}},
+		{"Hello\n\nBye\n", "generate -max-tokens 2 " + testdata + "generate", []string{"finish prompt_seconds prompt_tokens seconds text tokens tokens_per_second"}},
 		{texts, "translate -max-tokens 2 " + testdata + "translate", []string{"index source text"}},
 		{"", "transcribe " + testdata + "transcribe " + testdata + "transcribe/sound0.wav", []string{"file text"}},
 		{"", "transcribe -times " + testdata + "transcribe-times " + testdata + "transcribe/sound0.wav", []string{"file segments"}},
@@ -160,7 +160,7 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	for _, d := range describe() {
-		if d.Name != "pull" && !slices.Contains(tested, d.Name) { // of pull by TestPull
+		if !slices.Contains([]string{"pull", "list", "rm"}, d.Name) && !slices.Contains(tested, d.Name) { // of these by TestPull
 			t.Errorf("-json of %s is not tested", d.Name)
 		}
 	}

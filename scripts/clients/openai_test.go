@@ -93,7 +93,7 @@ func TestChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := text.Collect(g.Chat(t.Context(), []text.Message{{Role: "user", Content: "Hi"}}, text.GenerateOptions{MaxTokens: 12}))
+	want, err := text.CollectPieces(g.Chat(t.Context(), []text.Message{{Role: "user", Content: "Hi"}}, text.GenerateOptions{MaxTokens: 12}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := whole.Choices[0].Message.Content; strings.TrimSpace(got) != strings.TrimSpace(want) || whole.Usage.CompletionTokens != 12 {
-		t.Errorf("%q of %d tokens, want %q", got, whole.Usage.CompletionTokens, want)
+	if got := whole.Choices[0].Message.Content; strings.TrimSpace(got) != strings.TrimSpace(want.Text) || whole.Usage.CompletionTokens != 12 {
+		t.Errorf("%q of %d tokens, want %q", got, whole.Usage.CompletionTokens, want.Text)
 	}
 	in.StreamOptions.IncludeUsage = openai.Bool(true)
 	s := c.Chat.Completions.NewStreaming(t.Context(), in)

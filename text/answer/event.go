@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
@@ -27,10 +29,12 @@ const (
 	// CallBroken is that what began is no call. Its text is all of it, and belongs to the
 	// answer.
 	CallBroken
+	// End is the end of the answer, the last event of one that is generated. A [Parser] gives none.
+	End
 )
 
 func (k Kind) String() string {
-	return [...]string{"text", "reasoning", "call begins", "arguments", "call ends", "call broken"}[k]
+	return [...]string{"text", "reasoning", "call begins", "arguments", "call ends", "call broken", "end"}[k]
 }
 
 // Event is a piece of an answer.
@@ -42,6 +46,28 @@ type Event struct {
 	Index int
 	// Call has its ID and Name from the beginning, and the Arguments at the end.
 	Call Call
+	// Finish says why the answer ended, Stop which of the stop strings ended it, if one did, and Usage what was
+	// counted: in the event End.
+	Finish generation.Finish
+	Stop   string
+	Usage  Usage
+}
+
+// Usage is what was counted of a text that is generated.
+type Usage struct {
+	Prompt int           // tokens of the prompt
+	Shared int           // of them: those that were not computed again, since a text before began with them
+	Tokens int           // that were generated, the one that ended the text left out
+	First  time.Duration // until the first token was there, or the end: the prompt, and what there was to wait for
+	Rest   time.Duration // from then to the end
+}
+
+// Rate is the number of tokens a second after the first one; 0 if there is none.
+func (u Usage) Rate() float64 {
+	if u.Tokens < 2 || u.Rest <= 0 {
+		return 0
+	}
+	return float64(u.Tokens-1) / u.Rest.Seconds()
 }
 
 // Call is a call of a tool.
@@ -100,6 +126,9 @@ func (c *Call) UnmarshalJSON(data []byte) error {
 type Answer struct {
 	Reasoning, Content string
 	Calls              []Call
+	// Finish says why an answer that was generated ended: generation.FinishStop where the model ended it.
+	Finish generation.Finish
+	Usage  Usage
 }
 
 // Add adds what an event brings.
@@ -111,6 +140,8 @@ func (a *Answer) Add(e Event) {
 		a.Reasoning += e.Text
 	case CallEnd:
 		a.Calls = append(a.Calls, e.Call)
+	case End:
+		a.Finish, a.Usage = e.Finish, e.Usage
 	}
 }
 

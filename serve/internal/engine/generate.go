@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -58,7 +59,9 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 		defer func() { r.Compute = time.Since(began) }()
 		o.Adapter = g.adapter
 		for piece, err := range pieces(ctx, prompt, o) {
-			if err != nil {
+			if errors.Is(err, text.ErrCut) { // what protocols say by the reason of the last piece
+				return
+			} else if err != nil {
 				yield(piece, AsError(err))
 				return
 			}

@@ -48,8 +48,8 @@ func chat(ctx context.Context, g *text.Generator, in io.Reader, out io.Writer) e
 			if err != nil {
 				return err
 			}
-			answer.WriteString(piece)
-			fmt.Fprint(out, piece)
+			answer.WriteString(piece.Text)
+			fmt.Fprint(out, piece.Text)
 		}
 		fmt.Fprintln(out)
 		messages = append(messages, text.Message{Role: "assistant", Content: answer.String()})
