@@ -131,13 +131,13 @@ func TestResponses(t *testing.T) {
 		{`"input": [{"role": "developer", "content": "You are a pirate."}, {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello, wörld! How are you?"}]}], "max_output_tokens": 5, "temperature": 0`,
 			text.GenerateOptions{MaxTokens: 5}, "incomplete"},
 	} {
-		want, err := text.Collect(g.Chat(t.Context(), helloMessages(), c.o))
+		want, err := text.CollectPieces(g.Chat(t.Context(), helloMessages(), c.o))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := responsesBoth(t, h.URL, c.fields)
-		if len(r.Output) != 1 || r.Output[0].Type != "message" || r.Output[0].Role != "assistant" || r.Output[0].Status != c.status || strings.TrimSpace(r.Output[0].Content[0].Text) != strings.TrimSpace(want) {
-			t.Errorf("%+v, want %q", r, want)
+		if len(r.Output) != 1 || r.Output[0].Type != "message" || r.Output[0].Role != "assistant" || r.Output[0].Status != c.status || strings.TrimSpace(r.Output[0].Content[0].Text) != strings.TrimSpace(want.Text) {
+			t.Errorf("%+v, want %q", r, want.Text)
 		}
 		if r.Status != c.status || r.Incomplete == nil || r.Incomplete.Reason != "max_output_tokens" {
 			t.Errorf("%+v", r)
