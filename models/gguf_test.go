@@ -62,7 +62,7 @@ func TestGGUF(t *testing.T) {
 				if len(m.Warnings) > 0 {
 					t.Errorf("warnings %q", m.Warnings)
 				}
-				if c := m.Config; c.Vocab != 101 || c.BOSToken != 1 || !slices.Equal(c.EOSTokens, []int{100}) {
+				if c := m.Config; c.Vocab != 101 || c.BOSToken != 1 || !slices.Equal(c.EOSTokens, []int{2, 100}) {
 					t.Errorf("configuration %+v", c)
 				}
 			})

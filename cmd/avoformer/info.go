@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
@@ -85,6 +86,9 @@ func info(a *app, args []string) error {
 	show := i.info.print
 	if *asJSON {
 		show = func(a *app) error { return a.printJSON(i.info) }
+	}
+	if i.no == nil && len(i.info.Uses) == 0 && len(i.info.Unsupported) > 0 {
+		i.no = &fault.Error{Kind: models.ErrFolder, Err: errors.New("nothing works with it")}
 	}
 	return errors.Join(show(a), i.no)
 }

