@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -113,33 +111,6 @@ func TestGGUFExpertGroups(t *testing.T) {
 	}
 }
 
-// rewritten is a copy of a GGUF file with other metadata; a key whose value is nil is left out.
-func rewritten(t *testing.T, path string, change map[string]any) string {
-	f := tftest.Must(gguf.Open(path))(t)
-	defer f.Close()
-	var pairs []gguf.Pair
-	metadata := map[string]any{}
-	for _, key := range f.Keys() {
-		metadata[key], _ = f.Value(key)
-	}
-	maps.Copy(metadata, change)
-	for key, value := range metadata {
-		if value != nil {
-			pairs = append(pairs, gguf.Pair{Key: key, Value: value})
-		}
-	}
-	var tensors []gguf.Tensor
-	for _, name := range f.Names() {
-		info, _ := f.Info(name)
-		tensors = append(tensors, gguf.Tensor{Name: name, Info: info, Data: func(w io.Writer) error { return f.Copy(w, name) }})
-	}
-	var b bytes.Buffer
-	tftest.NoError(t, gguf.Write(&b, pairs, tensors))
-	copied := filepath.Join(t.TempDir(), "model.gguf")
-	tftest.NoError(t, os.WriteFile(copied, b.Bytes(), 0o600))
-	return copied
-}
-
 // TestGGUFGuessed wants a warning where a file leaves open how its texts are cut, or where they end.
 func TestGGUFGuessed(t *testing.T) {
 	tokens := make([]string, 101)
@@ -158,7 +129,7 @@ func TestGGUFGuessed(t *testing.T) {
 		"an end by the token eot": {map[string]any{"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.eos_token_id": nil, "tokenizer.ggml.eot_token_id": uint32(7)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := tftest.Must(models.Open(rewritten(t, "testdata/gguf/llama/f32.gguf", c.change)))(t)
+			m := tftest.Must(models.Open(tftest.RewriteGGUF(t, "testdata/gguf/llama/f32.gguf", c.change)))(t)
 			if c.want == "" && len(m.Warnings) > 0 || c.want != "" && (len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], c.want)) {
 				t.Errorf("warnings %q, want %q", m.Warnings, c.want)
 			}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/peerenv"
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -254,6 +255,15 @@ func TestInfoOfNoModel(t *testing.T) {
 				t.Errorf("%s: exit code %d, %q, %q, want %q", c.dir, code, out, stderr, c.message)
 			}
 		}
+	}
+}
+
+// TestInfoOfNoTokenizer: a GGUF file whose tokenizer is not known works with nothing, which is an error.
+func TestInfoOfNoTokenizer(t *testing.T) {
+	path := tftest.RewriteGGUF(t, "../../models/testdata/gguf/llama/f32.gguf", map[string]any{"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "pixie"})
+	code, out, stderr := call(t, "", "info", path)
+	if code != exitFailed || !strings.Contains(out, `tokenizer.ggml.pre = pixie: want one of`) || !strings.Contains(stderr, "nothing works with it") {
+		t.Errorf("exit code %d, %q, %q", code, out, stderr)
 	}
 }
 
