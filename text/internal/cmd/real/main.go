@@ -52,7 +52,9 @@ var formats = []struct {
 	{"*=q8_0", models.Options{Formats: all(kernels.FormatQ8_0)}},
 }
 
-func all(f kernels.Format) []models.NamedFormat { return []models.NamedFormat{{Pattern: "*", Format: f}} }
+func all(f kernels.Format) []models.NamedFormat {
+	return []models.NamedFormat{{Pattern: "*", Format: f}}
+}
 
 func main() {
 	if err := run(); err != nil {
