@@ -253,7 +253,6 @@ func TestHuggingFaceErrors(t *testing.T) {
 		{"empty", "/models/generate", `{"inputs":[]}`, 400, "no texts"},
 		{"many", "/models/generate", `{"inputs":["a","b","c"]}`, 413, "at most 2"},
 		{"reranker", "/models/rerank", `{"inputs":"a"}`, 424, "ask /rerank"},
-		{"image", "/models/image", `{"inputs":"a"}`, 424, "not served over HTTP"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, answer, _ := ask(t, "POST", h.URL+c.path, c.body)

@@ -39,6 +39,8 @@ type Engine struct {
 	used    int64             // bytes of models that are open, or being opened
 	changed chan struct{}     // closed, and another made, when a model is closed, or nobody uses one any more
 
+	looking chan struct{} // has as many elements as requests look at images
+
 	warm    chan struct{} // closed when all that is opened at the start was
 	cold    []string      // names of the models that are still to be opened at the start, the one that is being opened first
 	failure error         // of that
@@ -50,7 +52,7 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("no models")
 	}
 	c.Requests, c.Texts, c.Batch = or(c.Requests, 512), or(c.Texts, 16384), or(c.Batch, 2048)
-	e := &Engine{config: c, log: c.Log, names: map[string]*model{}, changed: make(chan struct{}), warm: make(chan struct{})}
+	e := &Engine{config: c, log: c.Log, names: map[string]*model{}, changed: make(chan struct{}), looking: make(chan struct{}, atOnce), warm: make(chan struct{})}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

@@ -1,10 +1,9 @@
-// Tokens of texts, texts of tokens, and a first question to a model.
+// Tokens of texts, and texts of tokens.
 
 package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/avoformer/avoformer/text"
@@ -44,25 +43,4 @@ func (e *Engine) Prompt(ctx context.Context, model, name string) (string, error)
 	}
 	defer release()
 	return p.Prompt(name)
-}
-
-// exercise asks a pipeline for something small, so that the first request does not wait for what is made once.
-func exercise(ctx context.Context, pipeline any) (err error) {
-	const hello = "Hello, world."
-	switch p := pipeline.(type) {
-	case *text.Embedder:
-		_, err = p.Embed(ctx, []string{hello})
-	case *text.Reranker:
-		_, err = p.Score(ctx, hello, []string{hello})
-	case *text.Classifier:
-		_, err = p.Classify(ctx, []string{hello})
-	case *text.TokenClassifier:
-		_, err = p.Entities(ctx, []string{hello}, text.AggregateSimple)
-	case *text.Generator:
-		_, err = text.Collect(p.Generate(ctx, hello, text.GenerateOptions{MaxTokens: 1}))
-	}
-	if errors.Is(err, text.ErrInput) {
-		return nil // the model is there, if that text is none for it
-	}
-	return err
 }

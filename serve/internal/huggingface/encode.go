@@ -57,37 +57,46 @@ func (p protocol) similarity(c *wire.Call, model string, body []byte) error {
 // labels answers with a list of labels for each text, also for one alone, which is how InferenceClient reads them.
 func (p protocol) labels(c *wire.Call, model string, body []byte) error {
 	var in task
-	var how struct {
-		TopK     *int   `json:"top_k"`
-		Function string `json:"function_to_apply"`
-	}
+	var how labelParameters
 	if err := in.read(c, body, &how); err != nil {
 		return err
 	}
-	if how.TopK != nil && *how.TopK < 1 {
-		return engine.Errorf(engine.Invalid, "top_k %d, want at least 1", *how.TopK).At("top_k")
-	}
-	apply := func([]text.Label) {}
-	switch how.Function {
-	case "", "none":
-	case "softmax":
-		apply = softmax
-	case "sigmoid":
-		apply = sigmoid
-	default:
-		return engine.Errorf(engine.Invalid, "function_to_apply %.50q, want softmax, sigmoid or none", how.Function).At("function_to_apply")
+	finish, err := how.finish()
+	if err != nil {
+		return err
 	}
 	labels, _, err := p.engine.Classify(c.Context(), model, in.Inputs.List, text.ClassifyOptions{Raw: how.Function != ""})
 	if err != nil {
 		return err
 	}
-	for i, l := range labels {
-		apply(l)
-		if how.TopK != nil {
-			labels[i] = l[:min(*how.TopK, len(l))]
-		}
+	for i := range labels {
+		labels[i] = finish(labels[i])
 	}
 	return c.WriteJSON(http.StatusOK, labels)
+}
+
+// labelParameters is what becomes of labels with logits, or of what the folder makes of these without a function.
+type labelParameters struct {
+	TopK     *int   `json:"top_k"`
+	Function string `json:"function_to_apply"`
+}
+
+// finish is a function that does it to the labels of one input, the best of which is the first.
+func (how *labelParameters) finish() (func([]text.Label) []text.Label, error) {
+	if how.TopK != nil && *how.TopK < 1 {
+		return nil, engine.Errorf(engine.Invalid, "top_k %d, want at least 1", *how.TopK).At("top_k")
+	}
+	apply, known := map[string]func([]text.Label){"": func([]text.Label) {}, "none": func([]text.Label) {}, "softmax": softmax, "sigmoid": sigmoid}[how.Function]
+	if !known {
+		return nil, engine.Errorf(engine.Invalid, "function_to_apply %.50q, want softmax, sigmoid or none", how.Function).At("function_to_apply")
+	}
+	return func(labels []text.Label) []text.Label {
+		apply(labels)
+		if how.TopK != nil {
+			labels = labels[:min(*how.TopK, len(labels))]
+		}
+		return labels
+	}, nil
 }
 
 // softmax makes probabilities of logits, of which the first is the largest.

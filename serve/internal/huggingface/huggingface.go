@@ -20,7 +20,7 @@ func Routes(e *engine.Engine) []wire.Route {
 		return wire.Route{Method: "POST", Pattern: pattern, Protocol: "huggingface", Summary: summary, Handle: p.infer, Error: tei.Error}
 	}
 	return []wire.Route{
-		route("/{$}", "What the model is for: vectors, cosines, labels, entities, translations or texts"),
+		route("/{$}", "What the model is for: vectors, cosines, labels, entities, translations or texts; vectors and labels of images"),
 		route("/models/{id...}", "What one of several models is for"),
 	}
 }
@@ -69,12 +69,19 @@ func (p protocol) infer(c *wire.Call) error {
 		Inputs json.RawMessage `json:"inputs"`
 		Model  string          `json:"model"`
 	}
-	if err := wire.Peek(body, &in); err != nil {
-		return err
+	wrong := wire.Peek(body, &in)
+	if wrong != nil && !isFile(body) {
+		return wrong
 	}
 	m, err := p.model(c.Path("id"), in.Model)
 	if err != nil {
 		return err
+	}
+	if m.Kind == text.KindImageClassifier || m.Kind == text.KindImageEmbedder {
+		return p.images(c, m, body)
+	}
+	if wrong != nil {
+		return wrong
 	}
 	switch m.Kind {
 	case text.KindEmbedder:
@@ -94,9 +101,8 @@ func (p protocol) infer(c *wire.Call) error {
 		return engine.Errorf(engine.WrongModel, "%q is a reranker: ask /rerank", m.Name)
 	case text.KindTranscriber:
 		return engine.Errorf(engine.WrongModel, "%q is a transcriber: ask /v1/audio/transcriptions", m.Name)
-	case text.KindImageClassifier, text.KindImageEmbedder:
 	}
-	return engine.Errorf(engine.WrongModel, "%q is an %s, which is not served over HTTP", m.Name, m.Kind)
+	return engine.Errorf(engine.WrongModel, "%q is a %s, which has no route", m.Name, m.Kind)
 }
 
 // model is the one that the address or the body names. It need not be named if it is the only one.

@@ -65,10 +65,10 @@ func (p protocol) tokenize(c *wire.Call) error {
 
 // tokens are those of one text.
 func tokens(t *tokenizer.Tokenizer, prompt string, in text.Input, o tokenizer.Options) ([]token, error) {
-	if in.Text == "" {
-		return nil, engine.Errorf(engine.Empty, "a text is empty")
-	}
 	s := prompt + in.Text
+	if s == "" {
+		return []token{}, nil // special tokens are those of a text, and no model is asked for an empty one
+	}
 	e, err := t.Encode(s, o)
 	if err != nil {
 		return nil, err
