@@ -35,9 +35,10 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.* ## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
 
 .PHONY: run
-run: ## search, chat and translate with tiny trained models, and tell what ran
-	$(GO) run ./text/examples/search "my bread did not rise"
+run: ## search, chat, call a tool and translate with tiny trained models, and tell what ran
+	$(GO) run ./text/examples/search "I cannot log in, what can I do?"
 	$(GO) run ./text/examples/chat "What is the capital of France?"
+	$(GO) run ./text/examples/tools "What is the weather in Paris?"
 	$(GO) run ./examples/translate -v "ninety-seven thousand two hundred and eighty-one"
 
 .PHONY: quick

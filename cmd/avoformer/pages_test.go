@@ -80,7 +80,7 @@ func TestPagesRun(t *testing.T) {
 					t.Errorf("%s.md:%d: no command of avoformer's", page, b.line)
 				default:
 					c := exec.Command("sh", "-e", "-c", b.text)
-					c.Dir, c.Env = dir, append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "HF_HUB_OFFLINE=1", "PATH="+dir+"/bin:"+os.Getenv("PATH"))
+					c.Dir, c.Env = dir, append(os.Environ(), "AVOFORMER_TEST_COMMAND=1", "HF_HUB_OFFLINE=1", "HF_HUB_CACHE="+filepath.Join(dir, "hub"), "PATH="+dir+"/bin:"+os.Getenv("PATH"))
 					if out, err := c.CombinedOutput(); err != nil || strings.Contains(counted.ReplaceAllString(string(out), ""), "avoformer: ") {
 						t.Errorf("%s.md:%d: %v\n%s%s", page, b.line, err, b.text, out)
 					}
@@ -119,15 +119,25 @@ func workplace(t *testing.T) string {
 	const models = "../../text/examples/models/"
 	for name, from := range map[string]string{
 		"all-MiniLM-L6-v2": models + "embed", "bge-reranker-base": models + "rerank", "Qwen3-0.6B": models + "chat", "Qwen3-4B": models + "chat",
-		"lines.txt": models + "sentences.txt", "model.gguf": "../../models/testdata/gguf/gemma3/f32.gguf",
+		"model.gguf": "../../models/testdata/gguf/gemma3/f32.gguf",
 	} {
 		from, err := filepath.Abs(from)
 		check(err)
 		check(os.Symlink(from, filepath.Join(dir, name)))
 	}
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	for name, from := range map[string]string{"sentence-transformers--all-MiniLM-L6-v2": "embed", "Qwen--Qwen3-0.6B": "chat"} { // as pulled
+		repo := filepath.Join(dir, "hub", "models--"+name)
+		check(os.MkdirAll(filepath.Join(repo, "refs"), 0o777))
+		check(os.WriteFile(filepath.Join(repo, "refs", "main"), []byte(commit), 0o666))
+		check(os.CopyFS(filepath.Join(repo, "snapshots", commit), os.DirFS(models+from)))
+	}
 	prompted := filepath.Join(dir, "Qwen3-Embedding-0.6B")
 	check(os.CopyFS(prompted, os.DirFS(models+"embed")))
 	check(os.WriteFile(filepath.Join(prompted, "config_sentence_transformers.json"), []byte(`{"prompts": {"query": "what is ", "document": ""}}`), 0o666))
+	lines, err := os.ReadFile(models + "sentences.txt")
+	check(err)
+	check(os.WriteFile(filepath.Join(dir, "lines.txt"), lines, 0o666)) // which a page may write itself
 	self, err := os.Executable()
 	check(err)
 	check(os.Mkdir(filepath.Join(dir, "bin"), 0o777))

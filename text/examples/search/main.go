@@ -1,9 +1,9 @@
 // Search finds the three lines of a file that are closest to a question in meaning:
 //
 //	$ go run ./text/examples/search "I cannot log in, what can I do?"
-//	0.93 How do I reset the code for my username?
-//	0.90 Our internet is slow in the evening.
-//	0.90 The router lost its signal again, so we are offline.
+//	0.931 How do I reset the code for my username?
+//	0.900 Our internet is slow in the evening.
+//	0.895 The router lost its signal again, so we are offline.
 //
 // The model is a tiny one that knows some hundred everyday words; any sentence encoder of the hub takes its
 // place: -model all-MiniLM-L6-v2, after `avoformer pull sentence-transformers/all-MiniLM-L6-v2`.
@@ -46,7 +46,7 @@ func main() {
 		log.Fatal(err)
 	}
 	for _, h := range hits {
-		fmt.Printf("%.2f %s\n", h.Score, documents[h.ID])
+		fmt.Printf("%.3f %s\n", h.Score, documents[h.ID])
 	}
 }
 
