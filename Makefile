@@ -214,7 +214,7 @@ compare-files: $(if $(PYTHON),,scripts/configs/.venv) ## files beside config.jso
 config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go and internal/account/classes.go from the classes of transformers, peft and sentence-transformers
 	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/classes.go.new
 	gofmt models/classes.go.new > models/classes.go && rm models/classes.go.new
-	$(CONFIGS_PYTHON) scripts/configs/files_classes.py > internal/account/classes.go.new
+	$(CONFIGS_PYTHON) scripts/configs/account.py > internal/account/classes.go.new
 	gofmt internal/account/classes.go.new > internal/account/classes.go && rm internal/account/classes.go.new
 
 # The remaining packages start no goroutines and hold no locks.

@@ -185,8 +185,8 @@ func (s scored) removeInvalid() {
 
 // decay adds to scores a part of their magnitude.
 func (s scored) decay(tokens []int, part float64) {
-	for _, t := range tokens {
-		if t >= 0 && t < len(s) && !math.IsInf(float64(s[t]), 0) {
+	for i, t := range tokens {
+		if t >= 0 && t < len(s) && !math.IsInf(float64(s[t]), 0) && !slices.Contains(tokens[:i], t) {
 			s[t] += float32(math.Abs(float64(s[t])) * part)
 		}
 	}

@@ -19,19 +19,20 @@ func TestRules(t *testing.T) {
 		rules generation.Rules
 		want  []int
 	}{
-		"none":     {generation.Rules{}, []int{0, 0, 0}},
-		"penalty":  {generation.Rules{RepetitionPenalty: 3}, []int{0, 2, 3}},
-		"ngram":    {generation.Rules{NoRepeatNgram: 1}, []int{0, 2, 3}},
-		"ngrams":   {generation.Rules{NoRepeatNgram: 2}, []int{0, 0, 2}},
-		"prompt":   {generation.Rules{NoRepeatNgram: 1, SequenceBias: []generation.SequenceBias{{Tokens: []int{1}, Bias: 9}}}, []int{0, 2, 3}},
-		"bad word": {generation.Rules{BadWords: [][]int{{0, 0}}}, []int{0, 2, 0}},
-		"eos":      {generation.Rules{BadWords: [][]int{{0}}, EOS: []int{0}, MinNewTokens: 2}, []int{2, 2, 0}},
-		"forced":   {generation.Rules{ForcedBOS: []int{1}, ForcedEOS: []int{3}}, []int{1, 0, 3}},
-		"begin":    {generation.Rules{ForcedBOS: []int{1}, BeginSuppressTokens: []int{0, 9}}, []int{1, 2, 0}},
-		"beyond":   {generation.Rules{SuppressTokens: []int{0, -1, 99}, Encoder: []int{99}, EncoderRepetitionPenalty: 2}, []int{2, 2, 2}},
-		"bias":     {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{1, 3}, Bias: 9}, {Tokens: []int{0}, Bias: -1.5}}}, []int{3, 2, 2}},
-		"decay":    {generation.Rules{EOS: []int{1}, ExponentialDecay: 3}, []int{0, 0, 1}},
-		"no end":   {generation.Rules{EOS: []int{1}, ExponentialDecay: 3, MinNewTokens: 3}, []int{0, 0, 0}},
+		"none":                           {generation.Rules{}, []int{0, 0, 0}},
+		"penalty":                        {generation.Rules{RepetitionPenalty: 3}, []int{0, 2, 3}},
+		"ngram":                          {generation.Rules{NoRepeatNgram: 1}, []int{0, 2, 3}},
+		"ngrams":                         {generation.Rules{NoRepeatNgram: 2}, []int{0, 0, 2}},
+		"prompt":                         {generation.Rules{NoRepeatNgram: 1, SequenceBias: []generation.SequenceBias{{Tokens: []int{1}, Bias: 9}}}, []int{0, 2, 3}},
+		"bad word":                       {generation.Rules{BadWords: [][]int{{0, 0}}}, []int{0, 2, 0}},
+		"eos":                            {generation.Rules{BadWords: [][]int{{0}}, EOS: []int{0}, MinNewTokens: 2}, []int{2, 2, 0}},
+		"forced":                         {generation.Rules{ForcedBOS: []int{1}, ForcedEOS: []int{3}}, []int{1, 0, 3}},
+		"begin":                          {generation.Rules{ForcedBOS: []int{1}, BeginSuppressTokens: []int{0, 9}}, []int{1, 2, 0}},
+		"beyond":                         {generation.Rules{SuppressTokens: []int{0, -1, 99}, Encoder: []int{99}, EncoderRepetitionPenalty: 2}, []int{2, 2, 2}},
+		"bias":                           {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{1, 3}, Bias: 9}, {Tokens: []int{0}, Bias: -1.5}}}, []int{3, 2, 2}},
+		"decay":                          {generation.Rules{EOS: []int{1}, ExponentialDecay: 3}, []int{0, 0, 1}},
+		"decay of one token named twice": {generation.Rules{EOS: []int{1, 1}, ExponentialDecay: 3}, []int{0, 0, 1}},
+		"no end":                         {generation.Rules{EOS: []int{1}, ExponentialDecay: 3, MinNewTokens: 3}, []int{0, 0, 0}},
 	} {
 		c.rules.Renormalize = true // which changes no choice
 		got := tftest.Must(generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.SamplerConfig{Rules: &c.rules}, generation.Limits{MaxTokens: 3})))(t)

@@ -6,13 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/models"
 )
 
 // TestCompare serves scripts/configs/compare.py, which starts it with AVOFORMER_COMPARE: each line
-// of the standard input is a folder like those of TestFolders, and the answer a line of JSON.
+// of the standard input is a folder like those of TestFolders, or a model's folder, a tab and an adapter's folder that has
+// what is expected, and the answer a line of JSON.
 func TestCompare(t *testing.T) {
 	if os.Getenv("AVOFORMER_COMPARE") == "" {
 		t.Skip("make compare-models starts it")
@@ -61,11 +63,19 @@ func compareOne(dir string) (c *comparison) {
 			panic(r)
 		}
 	}()
-	m, err := models.Open(dir)
+	dir, with, adapted := strings.Cut(dir, "\t")
+	var o models.Options
+	if adapted {
+		o.Adapters = []models.Adapter{{Path: with}}
+	}
+	m, err := o.Open(dir)
 	if err != nil {
 		c.Fatal(err)
 	}
 	c.Warnings = m.Warnings
+	if adapted {
+		dir = with
+	}
 	openExpected(c, dir).all(m)
 	return c
 }

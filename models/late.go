@@ -272,8 +272,14 @@ func lateInteraction(t *TokenEmbedder) task {
 // applyModules passes x, [rows, width], which it writes to, through modules, and gives their output and its width.
 func applyModules(ws *Workspace, modules []sentenceModule, x []float32, width int) ([]float32, int, error) {
 	for _, module := range modules {
-		if module.dense == nil {
+		if module.scales() {
 			normalizeRows(x, width)
+			continue
+		}
+		if module.norm != nil {
+			if err := module.norm.Forward(ws, x, x); err != nil { // [rows, width]
+				return nil, 0, err
+			}
 			continue
 		}
 		y := ws.Alloc(len(x) / width * module.dense.Out)       // [rows, out]

@@ -41,7 +41,8 @@ type SentenceEmbedder struct {
 	out     int      // width of what the modules give
 	dim     int      // width of vectors, which may be cut
 
-	warnings []string
+	allLayers bool // config.json has the encoder give the hidden states of all layers
+	warnings  []string
 }
 
 // BareEmbedder is what sentence-transformers makes of a folder without modules.json, which needs
@@ -69,7 +70,7 @@ func (m *Model) PooledEmbedder(mode string) (*SentenceEmbedder, error) {
 
 // Normalized is whether vectors have length 1.
 func (s *SentenceEmbedder) Normalized() bool {
-	return s.dim == s.out && len(s.rest) > 0 && s.rest[len(s.rest)-1].dense == nil
+	return s.dim == s.out && len(s.rest) > 0 && s.rest[len(s.rest)-1].scales()
 }
 
 // PoolsMean is whether a text's vector is made of the mean of its hidden states, as that of a part of it can be too.
@@ -78,18 +79,22 @@ func (s *SentenceEmbedder) PoolsMean() bool { return s.means }
 // Raw is the same without a normalization at the end, if there is one.
 func (s *SentenceEmbedder) Raw() *SentenceEmbedder {
 	raw := *s
-	if n := len(s.rest); n > 0 && s.rest[n-1].dense == nil {
+	if n := len(s.rest); n > 0 && s.rest[n-1].scales() {
 		raw.rest = s.rest[:n-1]
 	}
 	return &raw
 }
 
-// sentenceModule is a dense layer with an activation, or else normalization.
+// sentenceModule is a dense layer with an activation, layer normalization, or else scaling to length 1.
 type sentenceModule struct {
 	dense    *transformer.Linear
+	norm     *transformer.Norm
 	act      func(t kernels.Threads, x []float32)
 	residual bool // what the layer takes is added to what it gives
 }
+
+// scales reports whether the module scales vectors to length 1.
+func (m *sentenceModule) scales() bool { return m.dense == nil && m.norm == nil }
 
 // Dim is the width of a vector.
 func (s *SentenceEmbedder) Dim() int { return s.dim }

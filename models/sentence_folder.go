@@ -25,15 +25,17 @@ type module struct {
 
 // modulePackages are where sentence-transformers has, and had, the modules that are known here.
 var modulePackages = map[string][]string{
-	"Transformer":     {"models", "models.Transformer", "base.modules", "base.modules.transformer", "sentence_transformer.modules"},
-	"StaticEmbedding": {"models", "models.StaticEmbedding", "sentence_transformer.modules", "sentence_transformer.modules.static_embedding"},
-	"MLMTransformer":  {"sparse_encoder.models", "sparse_encoder.models.MLMTransformer", "sparse_encoder.modules", "sparse_encoder.modules.mlm_transformer"},
-	"SpladePooling":   {"sparse_encoder.models", "sparse_encoder.models.SpladePooling", "sparse_encoder.modules", "sparse_encoder.modules.splade_pooling"},
-	"MultiVectorMask": {"multi_vector_encoder.modules", "multi_vector_encoder.modules.multi_vector_mask"},
-	"Pooling":         {"models", "models.Pooling", "sentence_transformer.modules", "sentence_transformer.modules.pooling"},
-	"Dense":           {"models", "models.Dense", "base.modules", "base.modules.dense", "sentence_transformer.modules"},
-	"Normalize":       {"models", "models.Normalize", "base.modules", "base.modules.normalize", "sentence_transformer.modules", "sentence_transformer.modules.normalize"},
-	"Dropout":         {"models", "models.Dropout", "sentence_transformer.modules", "sentence_transformer.modules.dropout"},
+	"Transformer":          {"models", "models.Transformer", "base.modules", "base.modules.transformer", "sentence_transformer.modules"},
+	"StaticEmbedding":      {"models", "models.StaticEmbedding", "sentence_transformer.modules", "sentence_transformer.modules.static_embedding"},
+	"MLMTransformer":       {"sparse_encoder.models", "sparse_encoder.models.MLMTransformer", "sparse_encoder.modules", "sparse_encoder.modules.mlm_transformer"},
+	"SpladePooling":        {"sparse_encoder.models", "sparse_encoder.models.SpladePooling", "sparse_encoder.modules", "sparse_encoder.modules.splade_pooling"},
+	"MultiVectorMask":      {"multi_vector_encoder.modules", "multi_vector_encoder.modules.multi_vector_mask"},
+	"Pooling":              {"models", "models.Pooling", "sentence_transformer.modules", "sentence_transformer.modules.pooling"},
+	"Dense":                {"models", "models.Dense", "base.modules", "base.modules.dense", "sentence_transformer.modules"},
+	"Normalize":            {"models", "models.Normalize", "base.modules", "base.modules.normalize", "sentence_transformer.modules", "sentence_transformer.modules.normalize"},
+	"LayerNorm":            {"models", "models.LayerNorm", "sentence_transformer.modules", "sentence_transformer.modules.layer_norm"},
+	"WeightedLayerPooling": {"models", "models.WeightedLayerPooling", "sentence_transformer.modules", "sentence_transformer.modules.weighted_layer_pooling"},
+	"Dropout":              {"models", "models.Dropout", "sentence_transformer.modules", "sentence_transformer.modules.dropout"},
 }
 
 // kind is which of the known modules it is, "" for another.
@@ -55,7 +57,7 @@ func openSentence(fsys fs.FS, doc Document, m *Model) (*SentenceEmbedder, error)
 	if err != nil || modules == nil || len(modules) == 1 && m.Classifier != nil { // the last is a cross-encoder
 		return nil, err
 	}
-	s := &SentenceEmbedder{encoder: m.Encoder}
+	s := &SentenceEmbedder{encoder: m.Encoder, allLayers: doc.truth("output_hidden_states", false)}
 	if d, ok := m.LM.(*decoder); ok {
 		switch {
 		case m.Encoder == nil:
@@ -138,6 +140,10 @@ func (s *SentenceEmbedder) add(fsys fs.FS, i int, m module) error {
 		return s.addNormalize(fsys, m.Path)
 	case pooled && kind == "Dense":
 		return s.addDense(fsys, m.Path)
+	case i > 0 && kind == "WeightedLayerPooling":
+		return s.addLayerWeights(fsys, m.Path)
+	case pooled && kind == "LayerNorm":
+		return s.addLayerNorm(fsys, m.Path)
 	case pooled && kind == "Dropout":
 		return s.addDropout(fsys, m.Path)
 	}

@@ -222,7 +222,7 @@ func (s *SentenceEmbedder) readDense(fsys fs.FS, doc Document, dir, otherwise st
 	if err := l.Finish(); err != nil {
 		return module, "", "", check.InFile(weights.name, ErrFormat, err)
 	}
-	return sentenceModule{dense, act, doc.truth("use_residual", false)}, in, out, nil
+	return sentenceModule{dense: dense, act: act, residual: doc.truth("use_residual", false)}, in, out, nil
 }
 
 // denseActivation is the activation that a dense module names. Those that are not PyTorch's are code
@@ -247,6 +247,65 @@ func (s *SentenceEmbedder) denseActivation(doc Document) (func(t kernels.Threads
 		return nil, doc.Errorf("activation_function", "unknown activation")
 	}
 	return act, nil
+}
+
+// addLayerNorm reads the module of layer normalization in a folder.
+func (s *SentenceEmbedder) addLayerNorm(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if err != nil {
+		return err
+	}
+	raw := struct {
+		Dim int `json:"dimension"`
+	}{}
+	if err := errors.Join(doc.known("dimension"), doc.Decode(&raw)); err != nil {
+		return err
+	}
+	if raw.Dim != s.out {
+		return doc.Errorf("dimension", "the module before gives %d", s.out)
+	}
+	weights, err := openWeights(fsys, path.Clean(dir))
+	if err != nil {
+		return err
+	}
+	defer weights.Close()
+	l := transformer.NewLoader(weights)
+	norm := l.At("norm.").Norm(transformer.NormConfig{Shape: []int{raw.Dim}, Eps: 1e-5})
+	if err := l.Finish(); err != nil {
+		return check.InFile(weights.name, ErrFormat, err)
+	}
+	s.rest = append(s.rest, sentenceModule{norm: norm})
+	return nil
+}
+
+// addLayerWeights reads a module that weighs the hidden states of all layers, and does nothing where the encoder gives those of
+// the last one alone.
+func (s *SentenceEmbedder) addLayerWeights(fsys fs.FS, dir string) error {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	if err != nil {
+		return err
+	}
+	raw := struct {
+		Layers int `json:"num_hidden_layers" min:"0"`
+		First  int `json:"layer_start" min:"0"`
+	}{12, 4}
+	if err := errors.Join(doc.known("word_embedding_dimension", "embedding_dimension", "num_hidden_layers", "layer_start"), doc.Decode(&raw)); err != nil {
+		return err
+	}
+	if s.allLayers {
+		return doc.errorf("", "", "beside output_hidden_states of config.json: not supported")
+	}
+	weights, err := openWeights(fsys, path.Clean(dir))
+	if err != nil {
+		return err
+	}
+	defer weights.Close()
+	l := transformer.NewLoader(weights)
+	l.Tensor("layer_weights", max(raw.Layers+1-raw.First, 0))
+	if err := l.Finish(); err != nil {
+		return check.InFile(weights.name, ErrFormat, err)
+	}
+	return nil
 }
 
 // addDropout reads a module that does nothing outside training.
