@@ -220,6 +220,9 @@ func (p *peftFile) tokens(module, name string) error {
 	if len(at) == 0 || len(shape) != 2 || shape[0] != len(at) || slices.Min(at) < 0 {
 		return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, and trainable_token_indices of %s says %v", name, shape, peftConfig, at)
 	}
+	if slices.Contains([]string{"decoder", "vocab_projector", "generator_lm_head"}, lastPart(module)) {
+		return check.Errorf(transformer.ErrLeftOver, "%s: trainable_token_indices of a projection with a bias, which peft leaves out unless it merges: not supported", name)
+	}
 	weight, err := p.found.find(module + ".weight")
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

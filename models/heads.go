@@ -129,11 +129,11 @@ func labelNames(n int) []string {
 }
 
 // vocabulary is the last layer of a masked language model: decoder, whose weight is that of
-// the embedding where the configuration ties them, and which has the tensor bias, as which
-// decoder.bias is stored too. Where they are not tied, decoder.bias goes before bias.
+// the embedding where the configuration ties them, and which has the tensor bias, or decoder.bias,
+// which goes before it.
 func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedding, tied bool) *transformer.Linear {
 	bias, copied := "bias", "decoder.bias"
-	if !tied && l.Has(copied) {
+	if l.Has(copied) {
 		bias, copied = copied, bias
 	}
 	l.Ignore(copied)

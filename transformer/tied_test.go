@@ -143,3 +143,15 @@ func TestLeftOverAfterMissing(t *testing.T) {
 		t.Errorf("missing %v, left over %v", e.Missing, e.LeftOver)
 	}
 }
+
+// TestTiedRowsAndBias is that rows of a table are refused where the projection that has them too has a bias, which peft leaves out.
+func TestTiedRowsAndBias(t *testing.T) {
+	for tied, want := range map[bool]error{true: tf.ErrConfig, false: nil} {
+		l := tf.NewLoader(brokenReader{tf.TensorMap{"table.weight": {Shape: []int{2, 1}, Data: []float32{1, 2}}}, ""})
+		tftest.NoError(t, l.SetRows("table.weight", tf.Rows{Name: "rows", At: []int{1}, Values: []float32{3}, Tied: tied}))
+		l.At("head.").Tied(l.At("table.").Embedding(2, 1), make([]float32, 2))
+		if err := l.Finish(); !errors.Is(err, want) {
+			t.Errorf("tied %t: error %v, want %v", tied, err, want)
+		}
+	}
+}

@@ -119,12 +119,14 @@ def begin(args, root):
         case = [name, "tied" if tied else "not tied", {k: sorted(v) if isinstance(v, set) else v for k, v in config.items()}]
         refused = None
         try:
-            result = b.recipe.run(peft.PeftModel.from_pretrained(b.open(), path).eval(), torch.float32)
+            m = peft.PeftModel.from_pretrained(b.open(), path).eval().get_base_model()
+            result = b.recipe.run(m, torch.float32)
+            exact = b.recipe.run(m.double(), torch.float64)
             if not all(v.isfinite().all() for v in result.values()):
                 raise ValueError("no numbers")
         except Exception as e:
             refused, result = f"{type(e).__name__}: {str(e)[:160]}", {}
-        about = {"noise": {k: "%.3g" % max(2e-6 * float(v.abs().max()), 1e-7) for k, v in result.items()}}
+        about = {"noise": {k: "%.3g" % max(float((exact[k] - v.double()).abs().max()), 2e-6 * float(v.abs().max()), 1e-7) for k, v in result.items()}}
         tensors = {k: v.detach().float().clone().contiguous() for k, v in result.items()} | {k: v.clone() for k, v in b.recipe.inputs.items() if k != "decoder_prompt"}
         save_file(tensors, os.path.join(path, "expected.safetensors"), metadata={"about": json.dumps(about)})
         ours = server.ask(b.path + "\t" + path)

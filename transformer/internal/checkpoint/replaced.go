@@ -63,6 +63,13 @@ func (s Scope) replacedRows(name string) []Rows {
 	return s.rows[s.lookup(name)]
 }
 
+// HasRows reports whether rows take the place of those of a table and of what is tied to it.
+func (s Scope) HasRows(t *Table) bool {
+	return slices.ContainsFunc(s.tables, func(u *unread) bool {
+		return u.Table == t && slices.ContainsFunc(u.from.replacedRows("weight"), func(r Rows) bool { return r.Tied })
+	})
+}
+
 // setRows sets those of the rows of dst, from an element of the tensor on, in whose place there are others.
 func (s Scope) setRows(dst []float32, name string, from int) {
 	for _, r := range s.replacedRows(name) {
