@@ -21,10 +21,15 @@ PUBLISHED := $(filter-out $(BEAM),$(shell scripts/published.sh))
 # systems and of processors. `make cross-all` builds for every platform of Go.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 js/wasm \
 	linux/386 linux/s390x linux/riscv64 freebsd/amd64 netbsd/arm solaris/amd64 aix/ppc64 android/arm64 ios/arm64 plan9/amd64 wasip1/wasm
-# What make test is, in this order.
-TESTS := check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-second-go test-installable cross test-emulated
-# The first two have assembly, which purego leaves out.
-VET_ARCHS := amd64 arm64 386
+# What make test is, after test-timed: two lanes side by side. The emulators keep one processor busy for most of the time.
+EMULATED := test-arm64 test-avx512
+NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-installable
+# What make test-all adds: what a change rarely breaks that passes make test.
+LONG := test-second-go cross
+SAMPLES := test-long test-samples
+# A pattern for each module: ./... stops at a go.mod. One command for all packages reads and compiles nothing twice.
+PUBLISHED_PACKAGES := $(PUBLISHED:%=./%/...)
+ALL_PACKAGES := ./... $(NESTED:%=./%/...) $(PUBLISHED_PACKAGES)
 
 # The go command finds go.work by itself, whatever the environment says; with one it refuses -mod=mod.
 export GOWORK := auto
@@ -41,16 +46,27 @@ run: ## search, chat, call a tool and translate with tiny trained models, and te
 	$(GO) run ./text/examples/tools "What is the weather in Paris?"
 	$(GO) run ./examples/translate -v "ninety-seven thousand two hundred and eighty-one"
 
+.PHONY: near
+near: ## build, vet and short tests of the packages that differ from BASE (main), and of those that import them
+	@GO=$(GO) scripts/near.sh
+
 .PHONY: quick
-quick: ## the fast native part of test: build, vet, short tests
+quick: ## the fast native part of test: build, vet, short tests of the root module
 	$(GO) build ./...
 	$(GO) vet ./...
-	$(GO) test -short ./...
+	$(GO) test $(NO_VET) -short ./...
 
 .PHONY: test
-test: ## everything that CI runs, and how long each part took
-	@for part in $(TESTS); do from=$$SECONDS; $(MAKE) --no-print-directory $$part; echo "make $$part: $$((SECONDS - from)) s"; done
+test: ## everything that a change may break, and how long each part took
+	@scripts/install.sh race $(EMULATORS) # before the lanes, which would both
+	@$(MAKE) --no-print-directory test-timed
+	@MAKE="$(MAKE)" scripts/stages.sh "$(EMULATED)" "$(NATIVE)"
 	@echo "make test: all passed"
+
+.PHONY: test-all
+test-all: test ## test, the other Go release, cross builds, long sweeps and samples of the comparisons with Python
+	@MAKE="$(MAKE)" scripts/stages.sh "$(LONG)" "$(SAMPLES)"
+	@echo "make test-all: all passed"
 
 # Checks that run nothing of the library.
 
@@ -68,18 +84,18 @@ check: ## gofmt, tidy go.mod files, modules that build from their own folders, c
 	$(GO) run -C asm ./cmd/kernelgen -check
 
 .PHONY: vet
-vet: ## go vet of the root module for three architectures, with and without purego; of the others, which have no assembly, for this one and 386
-	@for arch in $(VET_ARCHS); do echo "go vet GOARCH=$$arch"; GOARCH=$$arch $(GO) vet ./...; done
-	@for arch in amd64 arm64; do echo "go vet GOARCH=$$arch -tags=purego"; GOARCH=$$arch $(GO) vet -tags=purego ./...; done
-	@echo "go vet GOOS=darwin GOARCH=arm64"; GOOS=darwin GOARCH=arm64 $(GO) vet ./...
-	@for m in $(NESTED) $(PUBLISHED); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
-	@for m in $(PUBLISHED); do echo "go vet GOARCH=386 in $$m"; (cd $$m && GOARCH=386 $(GO) vet ./...); done
+vet: ## go vet of all modules for this machine, of the published ones for 386, arm64 and darwin, of the root without assembly
+	$(GO) vet $(ALL_PACKAGES)
+	GOARCH=386 $(GO) vet ./... $(PUBLISHED_PACKAGES)
+	GOARCH=arm64 $(GO) vet ./... $(PUBLISHED_PACKAGES)
+	GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	GOARCH=amd64 $(GO) vet -tags=purego ./...
+	GOARCH=arm64 $(GO) vet -tags=purego ./...
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck in every module, for amd64, arm64 and purego
 	@bin=$$(mktemp -d); trap 'rm -rf "$$bin"' EXIT; GOBIN=$$bin $(GO) install $(STATICCHECK); \
-	for m in . $(NESTED); do echo "staticcheck in $$m"; (cd $$m && $$bin/staticcheck ./...); done; \
-	for m in $(PUBLISHED); do echo "staticcheck in $$m"; (cd $$m && $$bin/staticcheck ./...); done; \
+	echo "staticcheck of all modules"; $$bin/staticcheck $(ALL_PACKAGES); \
 	echo "staticcheck -tags=purego"; $$bin/staticcheck -tags=purego ./...; \
 	echo "staticcheck GOARCH=arm64"; GOARCH=arm64 CGO_ENABLED=0 $$bin/staticcheck ./...
 
@@ -96,14 +112,24 @@ cross-all: ## build libraries and examples for every platform that Go knows (som
 NO_VET := -vet=off
 
 .PHONY: test-native
-test-native: ## all tests of the root module, on every tier of this machine
-	$(GO) test $(NO_VET) ./kernels # by itself, since TestPauses measures time; the next line takes it from the cache
-	$(GO) test $(NO_VET) ./...
+test-native: ## all tests of the root module but test-timed, on every tier of this machine
+	$(GO) test $(NO_VET) -skip '$(TIMED)' ./...
+
+# Those that measure how long something takes.
+TIMED := ^TestPauses$$
+
+.PHONY: test-timed
+test-timed: ## the tests that measure time, beside which nothing may run
+	$(GO) test $(NO_VET) -run '$(TIMED)' ./kernels
+
+.PHONY: test-long
+test-long: ## the sweeps over damaged model folders with five times as many cases as test-native has
+	AVOFORMER_LONG=1 $(GO) test $(NO_VET) -run '^Test(OtherTypes|ContradictingShapes|TruncatedFiles)$$' ./models
 
 .PHONY: test-text
 test-text: ## tests of the published nested modules, with the root module of this tree
 	@[ "$$(id -u)" != 0 ] || scripts/install.sh namespaces # which root alone may make
-	@for m in $(PUBLISHED); do echo "go test in $$m"; (cd $$m && $(GO) test $(NO_VET) ./...); done
+	$(GO) test $(NO_VET) $(PUBLISHED_PACKAGES)
 
 .PHONY: soak
 soak: ## 30 minutes of requests to the server, right and broken ones, with clients that vanish, read slowly or send half a body
@@ -217,6 +243,21 @@ config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go 
 	$(CONFIGS_PYTHON) scripts/configs/account.py > internal/account/classes.go.new
 	gofmt internal/account/classes.go.new > internal/account/classes.go && rm internal/account/classes.go.new
 
+# As compare.py and the like, with few cases. Those that compute with PyTorch, some gigabytes, want it in PYTHON.
+.PHONY: test-samples
+test-samples: $(if $(PYTHON),,text/.venv) ## a few minutes of each comparison with Python's libraries; those that need PyTorch with PYTHON alone
+	samples=$$(mktemp -d); trap 'rm -rf "$$samples"' EXIT; \
+	$(TOKENIZERS_PYTHON) text/scripts/forms.py text/tokenizer/testdata $$samples/forms; $(TOKENIZERS_PYTHON) text/scripts/vocabularies.py $$samples/vocabularies; \
+	$(TOKENIZERS_PYTHON) text/scripts/compare.py -n 100 text/tokenizer/testdata $$samples/forms $$samples/vocabularies; \
+	$(TOKENIZERS_PYTHON) text/scripts/pieces.py -small $$samples/pieces; $(TOKENIZERS_PYTHON) text/scripts/compare.py -n 20 $$samples/pieces
+	$(MAKE) --no-print-directory compare-chats
+ifeq ($(PYTHON),)
+	@echo "test-samples: compare-models and compare-sentences are left out: they need PyTorch, which PYTHON names"
+else
+	$(MAKE) --no-print-directory compare-models FLAGS="-types bert,llama,bge-m3,colbert -every 0 -pairs 20"
+	$(MAKE) --no-print-directory compare-sentences FLAGS="-every 100"
+endif
+
 # The remaining packages start no goroutines and hold no locks.
 RACE = $(GO) test $(NO_VET) -race -short
 HAVE_GOROUTINES := ./generation ./hub ./internal/checkasm ./internal/filelock ./kernels/... ./search ./transformer ./transformer/gguf ./transformer/internal/... ./transformer/pytorch
@@ -252,12 +293,11 @@ test-tiers: ## those with each tier but the machine's own forced by AVOFORMER_IS
 
 .PHONY: test-asm
 test-asm: ## tests of the generator, and of every other nested module
-	@for m in $(NESTED); do echo "go test in $$m"; (cd $$m && $(GO) test $(NO_VET) ./...); done
+	$(GO) test $(NO_VET) $(NESTED:%=./%/...)
 
 .PHONY: test-second-go
-test-second-go: ## the quick part with the other supported Go release
-	GOTOOLCHAIN=$(SECOND_GO) $(GO) build ./...
-	GOTOOLCHAIN=$(SECOND_GO) $(GO) test $(NO_VET) -short ./...
+test-second-go: ## short tests of all published modules with the other supported Go release
+	GOTOOLCHAIN=$(SECOND_GO) $(GO) test $(NO_VET) -short ./... $(PUBLISHED_PACKAGES)
 
 .PHONY: test-installable
 test-installable: ## the published modules can be fetched and installed, and bring nothing else along than they say
@@ -265,10 +305,12 @@ test-installable: ## the published modules can be fetched and installed, and bri
 
 # Tests on other CPUs.
 
+EMULATORS := arm64 avx512
+
 .PHONY: test-emulated
-test-emulated: ## the tiers of other CPUs, side by side: each emulator keeps one processor busy
-	@scripts/install.sh arm64 avx512
-	@$(MAKE) --no-print-directory -j2 --output-sync test-arm64 test-avx512
+test-emulated: ## the tiers of other CPUs
+	@scripts/install.sh $(EMULATORS)
+	@$(MAKE) --no-print-directory -j2 --output-sync $(EMULATED)
 
 .PHONY: test-arm64
 test-arm64: ## the NEON tier, under qemu

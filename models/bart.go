@@ -62,7 +62,7 @@ var bartNorm = transformer.NormConfig{Eps: 1e-5}
 
 // layers is the configuration of a layer of the encoder and one of the decoder.
 func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder transformer.LayerConfig, err error) {
-	activation, err := c.JSON.Activation("activation_function", f.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("activation_function", f.Activation)
 	switch {
 	case err != nil:
 	case f.Dim%f.EncoderHeads != 0:
@@ -73,7 +73,7 @@ func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder tra
 	layer := func(heads, hidden int) transformer.LayerConfig {
 		return transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: f.Dim, Heads: heads, Bias: true, OutBias: true},
-			FeedForward: transformer.FeedForwardConfig{Hidden: hidden, Activation: activation, Bias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 			Norm:        bartNorm,
 			NormFirst:   normFirst,
 		}

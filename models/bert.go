@@ -33,7 +33,7 @@ var bertDefaults = bertConfig{
 
 // layer is the configuration of a layer of the encoder.
 func (c bertConfig) layer(d Document) (transformer.LayerConfig, error) {
-	activation, err := d.Activation("hidden_act", c.Activation)
+	activation, sharpness, err := d.feedActivation("hidden_act", c.Activation)
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
@@ -50,7 +50,7 @@ func (c bertConfig) layer(d Document) (transformer.LayerConfig, error) {
 		Self: transformer.AttentionConfig{
 			Dim: c.Dim, Heads: c.Heads, Bias: true, OutBias: true, Relative: relative, MaxPositions: c.MaxPositions,
 		},
-		FeedForward: transformer.FeedForwardConfig{Hidden: c.Hidden, Activation: activation, Bias: true},
+		FeedForward: transformer.FeedForwardConfig{Hidden: c.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 		Norm:        transformer.NormConfig{Eps: c.Eps},
 	}, nil
 }

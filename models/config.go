@@ -201,6 +201,15 @@ func (d Document) Activation(field, name string) (kernels.Activation, error) {
 	return 0, d.errorf(field, strconv.Quote(name), "unknown activation")
 }
 
+// feedActivation is the activation of a feed-forward network that is named by a field, and its sharpness.
+func (d Document) feedActivation(field, name string) (a kernels.Activation, sharpness float32, err error) {
+	if name == "quick_gelu" { // x*sigmoid(1.702x)
+		return kernels.ActSiLU, 1.702, nil
+	}
+	a, err = d.Activation(field, name)
+	return a, 0, err
+}
+
 // mostLabels is the most labels of a classifier.
 const mostLabels = 1 << 20
 

@@ -35,7 +35,7 @@ func newGPT2(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("activation_function", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("activation_function", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newGPT2(c *Checkpoint) (*Model, error) {
 	}
 	layer := transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
-		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 		Norm:        transformer.NormConfig{Eps: config.Eps},
 		NormFirst:   true,
 	}

@@ -149,12 +149,8 @@ func (config *towerConfig) stack(d Document, l *transformer.Loader) (*transforme
 // feed is the feed-forward network of a layer.
 func (config *towerConfig) feed(d Document) (transformer.FeedForwardConfig, error) {
 	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Bias: true}
-	if config.Activation == "quick_gelu" { // x*sigmoid(1.702x)
-		feed.Activation, feed.Sharpness = kernels.ActSiLU, 1.702
-		return feed, nil
-	}
 	var err error
-	feed.Activation, err = d.Activation("hidden_act", config.Activation)
+	feed.Activation, feed.Sharpness, err = d.feedActivation("hidden_act", config.Activation)
 	return feed, err
 }
 

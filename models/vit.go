@@ -169,7 +169,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 
 // loadViT is the encoder whose tensors body has.
 func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*imageTower, error) {
-	activation, err := c.JSON.Activation(activationField, config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation(activationField, config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names v
 		positions: body.Tensor(names.positions, 1, 1+side*side, config.Dim),
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, FinalNorm: true, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.QKVBias, OutBias: true},
-			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 			Norm:        config.norm(), NormFirst: true,
 		}}, names.layers),
 	}, nil

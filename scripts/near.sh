@@ -1,0 +1,31 @@
+#!/bin/bash
+# near.sh: builds and vets what a change can reach at once, and runs its short tests: the packages in whose folders
+# something differs from BASE (main), committed or not, and those that import them, in their tests too.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+base=$(git merge-base "${BASE:-main}" HEAD)
+modules=(./...)
+while read -r m; do modules+=("./$m/..."); done < <(scripts/published.sh | grep -vx bulk/beam; find asm bench scripts -name go.mod -printf '%h\n')
+list=$($go list -e -f '{{$p := .ImportPath}}{{.Dir}} {{$p}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}' "${modules[@]}")
+changed=$({ git diff --name-only "$base"; git ls-files --others --exclude-standard; } | sort -u)
+packages=$(awk -v root="$PWD/" 'FNR == NR { dir = substr($1, length(root) + 1); package[dir] = $2; text[$2] = $0; next }
+	{ # the folder of the file, or the one above it that has a package, as for testdata
+		for (dir = $0; sub(/\/?[^\/]*$/, "", dir) && dir != "" && !(dir in package); ) {}
+		if ($0 ~ /\//) if (dir in package) near[package[dir]]
+	}
+	END {
+		for (p in text) {
+			n = split(text[p], word, " ")
+			for (i = 2; i <= n; i++) if (word[i] in near) { print p; break }
+		}
+	}' <(printf '%s\n' "$list") <(printf '%s\n' "$changed") | sort)
+$go build "${modules[@]}"
+if [ -z "$packages" ]; then
+	echo "near: no package differs from ${BASE:-main}"
+	exit
+fi
+mapfile -t packages <<<"$packages"
+echo "near: ${#packages[@]} packages"
+$go vet "${packages[@]}"
+$go test -vet=off -short "${packages[@]}"
