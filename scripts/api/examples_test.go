@@ -23,6 +23,7 @@ var withoutExample = map[string]string{
 	"models.TokenizerFolder":       "for package text",
 	"text.Adapter":                 "no tiny model has one",
 	"text.NamedAdapter":            "no tiny model has one",
+	"text.Pooling":                 "no tiny model lacks a modules.json",
 	"text.Instruction":             "for models of gigabytes",
 	"text.MaxPixels":               "a number",
 	"bundle.Apply":                 "for the packages beside it",
