@@ -22,7 +22,7 @@ import (
 )
 
 // pages is the documents for users, whose commands are run.
-var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "precision", "comparison", "faq"}
+var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "precision", "comparison", "faq", "migrating"}
 
 // A block is one of a page's between lines of ```, with what follows the first of these.
 type block struct {
