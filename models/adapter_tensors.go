@@ -67,6 +67,9 @@ func (p *peftFile) replace(name, of string) error {
 	if other := p.replaced[in].name; other != "" {
 		return check.Errorf(transformer.ErrLeftOver, "%s and %s are both for %s", other, name, in)
 	}
+	if p.fields.Tie && strings.HasSuffix(of, "shared.weight") && p.modules.copies(of) {
+		return check.Errorf(transformer.ErrLeftOver, "%s: ensure_weight_tying of a table that encoder and decoder share: not supported", name)
+	}
 	p.replaced[in] = replacement{name, p.modules.copies(of) && !p.fields.Tie}
 	return nil
 }
@@ -219,6 +222,9 @@ func (p *peftFile) tokens(module, name string) error {
 	shape, _ := p.tensors.Shape(name)
 	if len(at) == 0 || len(shape) != 2 || shape[0] != len(at) || slices.Min(at) < 0 {
 		return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, and trainable_token_indices of %s says %v", name, shape, peftConfig, at)
+	}
+	if lastPart(module) == "shared" { // whose copies peft changes too, or not, by tie_word_embeddings
+		return check.Errorf(transformer.ErrLeftOver, "%s: trainable_token_indices of a table that encoder and decoder share: not supported", name)
 	}
 	if slices.Contains([]string{"decoder", "vocab_projector", "generator_lm_head"}, lastPart(module)) {
 		return check.Errorf(transformer.ErrLeftOver, "%s: trainable_token_indices of a projection with a bias, which peft leaves out unless it merges: not supported", name)

@@ -126,7 +126,7 @@ def begin(args, root):
                 raise ValueError("no numbers")
         except Exception as e:
             refused, result = f"{type(e).__name__}: {str(e)[:160]}", {}
-        about = {"noise": {k: "%.3g" % max(float((exact[k] - v.double()).abs().max()), 2e-6 * float(v.abs().max()), 1e-7) for k, v in result.items()}}
+        about = {"noise": {k: "%.3g" % max(float((exact[k] - v.double()).abs().nan_to_num(0).max()), 2e-6 * float(v.abs().max()), 1e-7) for k, v in result.items()}}
         tensors = {k: v.detach().float().clone().contiguous() for k, v in result.items()} | {k: v.clone() for k, v in b.recipe.inputs.items() if k != "decoder_prompt"}
         save_file(tensors, os.path.join(path, "expected.safetensors"), metadata={"about": json.dumps(about)})
         ours = server.ask(b.path + "\t" + path)
