@@ -154,6 +154,9 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 		return nil, err
 	}
 	if withTokenizer {
+		for _, w := range f.tokenizer.Warnings() {
+			f.warning(w)
+		}
 		f.limit = least(f.model.Config.MaxLength, f.tokenizer.Config().MaxLength)
 		if s := f.model.Sentence; s != nil && s.NoSpecial { // tokenizer.json alone counts
 			f.limit = 0

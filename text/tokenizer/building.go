@@ -328,6 +328,7 @@ func (b *building) flag(name string) bool {
 // truth is a field of which the class asks whether Python takes it for true.
 func (b *building) truth(name string) bool {
 	v, given := b.fields.fields[name]
+	b.read[name] = true
 	if !given {
 		v = value(tokenizerClasses[b.class].fields[name])
 	}

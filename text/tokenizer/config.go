@@ -43,11 +43,13 @@ type settings struct {
 	decoded bool                  // added is added_tokens_decoder: all that there are
 	unsaid  map[string]bool       // those of added whose flag normalized is not said
 	extra   []AddedToken          // without ids
+	read    map[string]bool       // fields of tokenizer_config.json that a class read
 	typed   map[string]bool       // tokens that tokenizer_config.json gives as objects, for which added_tokens.json does not look
 	noMore  bool                  // extra is all there are, even if empty: classes add none of their own
 	// additional special tokens beside extra, which some classes take
 	additional []AddedToken
 	classNamed bool   // the files name a class, and it is not that of the model_type alone
+	used       string // the class that tokenizer.json was read as, "" without that file
 	side       string // truncation_side in JSON, "" if it is not said
 }
 
@@ -55,6 +57,7 @@ type settings struct {
 type namedToken struct {
 	role string
 	AddedToken
+	stays bool // special_tokens_map.json does not change it
 }
 
 var roles = []string{"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}
@@ -81,7 +84,7 @@ func readJSON(fsys fs.FS, name string) (*object, error) {
 // readSettings reads tokenizer_config.json with other values for some of its fields, and the files
 // beside it.
 func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, error) {
-	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}, unsaid: map[string]bool{}, typed: map[string]bool{}}
+	s := &settings{special: map[string]AddedToken{}, bare: map[string]bool{}, unsaid: map[string]bool{}, typed: map[string]bool{}, read: map[string]bool{}}
 	s.Special = map[string]string{}
 	o, err := readJSON(fsys, "tokenizer_config.json")
 	if err != nil {
@@ -112,10 +115,14 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 		}
 	}
 	s.Class = o.text("tokenizer_class", "")
-	if v, ok := o.take("model_max_length"); ok {
+	limit := "model_max_length"
+	if _, ok := o.fields[limit]; !ok {
+		limit = "max_len" // its name of before
+	}
+	if v, ok := o.take(limit); ok {
 		n, isNumber := v.float()
 		if !isNumber || n < 1 {
-			o.fail(ErrFormat, "model_max_length", "malformed")
+			o.fail(ErrFormat, limit, "malformed")
 		} else if n < noLimit {
 			s.MaxLength = int(n)
 		}
@@ -159,29 +166,42 @@ func (s *settings) readSpecial(o *object) error {
 	return nil
 }
 
-// readNamed reads the tokens with roles of the folder's own.
+// readNamed reads the tokens with roles of the folder's own. What tokenizer_config.json gives as a string
+// stays, whatever special_tokens_map.json says.
 func (s *settings) readNamed(o *object) error {
 	return o.in.each(func(key, v value) error {
 		role, _ := key.text()
-		if !strings.HasSuffix(role, "_token") || slices.Contains(roles, role) || v.isNull() || v[0] != '"' && v[0] != '{' {
+		if !strings.HasSuffix(role, "_token") || slices.Contains(roles, role) {
 			return nil
 		}
-		return s.name(o, role, v)
+		i := slices.IndexFunc(s.named, func(n namedToken) bool { return n.role == role })
+		isToken := !v.isNull() && (v[0] == '"' || v[0] == '{')
+		switch {
+		case i >= 0 && s.named[i].stays:
+			return nil
+		case i >= 0 && !isToken:
+			s.named = slices.Delete(s.named, i, i+1)
+			delete(s.Special, role)
+			return nil
+		case !isToken:
+			return nil
+		}
+		return s.name(o, role, v, o == s.fields && v[0] == '"')
 	})
 }
 
 // name gives a token a role of the folder's own.
-func (s *settings) name(o *object, role string, v value) error {
+func (s *settings) name(o *object, role string, v value, stays bool) error {
 	t, _, err := configToken(o.what+"."+role, v, true)
 	if err != nil {
 		return err
 	}
 	s.Special[role] = t.Content
 	if i := slices.IndexFunc(s.named, func(n namedToken) bool { return n.role == role }); i >= 0 {
-		s.named[i].AddedToken = t
+		s.named[i] = namedToken{role, t, stays}
 		return nil
 	}
-	s.named = append(s.named, namedToken{role, t})
+	s.named = append(s.named, namedToken{role, t, stays})
 	return nil
 }
 
@@ -201,7 +221,7 @@ func (s *settings) readExtra(o *object) error {
 		s.noMore = false
 		err = extra.each(func(key, v value) error {
 			role, _ := key.text()
-			return s.name(o, role, v)
+			return s.name(o, role, v, true)
 		})
 	default:
 		s.extra, err = s.tokenList(o, "extra_special_tokens", extra)
@@ -232,7 +252,7 @@ func (s *settings) mergeExtra(o *object) error {
 		s.extra, s.noMore = nil, false
 		return v.each(func(key, v value) error {
 			role, _ := key.text()
-			return s.name(o, role, v)
+			return s.name(o, role, v, true)
 		})
 	}
 	list, err := s.tokenList(o, "extra_special_tokens", v)

@@ -81,6 +81,12 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 		return nil, err
 	}
 	s.configure(t)
+	if !o.AsWritten {
+		t.warnings, err = s.account(t)
+		if err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
 }
 
@@ -106,6 +112,7 @@ func (s *settings) openJSON(fsys fs.FS, data []byte, written bool) (*Tokenizer, 
 			return nil, err
 		}
 	}
+	s.used = class
 	switch c := tokenizerClasses[class]; {
 	case c == nil:
 	case c.json == vocabularyAlone:

@@ -251,13 +251,13 @@ func llamaDecoding(front bool) string {
 func (b *building) llama() {
 	b.bpe(`"fuse_unk":true,"byte_fallback":true`)
 	v, given := b.fields.fields["add_prefix_space"]
-	front := !given || v.isNull() || b.truth("add_prefix_space")
+	front, legacy := !given || v.isNull() || b.truth("add_prefix_space"), b.truth("legacy")
 	scheme := "never"
-	if front {
+	switch {
+	case front && legacy:
+		scheme = "always"
+	case front:
 		scheme = "first"
-		if b.truth("legacy") {
-			scheme = "always"
-		}
 	}
 	b.pre, b.decoder = metaspacePart(scheme, false), llamaDecoding(front)
 }
@@ -284,7 +284,7 @@ func (b *building) codeLlama() {
 			t = b.named[i].AddedToken
 			b.named = slices.Delete(b.named, i, i+1)
 		}
-		infilling = append(infilling, namedToken{role, t})
+		infilling = append(infilling, namedToken{role, t, true})
 	}
 	b.named = append(infilling, b.named...)
 	b.ends = &ends{single: "A:0", pair: "A:0 B:1"}

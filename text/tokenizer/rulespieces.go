@@ -121,6 +121,7 @@ func (b *building) pegasus() {
 	b.metaspace("always")
 	b.ends = &ends{single: "A:0 eos:0", pair: "A:0 B:0 eos:0"}
 	sent, given := b.fields.fields["mask_token_sent"]
+	b.read["mask_token_sent"] = true
 	text, isText := sent.text()
 	switch {
 	case !given:

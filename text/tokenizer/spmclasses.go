@@ -77,7 +77,7 @@ func (f *spmFolder) codeLlama() (func() error, error) {
 			t = f.named[i].AddedToken
 			f.named = slices.Delete(f.named, i, i+1)
 		}
-		infilling = append(infilling, namedToken{role, t})
+		infilling = append(infilling, namedToken{role, t, true})
 	}
 	f.named = append(infilling, f.named...)
 	where := first

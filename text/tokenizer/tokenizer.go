@@ -41,6 +41,7 @@ type Tokenizer struct {
 	truncation *Truncation
 	padding    *Padding
 	config     Config
+	warnings   []string
 	seams      *seams
 	places     bool // pre needs to know where in the original a piece begins
 }
