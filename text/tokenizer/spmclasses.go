@@ -6,7 +6,6 @@ package tokenizer
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
@@ -289,51 +288,4 @@ func (f *spmFolder) reformer() (func() error, error) {
 	}
 	f.t.pre, f.all = f.spelled(always), true
 	return f.beginAndEnd(false), f.bpe(f.texts(), f.role("unk"), false)
-}
-
-// generic does what the model itself says, without ▁ in front.
-func (f *spmFolder) generic() (func() error, error) {
-	for i, role := range []string{spmUnknown: "unk_token", spmBOS: "bos_token", spmEOS: "eos_token"} {
-		_, known := f.special[role]
-		if x := f.specials[i]; x.id >= 0 && !known && !f.bare[role] && x.text != "" {
-			f.special[role], f.Special[role] = AddedToken{Content: x.text, Special: true}, x.text
-		}
-	}
-	list, err := f.precompiled()
-	if err != nil {
-		return nil, err
-	}
-	f.t.normalizer = append(list, &replace{literal(" "), string(space)})
-	f.t.decoder = decoders{replaceDecoder{literal(string(space)), " "}}
-	if f.byteFallback {
-		f.t.decoder = bytePieces(false)
-	}
-	if f.kind != spmUnigram {
-		return f.beginAndEnd(false), f.bpe(f.renamed(), f.specials[spmUnknown].text, f.byteFallback)
-	}
-	if len(f.added) > 0 {
-		return nil, fmt.Errorf("%w: Unigram with added_tokens_decoder", ErrUnsupported)
-	}
-	pieces := f.moved(0)
-	for i := range pieces {
-		pieces[i].score = copied(pieces[i].score)
-	}
-	return f.beginAndEnd(false), f.unigramOrBytes(pieces, f.specials[spmUnknown].id, f.byteFallback)
-}
-
-// renamed gives the pieces' texts, in which added tokens take the place of those with their id.
-func (f *spmFolder) renamed() []string {
-	texts := f.texts()
-	for _, a := range f.added {
-		if int(a.ID) < len(texts) && !slices.Contains(texts, a.Content) {
-			texts[a.ID] = a.Content
-		}
-	}
-	return texts
-}
-
-// copied is a score as it is once the tokenizer went through JSON, as transformers copies it.
-func copied(score float64) float64 {
-	v, _ := value(strconv.FormatFloat(score, 'g', -1, 64)).float()
-	return v
 }
