@@ -35,8 +35,8 @@ func TestSentencePieceClass(t *testing.T) {
 		says                string
 	}{
 		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizerFast"}`, `{"model_type":"llama"}`, nil, "first"},
-		{"tokenizer.model", `{}`, `{"model_type":"llama"}`, nil, "nothing"},
-		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer"}`, `{"model_type":"mistral"}`, nil, "nothing"},
+		{"tokenizer.model", `{}`, `{"model_type":"llama"}`, nil, "always"},
+		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer"}`, `{"model_type":"mistral"}`, nil, "always"},
 		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer","legacy":true}`, `{}`, nil, "always"},
 		{"tokenizer.model", `{"tokenizer_class":"FunnyTokenizer"}`, `{}`, ErrUnsupported, `"FunnyTokenizer"`},
 		{"tokenizer.model", `{}`, `{"model_type":"funny"}`, ErrUnsupported, `"funny"`},
@@ -65,7 +65,7 @@ func TestSentencePieceClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string][]string{"first": {"▁a", "<s>", "a"}, "always": {"▁a", "<s>", "▁a"}, "nothing": {"a", "<s>", "a"}}[x.says]
+		want := map[string][]string{"first": {"▁a", "<s>", "a"}, "always": {"▁a", "<s>", "▁a"}}[x.says]
 		if strings.Join(e.Tokens, "") != strings.Join(want, "") {
 			t.Errorf("%s %s: %q, want %q", x.class, x.config, e.Tokens, want)
 		}
@@ -75,7 +75,7 @@ func TestSentencePieceClass(t *testing.T) {
 // TestUnigramOfNoClass: tokens of tokenizer_config.json beside pieces that no class places.
 func TestUnigramOfNoClass(t *testing.T) {
 	model := must(os.ReadFile("testdata/pieces/T5Tokenizer-unigram/spiece.model"))
-	for added, want := range map[string]error{"": nil, `, "added_tokens_decoder": {"9": {"content": "new"}}`: ErrUnsupported} {
+	for added, want := range map[string]error{"": nil, `, "added_tokens_decoder": {"9": {"content": "new"}}`: ErrFormat} {
 		_, err := OpenFS(fstest.MapFS{"tokenizer.model": {Data: model}, "tokenizer_config.json": {Data: []byte(`{"tokenizer_class": "TokenizersBackend"` + added + "}")}})
 		if !errors.Is(err, want) {
 			t.Errorf("with%s: error %v, want %v", added, err, want)
