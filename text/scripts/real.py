@@ -12,6 +12,7 @@ import json, math, os, subprocess, sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch, transformers
+from tokenizers import pre_tokenizers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEAR = 1e-4
@@ -50,6 +51,8 @@ def main():
     transformers.utils.logging.disable_progress_bar()
     folder, name = os.path.split(path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=name)
+    # transformers does not read tokenizer.ggml.pre; the model's own tokenizer.json takes each digit by itself.
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
     logp = lambda ids: torch.log_softmax(model(torch.tensor([ids])).logits[0].double(), -1)
     failed = []
