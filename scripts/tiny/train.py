@@ -17,8 +17,9 @@ import labels
 import numbers_french
 import senses
 import sentences
+import tools
 
-MODELS = {"embed": sentences.embed, "rerank": sentences.rerank, "chat": chat.chat, "spam": labels.spam, "names": labels.names,
+MODELS = {"embed": sentences.embed, "rerank": sentences.rerank, "chat": chat.chat, "tools": tools.tools, "spam": labels.spam, "names": labels.names,
           "numbers": numbers_french.numbers, "dial": senses.dial, "shapes": senses.shapes}
 
 if __name__ == "__main__":
