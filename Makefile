@@ -232,6 +232,17 @@ compare-sentences: $(if $(PYTHON),,scripts/configs/.venv) ## every field of the 
 
 FILES_SCRIPTS = $(wildcard scripts/configs/files_*.py)
 
+# The suite is public; its package is jsonschema's source, in which it lies.
+SUITE = scripts/schemas/suite/jsonschema-4.26.0
+$(SUITE):
+	mkdir -p scripts/schemas/suite
+	$(or $(PYTHON),python3) -m pip download -q --no-deps --no-binary :all: -d scripts/schemas/suite jsonschema==4.26.0
+	tar -C scripts/schemas/suite -xzf $@.tar.gz
+
+.PHONY: compare-schemas
+compare-schemas: $(SUITE) ## the JSON-Schema-Test-Suite, drafts 7 and 2020-12, against the grammars of its schemas (seconds)
+	cd scripts/schemas && AVOFORMER_SCHEMA_SUITE=$(CURDIR)/$(SUITE)/json/tests $(GO) test -count=1 -v -run TestSuite .
+
 .PHONY: compare-files
 compare-files: $(if $(PYTHON),,scripts/configs/.venv) ## files beside config.json and tokenizer.json, drawn with a seed, against transformers, peft and sentence-transformers (minutes each); FLAGS="-n 200 -seed 2" for fewer
 	@status=0; for script in $(FILES_SCRIPTS); do echo $$script; $(CONFIGS_PYTHON) $$script $(FLAGS) || status=1; done; exit $$status

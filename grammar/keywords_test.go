@@ -68,6 +68,7 @@ func TestJSONSchemaKeywords(t *testing.T) {
 		{`{"properties": {"a": {}, "b": {}, "c": {}}, "maxProperties": 1}`, []string{`{}`, `{"c":1}`}, []string{`{"a":1,"b":1}`}},
 		{`{"type": "object", "minProperties": 1, "maxProperties": 2}`, []string{`{"x":1}`, `{"x":1,"y":2}`}, []string{`{}`, `{"x":1,"y":2,"z":3}`}},
 		{`{"properties": {"a": {}, "b": {}}, "dependentRequired": {"b": ["a"]}}`, []string{`{}`, `{"a":1}`, `{"a":1,"b":1}`}, []string{`{"b":1}`}},
+		{`{"properties": {"b": {}}, "dependentRequired": {"a": ["c"], "b": ["a"]}}`, []string{`{}`, `{"b":1,"a":1,"c":1}`}, []string{`{"b":1}`, `{"b":1,"a":1}`}},
 		{`{"properties": {"a": {}, "b": {}}, "dependentSchemas": {"a": {"properties": {"b": {"const": 1}}, "required": ["b"]}}}`, []string{`{}`, `{"b":7}`, `{"a":1,"b":1}`}, []string{`{"a":1}`, `{"a":1,"b":7}`}},
 		{`{"allOf": [{"properties": {"a": {}}}], "properties": {"b": {}}, "unevaluatedProperties": false}`, []string{`{"b":1}`, `{"b":1,"a":1}`, `{"a":1}`}, []string{`{"c":1}`}},
 		{`{"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}, "unevaluatedProperties": {"const": 1}}]}`, []string{`{"a":1,"b":7}`, `{"c":1}`}, []string{`{"a":7}`, `{"c":7}`}},

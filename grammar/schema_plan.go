@@ -52,11 +52,14 @@ func (c *schemaCompiler) plan(f *facts) (*objectPlan, error) {
 		}
 	}
 	n.stated = n.stated || !properties || c.Open
-	for _, d := range f.dependents {
-		if _, known := n.at[d.from]; known || n.stated {
-			n.see(d.from)
-			for _, name := range d.to {
-				n.see(name)
+	for before := -1; before < len(n.p.members); { // what one wants may want others
+		before = len(n.p.members)
+		for _, d := range f.dependents {
+			if _, known := n.at[d.from]; known || n.stated {
+				n.see(d.from)
+				for _, name := range d.to {
+					n.see(name)
+				}
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func generate(a *app, args []string) error {
 	f.Float64Var(&o.TopP, "top-p", 0, "choose among the most likely tokens of this probability; default: the folder's")
 	f.Float64Var(&o.MinP, "min-p", 0, "choose among tokens this many times as likely as the likeliest; default: the folder's")
 	f.Uint64Var(&o.Seed, "seed", 0, "the same seed gives the same text; 0: another each time")
-	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, grammar.JSONSchema))
+	f.Func("schema", "the text follows the JSON schema in this `file`", grammarOf(&o, a.schema))
 	f.Func("grammar", "the text follows the GBNF grammar in this `file`", grammarOf(&o, func(source []byte) (*grammar.Grammar, error) { return grammar.GBNF(string(source)) }))
 	draft := f.String("draft", "", "`folder` of a smaller model with the same tokens, which proposes what comes next: the text is the same, sooner")
 	asJSON := f.json("a line for each answer: text, finish, prompt_tokens, tokens, prompt_seconds, seconds, tokens_per_second")
@@ -192,6 +192,15 @@ func generate(a *app, args []string) error {
 		said = func(yield func(string, error) bool) { yield(prompt, nil) }
 	}
 	return a.chat(g, *system, said, as, o)
+}
+
+// schema is the grammar of a JSON schema, with a warning for what it does not hold.
+func (a *app) schema(source []byte) (*grammar.Grammar, error) {
+	g, unheld, err := grammar.SchemaOptions{Lenient: true}.Compile(source)
+	for _, u := range unheld {
+		fmt.Fprintf(a.err, "avoformer: warning: the text may break the schema at %v\n", u)
+	}
+	return g, err
 }
 
 // grammarOf sets the grammar to that in a file.

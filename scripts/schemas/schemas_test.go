@@ -1,9 +1,11 @@
 package schemas
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -151,8 +153,8 @@ func vocabulary(t *testing.T) ([][]byte, *grammar.Vocabulary) {
 	return tokens, v
 }
 
-// generate goes through g at random, and after many tokens to a near end.
-func generate(t *testing.T, r *rand.Rand, g *grammar.Grammar, v *grammar.Vocabulary, tokens [][]byte) string {
+// generate goes through g at random, and after many tokens to a near end; ended is false for a text that found none.
+func generate(t *testing.T, r *rand.Rand, g *grammar.Grammar, v *grammar.Vocabulary, tokens [][]byte) (generated string, ended bool) {
 	m, text := g.Matcher(v), []byte(nil)
 	for n := 0; !m.Done(); n++ {
 		mask, err := m.Mask()
@@ -179,10 +181,10 @@ func generate(t *testing.T, r *rand.Rand, g *grammar.Grammar, v *grammar.Vocabul
 			t.Fatalf("%s, then %q: %v", text, tokens[next], err)
 		}
 		if text = append(text, tokens[next]...); n > 5000 {
-			t.Fatalf("%.300q: it does not end", text[max(len(text)-300, 0):])
+			return "", false
 		}
 	}
-	return string(text)
+	return string(text), true
 }
 
 // closing is the bracket or quote among tokens that closes something, or else next.
@@ -222,7 +224,10 @@ func TestSchemas(t *testing.T) {
 			done++
 			valid := validator(t, string(text))
 			for range texts {
-				s := generate(t, r, g, v, tokens)
+				s, ended := generate(t, r, g, v, tokens)
+				if !ended {
+					t.Fatalf("%s: a text does not end", text)
+				}
 				value, err := jsonschema.UnmarshalJSON(strings.NewReader(s))
 				if err != nil {
 					t.Fatalf("%s\n%s is not JSON: %v", text, s, err)
@@ -253,4 +258,152 @@ func validator(t *testing.T, schema string) *jsonschema.Schema {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// more adds a keyword to a schema that excludes or counts something, or makes another depend on it.
+func (d drawing) more(s object, depth int) {
+	switch s["type"] {
+	case "string":
+		s["pattern"] = d.one("^[a-c]*$", "^(?:ab|é)+$", "b", "^a|b$", `^\S+$`)
+		s["maxLength"] = 2 + d.IntN(6)
+		if d.IntN(2) == 0 {
+			s["not"] = d.one(object{"enum": []any{"ab", "b"}}, object{"pattern": "^b"}, object{"minLength": 4})
+		}
+	case "integer":
+		s["multipleOf"] = d.one(2, 3, 7)
+		s["not"] = d.one(object{"const": 6}, object{"multipleOf": 5}, object{"minimum": 50}, object{"type": "string"})
+	case "number":
+		s["multipleOf"] = d.one(0.5, 0.25, 0.1, 3)
+		s["not"] = d.one(object{"type": "integer"}, object{"exclusiveMinimum": 10})
+	case "object":
+		switch d.IntN(6) {
+		case 0:
+			s["patternProperties"] = object{d.one("^a", "b", "^.$").(string): d.draw(0), "c$": d.draw(0)}
+		case 1:
+			s["minProperties"], s["maxProperties"] = d.IntN(2), 1+d.IntN(3)
+		case 2:
+			s["dependentRequired"] = object{"a": []any{"ab"}, "é": []any{"a"}}
+		case 3:
+			s["if"] = object{"properties": object{"a": d.draw(0)}}
+			s["then"] = object{"required": []any{"ab"}}
+			s["else"] = object{"properties": object{"é": d.draw(0)}}
+		case 4:
+			s["oneOf"] = []any{object{"required": []any{"a"}}, object{"required": []any{"ab"}}, object{"properties": object{"a": d.draw(0)}, "required": []any{"é"}}}
+		case 5:
+			s["propertyNames"] = object{"pattern": "^[a-cé]*$", "maxLength": 3}
+			s["not"] = object{"required": []any{"a", "ab"}}
+		}
+	case "array":
+		switch d.IntN(4) {
+		case 0:
+			s["contains"] = d.draw(0)
+		case 1:
+			s["contains"] = object{"type": "integer", "minimum": d.IntN(5)}
+			s["minContains"], s["maxContains"] = d.IntN(2), 1+d.IntN(2)
+		case 2:
+			s["items"], s["uniqueItems"] = object{"enum": []any{1, "a", nil, 2}}, true
+			delete(s, "prefixItems")
+		case 3:
+			s["not"] = object{"items": d.draw(0)}
+		}
+	}
+}
+
+// TestKeywords is TestSchemas for keywords that exclude, count or depend.
+func TestKeywords(t *testing.T) {
+	const count, texts, want = 400, 6, 250
+	tokens, v := vocabulary(t)
+	done, endless := 0, 0
+	for i := range count {
+		r := rand.New(rand.NewPCG(2, uint64(i)))
+		d := drawing{r}
+		var drawn []any
+		for range 2 {
+			s := d.one(d.string(), d.number(), d.object(1), d.object(1), d.array(1)).(object)
+			d.more(s, 1)
+			drawn = append(drawn, s)
+		}
+		schema := drawn[0].(object)
+		if d.IntN(3) == 0 {
+			schema = object{"oneOf": drawn}
+		}
+		schema["$defs"] = object{"x": true, "y": object{"z": true}, "y/z": object{"type": "integer"}}
+		text, err := json.Marshal(schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := grammar.JSONSchema(text)
+		if err != nil {
+			continue
+		}
+		done++
+		valid := validator(t, string(text))
+		for range texts {
+			s, ended := generate(t, r, g, v, tokens)
+			if !ended {
+				endless++
+				continue
+			}
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(s))
+			if err != nil {
+				t.Fatalf("%s\n%s is not JSON: %v", text, s, err)
+			}
+			if err := valid.Validate(value); err != nil {
+				t.Errorf("%s\n%s: %v", text, s, err)
+				break
+			}
+		}
+	}
+	t.Log(done, "schemas,", endless, "texts that found no end")
+	if done < want || endless > done*texts/50 {
+		t.Errorf("%d schemas were compiled, want %d; %d texts found no end", done, want, endless)
+	}
+}
+
+// TestShapes validates what the grammars of the committed schemas let through.
+func TestShapes(t *testing.T) {
+	data, err := os.ReadFile("../../grammar/testdata/schemas.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := map[string]bool{"nullable of OpenAPI": true, "old bounds": true}                       // not of 2020-12
+	ahead := map[string]bool{"password": true, "pydantic: decimal": true, "escapes of units": true} // not of package regexp, which the validator uses
+	tokens, v := vocabulary(t)
+	r := rand.New(rand.NewPCG(3, 3))
+	for line := range bytes.Lines(data) {
+		var s struct {
+			Name    string
+			Schema  json.RawMessage
+			Yes, No []json.RawMessage
+			Unheld  string
+		}
+		if err := json.Unmarshal(line, &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Unheld != "" || other[s.Name] || ahead[s.Name] {
+			continue
+		}
+		valid := validator(t, string(s.Schema))
+		check := func(text string, want bool) {
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", s.Name, text, err)
+			}
+			if err := valid.Validate(value); (err == nil) != want {
+				t.Errorf("%s: %s: %v", s.Name, text, err)
+			}
+		}
+		g, err := grammar.JSONSchema(s.Schema)
+		if err != nil {
+			t.Fatalf("%s: %v", s.Name, err)
+		}
+		for range 10 {
+			if text, ended := generate(t, r, g, v, tokens); ended {
+				check(text, true)
+			}
+		}
+		for _, text := range s.Yes {
+			check(string(text), true)
+		}
+	}
 }
