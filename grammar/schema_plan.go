@@ -68,6 +68,7 @@ func (c *schemaCompiler) plan(f *facts) (*objectPlan, error) {
 			return nil, err
 		}
 	}
+	c.work += len(n.p.members) / 2 // each of them is written
 	return n.p, n.others()
 }
 
