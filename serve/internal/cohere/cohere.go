@@ -21,7 +21,7 @@ func Routes(e *engine.Engine) []wire.Route {
 			}
 			return Rank(e, c, &in)
 		}
-		return wire.Route{Method: "POST", Pattern: pattern, Protocol: "cohere", Summary: "Documents by how well they answer a query", Handle: handle, Error: Error}
+		return wire.Route{Method: "POST", Pattern: pattern, Protocol: "cohere", Summary: "Documents by how well they answer a query", Handle: handle, Error: Error, Body: new(Request)}
 	}
 	return []wire.Route{route("/v1/rerank"), route("/v2/rerank")}
 }

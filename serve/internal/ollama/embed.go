@@ -12,17 +12,20 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
+// embedRequest is texts of which vectors are asked for.
+type embedRequest struct {
+	Model      string          `json:"model"`
+	Input      wire.Inputs     `json:"input"`
+	Truncate   *bool           `json:"truncate"`
+	Dimensions *int            `json:"dimensions"`
+	KeepAlive  keepAlive       `json:"keep_alive"`
+	Options    json.RawMessage `json:"options"`
+	engine.Asked
+}
+
 // embed answers POST /api/embed.
 func (p protocol) embed(c *wire.Call) error {
-	var in struct {
-		Model      string          `json:"model"`
-		Input      wire.Inputs     `json:"input"`
-		Truncate   *bool           `json:"truncate"`
-		Dimensions *int            `json:"dimensions"`
-		KeepAlive  keepAlive       `json:"keep_alive"`
-		Options    json.RawMessage `json:"options"`
-		engine.Asked
-	}
+	var in embedRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
@@ -71,15 +74,18 @@ func (p protocol) embed(c *wire.Call) error {
 	return c.Write(http.StatusOK, "application/json", append(out, tail[1:]...))
 }
 
+// embeddingsRequest is a text of which the vector is asked for.
+type embeddingsRequest struct {
+	Model     string          `json:"model"`
+	Prompt    string          `json:"prompt"`
+	KeepAlive keepAlive       `json:"keep_alive"`
+	Options   json.RawMessage `json:"options"`
+	engine.Asked
+}
+
 // embeddings answers POST /api/embeddings, which older clients ask: one text, and its vector as the model makes it.
 func (p protocol) embeddings(c *wire.Call) error {
-	var in struct {
-		Model     string          `json:"model"`
-		Prompt    string          `json:"prompt"`
-		KeepAlive keepAlive       `json:"keep_alive"`
-		Options   json.RawMessage `json:"options"`
-		engine.Asked
-	}
+	var in embeddingsRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}

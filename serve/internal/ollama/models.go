@@ -68,13 +68,16 @@ func (p protocol) ps(c *wire.Call) error {
 	return c.WriteJSON(http.StatusOK, map[string]any{"models": list})
 }
 
+// showRequest names a model.
+type showRequest struct {
+	Model   string `json:"model"`
+	Name    string `json:"name"` // of older clients
+	Verbose bool   `json:"verbose"`
+}
+
 // show answers POST /api/show. Whether a generator calls tools and thinks is known while it is open.
 func (p protocol) show(c *wire.Call) error {
-	var in struct {
-		Model   string `json:"model"`
-		Name    string `json:"name"` // of older clients
-		Verbose bool   `json:"verbose"`
-	}
+	var in showRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}

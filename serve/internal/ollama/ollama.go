@@ -19,11 +19,11 @@ func Routes(e *engine.Engine) []wire.Route {
 		return wire.Route{Method: method, Pattern: pattern, Protocol: "ollama", Summary: summary, Handle: handle, Error: Error}
 	}
 	return []wire.Route{
-		route("POST", "/api/chat", "An assistant's answer to messages", p.chat),
-		route("POST", "/api/generate", "An assistant's answer to a text, or what follows it", p.generate),
-		route("POST", "/api/embed", "Vectors of texts", p.embed),
-		route("POST", "/api/embeddings", "The vector of a text", p.embeddings),
-		route("POST", "/api/show", "What a model is", p.show),
+		route("POST", "/api/chat", "An assistant's answer to messages", p.chat).Reads(new(chatRequest)),
+		route("POST", "/api/generate", "An assistant's answer to a text, or what follows it", p.generate).Reads(new(generateRequest)),
+		route("POST", "/api/embed", "Vectors of texts", p.embed).Reads(new(embedRequest)),
+		route("POST", "/api/embeddings", "The vector of a text", p.embeddings).Reads(new(embeddingsRequest)),
+		route("POST", "/api/show", "What a model is", p.show).Reads(new(showRequest)),
 		route("GET", "/api/ps", "The models that are open", p.ps),
 		route("GET", "/api/tags", "The models that are served", p.tags),
 		route("GET", "/api/version", "The version", p.version),

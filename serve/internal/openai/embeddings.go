@@ -29,10 +29,10 @@ func Routes(e *engine.Engine, o Options) []wire.Route {
 		return wire.Route{Method: method, Pattern: pattern, Protocol: "openai", Summary: summary, Handle: handle, Error: Error}
 	}
 	return []wire.Route{
-		route("POST", "/v1/embeddings", "Vectors of texts", p.embeddings),
-		route("POST", "/v1/chat/completions", "An assistant's answer to messages", p.chat),
+		route("POST", "/v1/embeddings", "Vectors of texts", p.embeddings).Reads(new(embeddingsRequest)),
+		route("POST", "/v1/chat/completions", "An assistant's answer to messages", p.chat).Reads(new(chatRequest)),
 		route("POST", "/v1/audio/transcriptions", "The text of speech", p.transcriptions),
-		route("POST", "/v1/completions", "What follows texts", p.completions),
+		route("POST", "/v1/completions", "What follows texts", p.completions).Reads(new(completionRequest)),
 		route("GET", "/v1/models", "The models that are served", p.models),
 		route("GET", "/v1/models/{id...}", "One model", p.model),
 	}

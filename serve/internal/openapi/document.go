@@ -75,6 +75,9 @@ func Document(routes []wire.Route, models []engine.ModelInfo, keys bool) ([]byte
 		}
 		described[method+" "+path] = true
 		complete(operation, r)
+		if r.Body != nil {
+			closeBody(operation, all.Schemas, r.Body)
+		}
 	}
 	for path, methods := range all.Paths {
 		for method := range methods {

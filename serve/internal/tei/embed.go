@@ -87,13 +87,16 @@ func (p protocol) embedSparse(c *wire.Call) error {
 	return answerEach(c, p.engine.EmbedSparse, appendSparse)
 }
 
+// eachRequest is texts of each of which something is asked for.
+type eachRequest struct {
+	Inputs wire.Inputs `json:"inputs"`
+	engine.Asked
+	common
+}
+
 // answerEach answers with a list of what embed makes of each input.
 func answerEach[V any](c *wire.Call, embed func(ctx context.Context, model string, inputs []text.Input, asked engine.Asked, o text.InputOptions) ([]V, engine.Usage, error), add func(dst []byte, v V) ([]byte, error)) error {
-	var in struct {
-		Inputs wire.Inputs `json:"inputs"`
-		engine.Asked
-		common
-	}
+	var in eachRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}

@@ -54,13 +54,16 @@ func (s *sequences) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// predictRequest is texts, or pairs, of which labels are asked for.
+type predictRequest struct {
+	Inputs sequences `json:"inputs"`
+	Raw    bool      `json:"raw_scores"`
+	common
+}
+
 // predict answers POST /predict.
 func (p protocol) predict(c *wire.Call) error {
-	var in struct {
-		Inputs sequences `json:"inputs"`
-		Raw    bool      `json:"raw_scores"`
-		common
-	}
+	var in predictRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}

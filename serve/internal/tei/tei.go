@@ -23,14 +23,14 @@ func Routes(e *engine.Engine) []wire.Route {
 		return wire.Route{Method: method, Pattern: pattern, Protocol: "tei", Summary: summary, Open: open, Handle: handle, Error: Error}
 	}
 	return []wire.Route{
-		route("POST", "/embed", "Vectors of texts", false, p.embed),
-		route("POST", "/embed_all", "Vectors of all tokens of texts", false, p.embedAll),
-		route("POST", "/embed_sparse", "Sparse vectors of texts", false, p.embedSparse),
-		route("POST", "/similarity", "How alike texts are to one", false, p.similarity),
-		route("POST", "/predict", "Labels of texts and pairs", false, p.predict),
-		route("POST", "/rerank", "Texts by how well they answer a query", false, p.rerank),
-		route("POST", "/tokenize", "Tokens of texts", false, p.tokenize),
-		route("POST", "/decode", "Texts of tokens", false, p.decode),
+		route("POST", "/embed", "Vectors of texts", false, p.embed).Reads(new(EmbedRequest)),
+		route("POST", "/embed_all", "Vectors of all tokens of texts", false, p.embedAll).Reads(new(eachRequest)),
+		route("POST", "/embed_sparse", "Sparse vectors of texts", false, p.embedSparse).Reads(new(eachRequest)),
+		route("POST", "/similarity", "How alike texts are to one", false, p.similarity).Reads(new(SimilarityRequest)),
+		route("POST", "/predict", "Labels of texts and pairs", false, p.predict).Reads(new(predictRequest)),
+		route("POST", "/rerank", "Texts by how well they answer a query", false, p.rerank).Reads(new(rankRequest)),
+		route("POST", "/tokenize", "Tokens of texts", false, p.tokenize).Reads(new(tokenizeRequest)),
+		route("POST", "/decode", "Texts of tokens", false, p.decode).Reads(new(decodeRequest)),
 		route("GET", "/info", "What is served, and its limits", false, p.info),
 		route("GET", "/health", "Whether the server is ready", true, p.health),
 	}

@@ -21,14 +21,17 @@ type token struct {
 	Stop    *int   `json:"stop"`
 }
 
+// tokenizeRequest is texts of which tokens are asked for.
+type tokenizeRequest struct {
+	Inputs  wire.Inputs `json:"inputs"`
+	Special *bool       `json:"add_special_tokens"`
+	Prompt  string      `json:"prompt_name"`
+	Model   string      `json:"model"`
+}
+
 // tokenize answers POST /tokenize. Nothing is cut.
 func (p protocol) tokenize(c *wire.Call) error {
-	var in struct {
-		Inputs  wire.Inputs `json:"inputs"`
-		Special *bool       `json:"add_special_tokens"`
-		Prompt  string      `json:"prompt_name"`
-		Model   string      `json:"model"`
-	}
+	var in tokenizeRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}
@@ -84,13 +87,16 @@ func tokens(t *tokenizer.Tokenizer, prompt string, in text.Input, o tokenizer.Op
 	return out, nil
 }
 
+// decodeRequest is tokens of which texts are asked for.
+type decodeRequest struct {
+	IDs   wire.Inputs `json:"ids"`
+	Skip  *bool       `json:"skip_special_tokens"`
+	Model string      `json:"model"`
+}
+
 // decode answers POST /decode.
 func (p protocol) decode(c *wire.Call) error {
-	var in struct {
-		IDs   wire.Inputs `json:"ids"`
-		Skip  *bool       `json:"skip_special_tokens"`
-		Model string      `json:"model"`
-	}
+	var in decodeRequest
 	if err := c.ReadJSON(&in); err != nil {
 		return err
 	}

@@ -148,6 +148,20 @@ func unknown(t reflect.Type, data json.RawMessage, path string, found func(path 
 	}
 }
 
+// Fields are those of requests that are read into a struct, by their names in JSON, and those that change no answer.
+func Fields(body any) (fields map[string]reflect.Type, without Neutral) {
+	fields = map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(body).Elem()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && len(f.Index) > 0 {
+			fields[name] = f.Type
+		}
+	}
+	if n, ok := body.(neutral); ok {
+		without = n.Neutral()
+	}
+	return fields, without
+}
+
 // fieldOf is the type of a struct's field by its JSON name, in which case does not count.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	for _, f := range reflect.VisibleFields(t) {

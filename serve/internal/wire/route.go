@@ -13,10 +13,19 @@ type Route struct {
 	Pattern  string // as http.ServeMux has it, without the method: "/v1/models/{id}"
 	Protocol string // the name of the package
 	Summary  string // a line for the OpenAPI document
+	// Body is a pointer to the struct that the JSON of a request is read into, for the OpenAPI document; nil: none, or one of
+	// several.
+	Body any
 	// Open routes need no key and are answered while the server is not ready, full or shutting down.
 	Open bool
 	// Handle answers, or returns an error, which becomes what Error writes.
 	Handle func(c *Call) error
 	// Error writes an error as the protocol has it. The status, unless it writes another, is err.Kind.Status().
 	Error func(w http.ResponseWriter, err *engine.Error)
+}
+
+// Reads is the route, with the struct that the JSON of a request is read into.
+func (r Route) Reads(body any) Route {
+	r.Body = body
+	return r
 }
