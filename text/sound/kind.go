@@ -1,0 +1,87 @@
+package sound
+
+// What a file is, by its first bytes.
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+)
+
+type kind string
+
+const (
+	wav  kind = "WAV"
+	mp3  kind = "MP3"
+	flac kind = "FLAC"
+	ogg  kind = "Ogg"
+	webm kind = "WebM"
+)
+
+// convert is what to do with a file of a kind that is not decoded here.
+const convert = "convert it to WAV, FLAC, MP3 or Opus: ffmpeg -i IN OUT.flac"
+
+// others are kinds that are told by name: the bytes at a place of the file.
+var others = []struct {
+	at   int
+	text string
+	name string
+}{
+	{4, "ftyp", "MP4 or M4A, of AAC or ALAC"}, {0, "FORM", "AIFF"}, {0, "caff", "Core Audio"}, {0, "#!AMR", "AMR"},
+	{0, "\x30\x26\xb2\x75\x8e\x66\xcf\x11", "Windows Media Audio"}, {0, ".snd", "Sun audio"}, {0, "ADIF", "AAC"}, {0, "RIFX", "WAV with the highest byte first"},
+	{0, "wvpk", "WavPack"}, {0, "MAC ", "Monkey's Audio"},
+}
+
+// kindOf is the kind of a file that begins with head. One that is none of ours is an error.
+func kindOf(head []byte) (kind, error) {
+	begins := func(s string) bool { return bytes.HasPrefix(head, []byte(s)) }
+	switch {
+	case begins("RIFF") || begins("RF64") || begins("BW64"):
+		return wav, nil
+	case begins("fLaC"):
+		return flac, nil
+	case begins("OggS"):
+		return ogg, nil
+	case begins("\x1a\x45\xdf\xa3"):
+		return webm, nil
+	case len(head) == 0:
+		return "", errorf("the file is empty")
+	}
+	for _, o := range others {
+		if len(head) >= o.at && bytes.HasPrefix(head[o.at:], []byte(o.text)) {
+			return "", errorf("%s is not decoded here; %s", o.name, convert)
+		}
+	}
+	if len(head) >= 2 && head[0] == 0xff && head[1]&0xe0 == 0xe0 { // a frame of MPEG audio: its layer is in two bits
+		switch head[1] >> 1 & 3 {
+		case 0:
+			return "", errorf("AAC is not decoded here; %s", convert)
+		case 1:
+			if head[1]>>3&3 != 3 { // the decoder distorts some of these, without an error
+				return "", errorf("MP3 of under 32000 samples a second (MPEG-2) is not decoded here; %s", convert)
+			}
+			return mp3, nil
+		}
+		return "", errorf("MPEG audio of layer 1 or 2 is not decoded here; %s", convert)
+	}
+	return "", errorf("no sound file of a kind that is known, such as WAV, MP3, FLAC, Ogg or WebM")
+}
+
+// skipTags skips ID3 tags.
+func skipTags(in *bufio.Reader) error {
+	for {
+		head, err := in.Peek(10)
+		if err == io.EOF || err == nil && string(head[:3]) != "ID3" {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		size := 0 // in bytes of seven bits
+		for _, b := range head[6:] {
+			size = size<<7 | int(b&0x7f)
+		}
+		if _, err := in.Discard(10 + size); err != nil {
+			return errorf("the file ends in its tags")
+		}
+	}
+}

@@ -1,0 +1,217 @@
+// Package sound reads sound files as transcribers take them: mono samples at 16 kHz.
+//
+//	samples, err := sound.Read(ctx, file, sound.Options{})
+//
+// It takes WAV in all forms of [text.ReadWAV], MP3, FLAC, and Opus in Ogg and WebM, which browsers record. What a file is
+// is told by its first bytes, not by its name. Other kinds are an error that says what to convert them to. The package is
+// a module of its own, so that programs without it do not depend on decoders.
+//
+// Files are taken for hostile: a decoder that panics gives an error, sound is decoded piece by piece, and a duration that
+// is only claimed takes no memory.
+package sound
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/text"
+)
+
+// Rate is the rate of the samples that Read gives, in Hz.
+const Rate = 16000
+
+// Options bound what is read.
+type Options struct {
+	// Longest is the most sound that is read; more is an error. 0: four hours.
+	Longest time.Duration
+	// Grow, unless nil, is told of memory for so many more bytes of samples before it is taken; its error ends reading.
+	Grow func(bytes int) error
+}
+
+// Read is the samples of a sound file, between -1 and 1 at 16 kHz; several channels are averaged. Errors about the file
+// match [text.ErrSound].
+func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err error) {
+	if o.Longest <= 0 {
+		o.Longest = 4 * time.Hour
+	}
+	defer func() {
+		if v := recover(); v != nil { // of a decoder
+			samples, err = nil, errorf("the file is damaged: %v", v)
+		}
+	}()
+	in := bufio.NewReaderSize(r, 1<<16)
+	if err := skipTags(in); err != nil {
+		return nil, err
+	}
+	head, err := in.Peek(64)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	k, err := kindOf(head)
+	if err != nil {
+		return nil, err
+	}
+	s := &sink{ctx: ctx, options: o, seconds: 60}
+	if k == wav {
+		return s.wav(in)
+	}
+	if err := decoders[k](in, s); err != nil {
+		return nil, damaged(err)
+	}
+	return s.finish()
+}
+
+var decoders = map[kind]func(in *bufio.Reader, s *sink) error{mp3: readMP3, flac: readFLAC, ogg: readOgg, webm: readWebM}
+
+// errorf is an error about the file.
+func errorf(format string, args ...any) error {
+	return &fault.Error{Kind: text.ErrSound, Err: fmt.Errorf(format, args...)}
+}
+
+// stop is an error that is not about the file.
+type stop struct{ error }
+
+func (s stop) Unwrap() error { return s.error }
+
+// damaged makes the error of a decoder one about the file.
+func damaged(err error) error {
+	if s, ok := errors.AsType[stop](err); ok {
+		return s.error
+	}
+	if errors.Is(err, text.ErrSound) {
+		return err
+	}
+	return errorf("the file is damaged: %w", err)
+}
+
+// sink takes what decoders give, and brings it to the rate of transcribers piece by piece.
+type sink struct {
+	ctx      context.Context
+	options  Options
+	seconds  int // that are resampled at a time
+	rate     int
+	pending  []float32 // mono, at rate
+	began    bool      // the first of pending are samples that were resampled before
+	out      []float32
+	reserved int
+}
+
+// Rates and channels that files may have.
+const (
+	leastRate    = 1000
+	mostRate     = 1_000_000
+	mostChannels = 64
+)
+
+// begin begins sound at a rate.
+func (s *sink) begin(rate, channels int) error {
+	if rate < leastRate || rate > mostRate {
+		return errorf("%d samples a second, want %d to %d", rate, leastRate, mostRate)
+	}
+	if channels < 1 || channels > mostChannels {
+		return errorf("%d channels, want 1 to %d", channels, mostChannels)
+	}
+	s.rate = rate
+	return nil
+}
+
+// add takes a sample of each channel, as their mean.
+func (s *sink) add(x float64) error {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return errorf("a sample is %v", x)
+	}
+	s.pending = append(s.pending, float32(x))
+	if len(s.pending) < s.block()+2*s.margin() {
+		return nil
+	}
+	return s.resample(false)
+}
+
+// block is how many samples are resampled at a time.
+func (s *sink) block() int { return s.seconds * s.rate }
+
+// margin is how many samples before and after others count for these: more than the filter of text.Resample reaches, in
+// whole steps between times at which both rates have a sample, which are there every second.
+func (s *sink) margin() int {
+	step := s.rate / gcd(s.rate, Rate)
+	reach := 80 * max(1, s.rate/Rate+1)
+	return (reach + step - 1) / step * step
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// resample makes a block of what is pending, or all of it.
+func (s *sink) resample(last bool) error {
+	if err := s.ctx.Err(); err != nil {
+		return stop{err}
+	}
+	made, err := text.Resample(s.pending, s.rate, Rate)
+	if err != nil {
+		return err
+	}
+	at := func(n int) int { return int(int64(n) * Rate / int64(s.rate)) } // of a whole number of steps
+	if !last {
+		done := s.block()
+		if s.began {
+			done += s.margin()
+		}
+		made = made[:at(done)]
+		keep := copy(s.pending, s.pending[done-s.margin():])
+		s.pending = s.pending[:keep]
+	}
+	if s.began {
+		made = made[at(s.margin()):]
+	}
+	s.began = true
+	return s.take(made)
+}
+
+// take appends samples to those that are done.
+func (s *sink) take(made []float32) error {
+	if n := int64(len(s.out) + len(made)); n > int64(s.options.Longest.Seconds()*Rate) {
+		return errorf("longer than %v", s.options.Longest)
+	}
+	if need := 4 * (len(s.out) + len(made)); s.options.Grow != nil && need > s.reserved {
+		if err := s.options.Grow(need - s.reserved); err != nil {
+			return stop{err}
+		}
+		s.reserved = need
+	}
+	s.out = append(s.out, made...)
+	return nil
+}
+
+func (s *sink) finish() ([]float32, error) {
+	if s.rate > 0 {
+		if err := s.resample(true); err != nil {
+			return nil, damaged(err)
+		}
+	}
+	if len(s.out) == 0 {
+		return nil, errorf("no samples")
+	}
+	return s.out, nil
+}
+
+// wav reads a WAV file.
+func (s *sink) wav(in io.Reader) ([]float32, error) {
+	samples, err := text.ReadWAV(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.take(samples); err != nil {
+		return nil, damaged(err)
+	}
+	return samples, nil
+}

@@ -1,0 +1,172 @@
+package sound
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// frequency is that of the tone of the files in testdata, in Hz.
+const frequency = 440
+
+func file(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestForms: the tone comes out of every kind of file: its length, its size and its frequency.
+func TestForms(t *testing.T) {
+	for name, delay := range map[string]float64{"tone.flac": 0, "mono24.flac": 0, "tone.mp3": 0.1, "tone.opus": 0, "speech.opus": 0, "tone.webm": 0.03} {
+		samples, err := Read(t.Context(), bytes.NewReader(file(t, name)), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if s := float64(len(samples)) / Rate; s < 0.399 || s > 0.401+delay {
+			t.Errorf("%s: %g seconds, want 0.4 and at most %g more", name, s, delay)
+		}
+		size, share := tone(samples[Rate/8 : Rate/4])
+		if math.Abs(size-0.5) > 0.03 || share < 0.98 {
+			t.Errorf("%s: a tone of size %g with %g of the power, want 0.5 and all", name, size, share)
+		}
+	}
+}
+
+// tone is the amplitude of the tone in samples, and its share of their power.
+func tone(samples []float32) (size, share float64) {
+	var re, im, power float64
+	for i, x := range samples {
+		a := 2 * math.Pi * frequency * float64(i) / Rate
+		re, im, power = re+float64(x)*math.Cos(a), im+float64(x)*math.Sin(a), power+float64(x)*float64(x)
+	}
+	n := float64(len(samples))
+	size = 2 * math.Hypot(re, im) / n
+	return size, size * size / 2 / (power / n)
+}
+
+// TestRefused: kinds that are not decoded are named, with what to convert them to.
+func TestRefused(t *testing.T) {
+	for name, want := range map[string]string{"mpeg2.mp3": "MPEG-2", "tone.m4a": "MP4 or M4A", "tone.aac": "AAC is not", "vorbis.ogg": "Vorbis is not"} {
+		_, err := Read(t.Context(), bytes.NewReader(file(t, name)), Options{})
+		if !errors.Is(err, text.ErrSound) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ffmpeg") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for in, want := range map[string]string{"": "empty", "hello, world": "no sound file", "FORM\x00\x00\x00\x00AIFF": "AIFF", "ID3\x04\x00\x00\x7f\x7f\x7f\x7f": "tags"} {
+		if _, err := Read(t.Context(), strings.NewReader(in), Options{}); !errors.Is(err, text.ErrSound) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", in, err, want)
+		}
+	}
+}
+
+// TestTags: an ID3 tag before the sound is skipped.
+func TestTags(t *testing.T) {
+	for _, name := range []string{"tone.mp3", "tone.flac"} {
+		tagged := append([]byte("ID3\x04\x00\x00\x00\x00\x02\x00"), make([]byte, 256)...)
+		if samples, err := Read(t.Context(), bytes.NewReader(append(tagged, file(t, name)...)), Options{}); err != nil || len(samples) < Rate*2/5 {
+			t.Errorf("%s: %d samples, %v", name, len(samples), err)
+		}
+	}
+}
+
+// TestHostile: damaged files are errors or sound, never a panic, and take bounded time and memory.
+func TestHostile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, name := range []string{"tone.flac", "tone.mp3", "tone.opus", "speech.opus", "tone.webm"} {
+		whole := file(t, name)
+		for range 60 {
+			data := bytes.Clone(whole)
+			if rng.IntN(3) == 0 {
+				data = data[:rng.IntN(len(data))]
+			}
+			for range rng.IntN(20) {
+				if len(data) > 0 {
+					data[rng.IntN(len(data))] = byte(rng.Uint32())
+				}
+			}
+			samples, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: time.Minute})
+			if err != nil && !errors.Is(err, text.ErrSound) {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, x := range samples {
+				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+					t.Fatalf("%s: a sample is %v", name, x)
+				}
+			}
+		}
+	}
+}
+
+// TestPieces: sound that is resampled piece by piece is what it is at once.
+func TestPieces(t *testing.T) {
+	for _, rate := range []int{8000, 11025, 16000, 44100, 48000} {
+		rng := rand.New(rand.NewPCG(1, uint64(rate)))
+		samples := make([]float32, 7*rate+rng.IntN(1000))
+		for i := range samples {
+			samples[i] = rng.Float32() - 0.5
+		}
+		want, err := text.Resample(samples, rate, Rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &sink{ctx: t.Context(), options: Options{Longest: time.Hour}, seconds: 2}
+		if err := s.begin(rate, 1); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range samples {
+			if err := s.add(float64(x)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := s.finish()
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("%d Hz: %d samples, want %d; %v", rate, len(got), len(want), err)
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("%d Hz: sample %d is %g, want %g", rate, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestBounds: the longest sound, memory that is refused and a call that is cancelled end reading.
+func TestBounds(t *testing.T) {
+	data := file(t, "tone.flac")
+	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: 300 * time.Millisecond}); !errors.Is(err, text.ErrSound) || !strings.Contains(err.Error(), "longer than 300ms") {
+		t.Errorf("%v, want that it is too long", err)
+	}
+	full := errors.New("full")
+	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Grow: func(int) error { return full }}); err != full {
+		t.Errorf("%v, want the error of Grow", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Read(ctx, bytes.NewReader(data), Options{}); !errors.Is(err, context.Canceled) || errors.Is(err, text.ErrSound) {
+		t.Errorf("%v, want that it is cancelled", err)
+	}
+}
+
+// FuzzRead: whatever a file holds, it is sound or an ErrSound.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"tone.flac", "tone.mp3", "tone.opus", "speech.opus", "tone.webm"} {
+		f.Add(file(f, name))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if _, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: time.Minute}); err != nil && !errors.Is(err, text.ErrSound) {
+			t.Fatal(err)
+		}
+	})
+}
