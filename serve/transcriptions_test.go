@@ -60,6 +60,67 @@ func TestTranscriptions(t *testing.T) {
 	}
 }
 
+// TestTranscriptionStream: with stream the text comes in events as OpenAI's have it; what goes wrong before has a status.
+func TestTranscriptionStream(t *testing.T) {
+	sound, err := os.ReadFile(testdata + "transcribe/sound0.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := started(t, Options{}, "transcribe")
+	_, whole := transcription(t, h, sound)
+	want := decode[struct{ Text string }](t, whole).Text
+	status, answer := transcription(t, h, sound, "stream", "true")
+	type event struct{ Type, Delta, Text string }
+	var deltas, done string
+	n := 0
+	for line := range strings.Lines(answer) {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		switch e := decode[event](t, data); e.Type {
+		case "transcript.text.delta":
+			deltas += e.Delta
+			n++
+		case "transcript.text.done":
+			done += e.Text
+		default:
+			t.Errorf("an event %q", e.Type)
+		}
+	}
+	if status != 200 || n < 2 || deltas != want || done != want || want == "" {
+		t.Errorf("status %d, %d pieces %q, at the end %q, want %q", status, n, deltas, done, want)
+	}
+	for _, c := range [][]string{{"stream", "x"}, {"stream", "true", "response_format", "srt"}, {"stream", "true", "language", "none"}} {
+		if status, answer := transcription(t, h, sound, c...); status != 400 {
+			t.Errorf("%q: status %d: %s", c, status, answer)
+		}
+	}
+}
+
+// TestTranscriptionFiles: files of other kinds than WAV are heard, and those that are not decoded are named.
+func TestTranscriptionFiles(t *testing.T) {
+	h := started(t, Options{}, "transcribe")
+	for name, want := range map[string]string{"tone.flac": "", "tone.mp3": "", "tone.opus": "", "tone.webm": "", "tone.m4a": "MP4 or M4A", "vorbis.ogg": "Vorbis"} {
+		sound, err := os.ReadFile("../text/sound/testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, answer := transcription(t, h, sound)
+		if want == "" && status != 200 || want != "" && (status != 400 || !strings.Contains(answer, want) || !strings.Contains(answer, `"param":"file"`)) {
+			t.Errorf("%s: status %d: %s", name, status, answer)
+		}
+	}
+	small := started(t, Options{MaxBodies: 30_000}, "transcribe")
+	flac, err := os.ReadFile("../text/sound/testdata/tone.flac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, answer := transcription(t, small, flac); status != 200 {
+		t.Errorf("alone, what it becomes is more than all bodies may have: status %d: %s", status, answer)
+	}
+}
+
 // transcription posts a sound with further fields, name and value in turn.
 func transcription(t *testing.T, h *httptest.Server, sound []byte, fields ...string) (status int, answer string) {
 	t.Helper()

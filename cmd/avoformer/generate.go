@@ -19,6 +19,7 @@ import (
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/internal/textline"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/sound"
 )
 
 // printAs is printPieces, or with as, which is then more fields beside the text, a line of JSON.
@@ -355,7 +356,7 @@ func transcribe(a *app, args []string) error {
 		if err != nil {
 			return err
 		}
-		samples, err := text.ReadWAV(file)
+		samples, err := sound.Read(a.ctx, file, sound.Options{})
 		file.Close()
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)

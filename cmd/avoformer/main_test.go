@@ -206,7 +206,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"classify", testdata + "tokens", "-words=first", "-check"}, "", exitUsage, "not of -words"},
 		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},
 		{[]string{"generate", testdata + "embed", "q"}, "", exitFailed, "bert"},
-		{[]string{"transcribe", testdata + "transcribe", "main.go"}, "", exitFailed, "no WAV file"},
+		{[]string{"transcribe", testdata + "transcribe", "main.go"}, "", exitFailed, "no sound file"},
 		{[]string{"info", pointer}, "", exitFailed, "a pointer of Git LFS"},
 		{[]string{"quantize", pointer, "-weights", "q8_0", "-o", dir + "/out.gguf"}, "", exitFailed, "a pointer of Git LFS"},
 	} {

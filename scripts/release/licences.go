@@ -24,7 +24,7 @@ type licenceText struct {
 	name string // as SPDX writes it
 }
 
-var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([._-].*)?$`)
+var licenceFile = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice)([._-].*)?$`)
 
 // licencesOf are those of a module; one that none is known of is an error, and so is a text that is none of those below.
 func licencesOf(m *debug.Module) ([]licenceText, error) {
@@ -72,6 +72,7 @@ var marks = []struct{ name, words string }{
 	{"BSD-2-Clause", "Redistributions in binary form must reproduce the above copyright notice"},
 	{"ISC", "Permission to use, copy, modify, and/or distribute this software for any purpose"},
 	{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
+	{"Unlicense", "This is free and unencumbered software released into the public domain"},
 }
 
 // classify is an SPDX expression of the licences in a text, empty if it is none of the above.

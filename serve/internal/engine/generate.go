@@ -76,11 +76,22 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 	}
 }
 
-// Transcribe is the text of mono samples at 16 kHz, with a model, "" for the first transcriber.
-func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions) (heard string, err error) {
+// Transcribe is the text of mono samples at 16 kHz, with a model, "" for the first transcriber. It hands each piece of the
+// text to say as it comes, unless that is nil.
+func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32, o text.TranscribeOptions, say func(piece string) error) (heard string, err error) {
 	err = listen(ctx, e, model, func(p *text.Transcriber) error {
-		heard, err = text.Collect(p.Transcribe(ctx, samples, o))
-		return err
+		var all strings.Builder
+		for piece, err := range p.Transcribe(ctx, samples, o) {
+			if err == nil && say != nil && piece != "" {
+				err = say(piece)
+			}
+			if err != nil {
+				return err
+			}
+			all.WriteString(piece)
+		}
+		heard = all.String()
+		return nil
 	})
 	return heard, err
 }

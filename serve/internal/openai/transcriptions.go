@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/sound"
 )
 
 // sampleRate is that of the sound which transcribers take, in samples a second.
@@ -56,8 +57,8 @@ func (p protocol) transcriptions(c *wire.Call) error {
 	value := func(name string) string { return strings.Join(fields[name], "") }
 	for name := range fields {
 		switch name {
-		case "file", "model", "language", "response_format", "timestamp_granularities", "timestamp_granularities[]":
-		case "temperature", "stream", "prompt":
+		case "file", "model", "language", "response_format", "stream", "timestamp_granularities", "timestamp_granularities[]":
+		case "temperature", "prompt":
 			if v := value(name); v != "" && v != "0" && v != "0.0" && v != "false" {
 				return engine.Errorf(engine.Invalid, "%s %.50q is not supported here", name, v).At(name)
 			}
@@ -67,7 +68,12 @@ func (p protocol) transcriptions(c *wire.Call) error {
 	}
 	format := cmp.Or(value("response_format"), "json")
 	granularities := append(fields["timestamp_granularities"], fields["timestamp_granularities[]"]...)
-	switch {
+	stream := value("stream") == "true" || value("stream") == "True" || value("stream") == "1"
+	switch v := value("stream"); {
+	case !stream && v != "" && v != "false" && v != "False" && v != "0":
+		return engine.Errorf(engine.Invalid, "stream %.50q, want true or false", v).At("stream")
+	case stream && format != "json" && format != "text":
+		return engine.Errorf(engine.Invalid, "stream is for response_format json and text, not for %.50q", format).At("stream")
 	case value("file") == "":
 		return engine.Errorf(engine.Empty, "there is no file").At("file")
 	case !slices.Contains([]string{"json", "text", "verbose_json", "srt", "vtt"}, format):
@@ -80,13 +86,16 @@ func (p protocol) transcriptions(c *wire.Call) error {
 			return engine.Errorf(engine.Invalid, "timestamp_granularities %.50q, want segment or word", g).At("timestamp_granularities")
 		}
 	}
-	samples, err := text.ReadWAV(strings.NewReader(value("file")))
+	samples, err := sound.Read(c.Context(), strings.NewReader(value("file")), sound.Options{Grow: c.Grow})
 	if err != nil {
 		return engine.AsError(err).At("file")
 	}
 	o := text.TranscribeOptions{Language: value("language")}
+	if stream {
+		return p.say(c, value("model"), samples, o)
+	}
 	if format == "json" || format == "text" {
-		heard, err := p.engine.Transcribe(c.Context(), value("model"), samples, o)
+		heard, err := p.engine.Transcribe(c.Context(), value("model"), samples, o, nil)
 		if err != nil {
 			return err
 		}
@@ -113,6 +122,25 @@ func (p protocol) transcriptions(c *wire.Call) error {
 		return err
 	}
 	return c.WriteJSON(http.StatusOK, out)
+}
+
+// say answers with the text as it comes, in events as OpenAI's transcriptions have them.
+func (p protocol) say(c *wire.Call, model string, samples []float32, o text.TranscribeOptions) error {
+	var events *wire.Stream
+	begin := func() {
+		if events == nil { // an error before the first piece has a status of its own
+			events = c.Events()
+		}
+	}
+	heard, err := p.engine.Transcribe(c.Context(), model, samples, o, func(piece string) error {
+		begin()
+		return events.Send(map[string]any{"type": "transcript.text.delta", "delta": piece})
+	})
+	if err != nil {
+		return err
+	}
+	begin()
+	return events.Send(map[string]any{"type": "transcript.text.done", "text": heard})
 }
 
 // addTimes adds to an answer the times that are asked for: of segments, unless granularities say otherwise.

@@ -92,6 +92,10 @@ func (c *Call) read(b *bytes.Buffer) error {
 	return nil
 }
 
+// Grow takes memory for n bytes that a body becomes, such as sound that is decoded, among those of all bodies, until the
+// request is answered.
+func (c *Call) Grow(n int) error { return c.body.Grow(int64(n)) }
+
 // counted counts what is read of a body among all bodies.
 type counted struct {
 	io.Reader
