@@ -20,8 +20,8 @@ import (
 
 const testdata = "../../text/testdata/"
 
-// client is OpenAI's, of a server of three models with a key.
-func client(t *testing.T) openai.Client {
+// address is that of a server of three models with a key.
+func address(t *testing.T) string {
 	t.Helper()
 	var models []serve.Model
 	for _, name := range []string{"embed", "generate", "transcribe"} {
@@ -36,7 +36,13 @@ func client(t *testing.T) openai.Client {
 	if err := s.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return openai.NewClient(option.WithBaseURL(h.URL+"/v1/"), option.WithAPIKey("key"), option.WithMaxRetries(0))
+	return h.URL
+}
+
+// client is OpenAI's, of such a server.
+func client(t *testing.T) openai.Client {
+	t.Helper()
+	return openai.NewClient(option.WithBaseURL(address(t)+"/v1/"), option.WithAPIKey("key"), option.WithMaxRetries(0))
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-5 }
