@@ -204,8 +204,8 @@ keys of \fBserve\fR, with commas between them
 .B HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE
 as the Python library of the hub has them
 .SH LIMITS
-A line, and a prompt, has at most 64 MiB. Images have at most 50 million pixels unless \-pixels allows more. Sound is WAV
-with 16 bits, of any length and rate from 1 kHz on. What \fBserve\fR limits, its flags say.
+A line, and a prompt, has at most 64 MiB. Images have at most 50 million pixels unless \-pixels allows more. Sound is WAV,
+MP3 (MPEG-1), FLAC, or Opus in Ogg or WebM, at a rate from 1 kHz on and of at most four hours. What \fBserve\fR limits, its flags say.
 `
 
 var shells = []string{"bash", "zsh", "fish"}

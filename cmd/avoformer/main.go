@@ -6,7 +6,7 @@
 //	avoformer classify DIR [FILE]   labels of lines, of their words, of images
 //	avoformer generate DIR [PROMPT] text, or a chat
 //	avoformer translate DIR [FILE]  lines in another language, or shorter
-//	avoformer transcribe DIR WAV…   text of speech
+//	avoformer transcribe DIR SOUND… text of speech
 //	avoformer info DIR              what a folder is
 //	avoformer bench DIR             how fast it is here
 //	avoformer serve DIR…            models over HTTP
@@ -99,7 +99,7 @@ func init() {
 		{"bulk", "DIR embed|rank|classify FILE...", "files and folders of texts to files of vectors, scores or labels, by many processes at once", bulkFiles},
 		{"generate", "DIR [PROMPT]", "text that follows a prompt, or a chat", generate},
 		{"translate", "DIR [FILE]", "lines in another language, or shorter", translate},
-		{"transcribe", "DIR WAV...", "text of speech", transcribe},
+		{"transcribe", "DIR SOUND...", "text of speech", transcribe},
 		{"info", "DIR", "what a folder is, and what of it is not supported", info},
 		{"serve", "DIR...", "models over HTTP, for the clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
 		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
