@@ -267,7 +267,7 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 			{"m", wrapped(m, lda), "len(a)"},
 			{"b", (*PackedB)(nil), "b is nil"},
 			{"ep", Epilogue{Bias: zeros(n - 1)}, fmt.Sprintf("len(ep.Bias) = %d, want %d (n)", n-1, n)},
-			{"ep", Epilogue{Activation: ActSiLU + 1}, fmt.Sprintf("ep.Activation = %d", ActSiLU+1)},
+			{"ep", Epilogue{Activation: ActReLU2 + 1}, fmt.Sprintf("ep.Activation = %d", ActReLU2+1)},
 			{"ep", Epilogue{Residual: zeros(lenC - 1), LdResidual: ldc}, fmt.Sprintf("len(ep.Residual) = %d, want at least (%d-1)*%d+%d", lenC-1, m, ldc, n)},
 			{"ep", Epilogue{Residual: zeros(lenC), LdResidual: n - 1}, fmt.Sprintf("ep.LdResidual = %d, want at least %d", n-1, n)},
 		})})

@@ -29,7 +29,7 @@ func expertsAPI(threads Threads, size apiSize, data func(n int) []float32) (call
 		{"Cols", huge, "overflows int"},
 		{"Dst", zeros(all - 1), fmt.Sprintf("len(Dst) = %d, want %d (Rows*Cols)", all-1, all)},
 		{"X", zeros(2*all - 1), fmt.Sprintf("len(X) = %d, want %d (Rows*Cols*2)", 2*all-1, 2*all)},
-		{"Activation", ActIdentity, "Activation = 0, want ActReLU to ActSiLU"},
+		{"Activation", ActIdentity, "Activation = 0, want ActReLU to ActReLU2"},
 		{"Sharpness", float32(-1), "Sharpness = -1"},
 		{"Limit", nan32, "Limit = NaN"},
 	}), glu)

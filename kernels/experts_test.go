@@ -122,6 +122,8 @@ func TestGLU(t *testing.T) {
 		ActGELU:     func(x float64) float64 { return x * 0.5 * math.Erfc(-x/math.Sqrt2) },
 		ActGELUTanh: func(x float64) float64 { return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))) },
 		ActSiLU:     func(x float64) float64 { return x / (1 + math.Exp(-x)) },
+		ActTanh:     math.Tanh,
+		ActReLU2:    func(x float64) float64 { return max(x, 0) * max(x, 0) },
 	}
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(45, 46))

@@ -89,10 +89,20 @@ func (t Threads) GLU(p GLUParams) {
 		g.Unary, g.Kernel = simd.GELUTanhVec, simd.KernelGELUTanhVec
 	case ActSiLU:
 		g.Unary, g.Kernel = simd.SiLUVec, simd.KernelSiLUVec
+	case ActTanh:
+		g.Unary, g.Kernel = simd.TanhVec, simd.KernelTanhVec
+	case ActReLU2:
+		g.Unary, g.Kernel = relu2, simd.KernelReLUVec
 	default:
-		mem.PanicSize(fn, "Activation", int(p.Activation), "want ActReLU to ActSiLU")
+		mem.PanicSize(fn, "Activation", int(p.Activation), "want ActReLU to ActReLU2")
 	}
 	if p.Rows > 0 && p.Cols > 0 {
 		row.GLU(int(t), p.Rows, p.Cols, p.Dst, p.X, g)
 	}
+}
+
+// relu2 sets dst to max(x, 0)^2.
+func relu2(isa simd.ISA, dst, x []float32) {
+	simd.ReLUVec(isa, dst, x)
+	simd.MulVec(isa, dst, dst, dst)
 }

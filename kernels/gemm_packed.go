@@ -39,8 +39,8 @@ func (t Threads) GemmPacked(m int, alpha float32, a []float32, lda int, b *Packe
 	if ep.Residual != nil {
 		mem.CheckMatrix(fn, "ep.Residual", len(ep.Residual), m, n, ep.LdResidual)
 	}
-	if ep.Activation > ActSiLU {
-		mem.PanicSize(fn, "ep.Activation", int(ep.Activation), "want ActIdentity to ActSiLU")
+	if ep.Activation > ActReLU2 {
+		mem.PanicSize(fn, "ep.Activation", int(ep.Activation), "want ActIdentity to ActReLU2")
 	}
 	var p product.PackedCall
 	p.Set(m, alpha, a, lda, &b.matrix, beta, c, ldc)
@@ -58,6 +58,8 @@ const (
 	ActGELU                       // x*Phi(x), with erf
 	ActGELUTanh                   // GELU's tanh approximation
 	ActSiLU                       // x*sigmoid(x)
+	ActTanh                       // tanh(x)
+	ActReLU2                      // max(x, 0)^2
 )
 
 // Epilogue is what GemmPacked does to a finished part of C while it is still in

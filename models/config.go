@@ -197,6 +197,10 @@ func (d Document) Activation(field, name string) (kernels.Activation, error) {
 		return kernels.ActGELUTanh, nil
 	case "silu", "swish":
 		return kernels.ActSiLU, nil
+	case "tanh":
+		return kernels.ActTanh, nil
+	case "relu2":
+		return kernels.ActReLU2, nil
 	}
 	return 0, d.errorf(field, strconv.Quote(name), "unknown activation")
 }

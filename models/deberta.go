@@ -99,7 +99,7 @@ func newDeBERTa(c *Checkpoint) (*Model, error) {
 	if err := config.read(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func newDeBERTa(c *Checkpoint) (*Model, error) {
 		m.layers = append(m.layers, debertaLayer{
 			attention:     config.attention(l.At("attention.")),
 			attentionNorm: l.At("attention.output.LayerNorm.").Norm(norm),
-			feed: l.FeedForward(transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Bias: true},
+			feed: l.FeedForward(transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 				bertLayers.Layer.Feed),
 			feedNorm: l.At("output.LayerNorm.").Norm(norm),
 		})

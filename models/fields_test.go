@@ -3,9 +3,11 @@ package models
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -233,5 +235,60 @@ func TestBothWays(t *testing.T) {
 				t.Errorf("%s: is_causal = %s is not false", folder, none)
 			}
 		}
+	}
+}
+
+// TestActivations has a model with each activation that configurations name: none passes for another.
+func TestActivations(t *testing.T) {
+	for field, folders := range map[string][]string{"hidden_act": {"bert", "llama", "mpnet"}, "hidden_activation": {"modernbert"}, "dense_act_fn": {"t5"}} {
+		for _, folder := range folders {
+			computed := map[string][]float32{}
+			for _, name := range []string{"relu", "gelu", "gelu_new", "silu", "quick_gelu", "tanh", "relu2"} {
+				got := changed(t, folder, fields{field: strconv.Quote(name)})
+				for other, have := range computed {
+					if slices.Equal(got, have) {
+						t.Errorf("%s: %s = %s computes what %s does", folder, field, name, other)
+					}
+				}
+				computed[name] = got
+			}
+		}
+	}
+	for name, want := range map[string]float32{"tanh": 0.9640276, "relu2": 4} {
+		a, err := Document{}.Activation("hidden_act", name)
+		x := []float32{2, -2, 0}
+		activate(a)(1, x)
+		low := map[string]float32{"tanh": -want}[name]
+		if err != nil || math.Abs(float64(x[0]-want)) > 1e-6 || math.Abs(float64(x[1]-low)) > 1e-6 || x[2] != 0 {
+			t.Errorf("%s of 2, -2 and 0 is %v, want %v, %v and 0: %v", name, x, want, low, err)
+		}
+	}
+}
+
+// TestProportional has positions of rope_type proportional, which are linear ones with a factor that may be absent.
+func TestProportional(t *testing.T) {
+	linear := func(kind, factor string) []float32 {
+		return changed(t, "llama", fields{"rope_parameters": `{"rope_theta": 100, "rope_type": "` + kind + `"` + factor + `}`})
+	}
+	if want := linear("linear", `, "factor": 2`); !slices.Equal(linear("proportional", `, "factor": 2`), want) {
+		t.Error("proportional and linear positions differ")
+	}
+	if want := linear("default", ""); !slices.Equal(linear("proportional", ""), want) || slices.Equal(linear("proportional", `, "factor": 2`), want) {
+		t.Error("proportional positions have a factor of 1 where none is said")
+	}
+}
+
+// TestTruncateOfKinds has truncate in the positions for a kind of layers, where transformers 5.24 does not look for it.
+func TestTruncateOfKinds(t *testing.T) {
+	positions := func(truncate string) fields {
+		return fields{"rope_parameters": "-", "rope_theta": "123", "rope_scaling": `{"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 16` + truncate + `}`}
+	}
+	if !slices.Equal(changed(t, "gemma3_text-both", positions(`, "truncate": false`)), changed(t, "gemma3_text-both", positions(""))) {
+		t.Error("gemma3_text-both: truncate changes what is computed")
+	}
+	d := tftest.Must(parse("config.json", []byte(`{"rope_scaling": `+positions(`, "truncate": false`)["rope_scaling"]+`}`)))(t)
+	whole := tftest.Must(parse("config.json", []byte(`{"rope_scaling": `+positions("")["rope_scaling"]+`}`)))(t)
+	if slices.Equal(tftest.Must(d.rotary(rope(123), 16, 256))(t).Frequencies, tftest.Must(whole.rotary(rope(123), 16, 256))(t).Frequencies) {
+		t.Error("truncate changes nothing in the positions of all layers")
 	}
 }

@@ -42,7 +42,7 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	layer := transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.Bias, OutBias: config.Bias, Rotary: rotary},
-		FeedForward: transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Bias: true},
+		FeedForward: transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 		Norm:        norm,
 		NormFirst:   true,
 	}

@@ -115,14 +115,14 @@ func newGTE(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "gte.", "new.", "")
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
-	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, OutDim: config.Dim, Activation: activation, Gated: true}
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, OutDim: config.Dim, Activation: activation, Sharpness: sharpness, Gated: true}
 	e := &textEncoder{
 		embedder: embedder{
 			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),

@@ -100,6 +100,11 @@ func activate(a kernels.Activation) func(t kernels.Threads, x []float32) {
 			t.GELUTanh(x, x)
 		case kernels.ActSiLU:
 			t.SiLU(x, x)
+		case kernels.ActTanh:
+			t.Tanh(x, x)
+		case kernels.ActReLU2:
+			t.ReLU(x, x)
+			t.Mul(x, x, x)
 		}
 	}
 }

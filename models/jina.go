@@ -111,7 +111,7 @@ func newJina3(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func newJina3(c *Checkpoint) (*Model, error) {
 		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Bias: true, OutBias: true, Rotary: rotary},
-			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 			Norm:        norm,
 		}}, names),
 	}

@@ -67,7 +67,7 @@ func newLlama(c *Checkpoint) (*Model, error) {
 // the same keys, a gate. Where rope_parameters has an object for each kind of layer_types, kind
 // says which; else it is "".
 func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
-	activation, err := c.JSON.Activation("hidden_act", f.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", f.Activation)
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
@@ -101,7 +101,7 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	f.frequencies = rotary.FrequenciesAt
 	return transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: f.Dim, Heads: f.Heads, KVHeads: f.KVHeads, HeadDim: f.HeadDim, Rotary: rotary},
-		FeedForward: transformer.FeedForwardConfig{Hidden: f.Hidden, Activation: activation, Gated: true},
+		FeedForward: transformer.FeedForwardConfig{Hidden: f.Hidden, Activation: activation, Sharpness: sharpness, Gated: true},
 		Norm:        transformer.NormConfig{Eps: f.Eps, RMS: true},
 		NormFirst:   true,
 	}, nil

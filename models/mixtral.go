@@ -29,7 +29,7 @@ func newMixtral(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	experts := transformer.MixtureConfig{
-		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, Activation: layer.FeedForward.Activation,
+		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness,
 	}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed { return l.Mixture(experts, mixtralExperts) }
 	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {

@@ -92,13 +92,13 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 	if err := config.read(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_activation", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_activation", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, NoBias: !config.NormBias}
-	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Gated: true, Bias: config.FeedBias}
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Gated: true, Bias: config.FeedBias}
 	local := transformer.LocalWindow(config.Window/2, config.Window/2)
 
 	rotary := map[bool]*transformer.RotaryConfig{}

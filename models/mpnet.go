@@ -35,7 +35,7 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 		},
 		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
-			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 			Norm:        norm,
 		}}, mpnetLayers),
 		bias: &relativeBias{

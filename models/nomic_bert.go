@@ -113,7 +113,7 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	if err := config.read(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -136,11 +136,14 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	layer := transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Rotary: rotary},
-		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: true},
+		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Gated: true},
 		Norm:        norm,
 	}
 	if config.moe.Every > 0 {
 		layer.Self.Bias, layer.Self.OutBias = true, true
+		if sharpness != 0 {
+			return nil, c.JSON.Errorf("hidden_act", "not supported for experts")
+		}
 		layer.Feed = config.moe.feed(transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Bias: true})
 	}
 	b := &textEncoder{

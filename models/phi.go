@@ -29,7 +29,7 @@ func newPhi(c *Checkpoint) (*Model, error) {
 	if config.QKNorm {
 		layer.Self.QKNorm = &transformer.NormConfig{Eps: config.Eps}
 	}
-	layer.FeedForward = transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: layer.FeedForward.Activation, Bias: true}
+	layer.FeedForward = transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness, Bias: true}
 	config.norm, config.normName = layer.Norm, "final_layernorm."
 	attention := transformer.AttentionNames{
 		Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "dense.", QueryNorm: "q_layernorm.", KeyNorm: "k_layernorm.",

@@ -92,7 +92,7 @@ func newQwen3MoE(c *Checkpoint) (*Model, error) {
 // network, but for those that the configuration leaves without.
 func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transformer.LayerConfig, windows func(layer int) int, complete func(l *transformer.Loader, m *transformer.Mixture) transformer.Feed) (*Model, error) {
 	mixture := transformer.MixtureConfig{
-		Dim: config.Dim, Hidden: config.ExpertHidden, Experts: experts, TopK: config.TopK, Normalize: config.Normalize, Activation: layer.FeedForward.Activation,
+		Dim: config.Dim, Hidden: config.ExpertHidden, Experts: experts, TopK: config.TopK, Normalize: config.Normalize, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness,
 	}
 	sparse := layer
 	sparse.Feed = func(l *transformer.Loader) transformer.Feed { return complete(l, l.Mixture(mixture, qwenExperts)) }

@@ -59,7 +59,7 @@ type ropeScaling struct {
 }
 
 // ropeTypes are what rope_type may say.
-const ropeTypes = "default, linear, dynamic, yarn, llama3 or longrope"
+const ropeTypes = "default, linear, proportional, dynamic, yarn, llama3 or longrope"
 
 // rotary is the rotary positions for heads of the given size. maxPositions is the length that
 // the model was made for. As in transformers, rope_scaling hides rope_parameters unless it is
@@ -165,6 +165,9 @@ func (d Document) rotaryOf(object Document, f ropeFields, headDim, maxPositions 
 	if err != nil {
 		return nil, err
 	}
+	if s.Type == "proportional" && part != 1 {
+		return nil, object.Errorf("partial_rotary_factor", "not supported with rope_type proportional")
+	}
 	if s.original, err = d.trained(object, f, s.Type, maxPositions); err != nil {
 		return nil, err
 	}
@@ -197,6 +200,9 @@ func (s ropeScaling) scale(d Document, f ropeFields, c *transformer.RotaryConfig
 	switch s.Type {
 	case "default":
 		return nil
+	case "proportional": // of all features: a factor that may be absent
+		s.Factor = cmp.Or(s.Factor, 1)
+		fallthrough
 	case "linear":
 		for i := range c.Frequencies {
 			c.Frequencies[i] /= s.Factor
@@ -277,8 +283,16 @@ func (d Document) rotaryOfKind(kind string, theta float64, scaled bool, headDim,
 		object = scaling
 		object.fields = fields
 	}
+	if truncate := true; object.Has(truncateField) && object.Field(truncateField, &truncate) == nil && !truncate {
+		object.warn("%s = %s: ignored, as by transformers in positions for a kind of layers", truncateField, object.value(truncateField))
+		object.fields = maps.Clone(object.fields)
+		delete(object.fields, truncateField)
+	}
 	return d.rotaryOf(object, f, headDim, maxPositions)
 }
+
+// truncateField says whether yarn rounds the pairs that it blends between.
+const truncateField = "truncate"
 
 // dynamic raises the base for sequences longer than those trained on, by so much that
 // the slowest pair turns as far as before (NTK-aware interpolation).

@@ -136,10 +136,10 @@ func (config *t5Config) layer(d Document) (transformer.LayerConfig, error) {
 	if d.Has("dense_act_fn") {
 		field = "dense_act_fn"
 	}
-	activation, err := d.Activation(field, config.Activation)
+	activation, sharpness, err := d.feedActivation(field, config.Activation)
 	return transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Scale: 1},
-		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Gated: config.Gated},
+		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Gated: config.Gated},
 		Norm:        transformer.NormConfig{Eps: config.Eps, RMS: true},
 		NormFirst:   true,
 	}, err

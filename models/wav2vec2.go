@@ -52,7 +52,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 	if err := config.check(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 	}
 	a.layers = e.Stack(transformer.StackConfig{Layers: config.Layers, FinalNorm: config.NormFirst, Layer: transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
-		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Bias: true},
+		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 		Norm:        norm, NormFirst: config.NormFirst,
 	}}, wav2vec2Layers)
 	m := &Model{Audio: a}

@@ -21,7 +21,7 @@ type FeedForwardConfig struct {
 	OutDim      int // 0: Dim
 	// Activation has no default: models that say GELU differ in which one they mean.
 	// kernels.ActGELU is PyTorch's and BERT's "gelu"; kernels.ActGELUTanh is "gelu_new"
-	// and "gelu_pytorch_tanh"; kernels.ActSiLU is also called swish.
+	// and "gelu_pytorch_tanh"; kernels.ActSiLU is also called swish, kernels.ActReLU2 "relu2".
 	Activation kernels.Activation
 	Gated      bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
 	Bias       bool
@@ -46,14 +46,14 @@ func NewFeedForward(c FeedForwardConfig, names FeedForwardNames, w Weights, pref
 }
 
 func (c FeedForwardConfig) check() error {
-	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActSiLU {
+	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActReLU2 {
 		return check.Errorf(ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
 	}
 	if c.OutDim < 0 || c.Chunk < 0 {
 		return check.Errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
 	}
-	if c.Sharpness != 0 && (!(c.Sharpness > 0) || c.Gated) {
-		return check.Errorf(ErrConfig, "feed-forward: sharpness %g, gated %t", c.Sharpness, c.Gated)
+	if !(c.Sharpness >= 0) {
+		return check.Errorf(ErrConfig, "feed-forward: sharpness %g", c.Sharpness)
 	}
 	return check.Positive("feed-forward", check.Size("dim", c.Dim), check.Size("hidden", c.Hidden))
 }
@@ -84,14 +84,13 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 	switch {
 	case c.Gated && names.Packed != "":
 		half := Part{Name: names.Packed, Rows: c.Hidden, Of: 2 * c.Hidden}
-		f.Gate = l.Stacked(c.Dim, c.Bias, half)
-		half.From = c.Hidden
-		f.Up = l.Stacked(c.Dim, c.Bias, half)
+		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: half.Name, Rows: half.Rows, Of: half.Of, From: c.Hidden})
+		f.Gate = l.Stacked(c.Dim, c.Bias, c.sharp(half))
 	case c.Gated:
-		f.Gate = l.At(names.Gate).Linear(c.Dim, c.Hidden, c.Bias)
-		fallthrough
+		f.Gate = l.Stacked(c.Dim, c.Bias, c.sharp(Part{Name: names.Gate, Rows: c.Hidden}))
+		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: names.Up, Rows: c.Hidden})
 	default:
-		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: names.Up, Rows: c.Hidden, Scale: c.Sharpness, BiasScale: c.Sharpness})
+		f.Up = l.Stacked(c.Dim, c.Bias, c.sharp(Part{Name: names.Up, Rows: c.Hidden}))
 	}
 	down := Part{Name: names.Down, Rows: c.OutDim}
 	if c.Sharpness != 0 {
@@ -99,6 +98,12 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 	}
 	f.Down = l.Stacked(c.Hidden, c.Bias, down)
 	return f
+}
+
+// sharp is p, whose rows the activation is of, times Sharpness.
+func (c FeedForwardConfig) sharp(p Part) Part {
+	p.Scale, p.BiasScale = c.Sharpness, c.Sharpness
+	return p
 }
 
 // Forward sets dst, [rows, OutDim], to the network's value at x, [rows, Dim], plus

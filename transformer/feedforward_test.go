@@ -2,11 +2,14 @@ package transformer_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/naive"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/kernels/ref"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
@@ -45,5 +48,44 @@ func TestFeedOfALayer(t *testing.T) {
 	}
 	if err := (&tf.Layer{Dim: 20}).Forward(new(tf.Workspace), nil, tf.LayerInput{}, nil); !errors.Is(err, tf.ErrConfig) {
 		t.Errorf("layer without a network: %v", err)
+	}
+}
+
+// TestSharpness compares QuickGELU with the formula in float64, computed with the weights that are not scaled: with and
+// without a gate, which may lie in one matrix with what it is multiplied by.
+func TestSharpness(t *testing.T) {
+	quick := func(x float64) float64 { return x / (1 + math.Exp(-1.702*x)) }
+	for name, c := range map[string]struct {
+		gated bool
+		names tf.FeedForwardNames
+	}{
+		"plain":  {false, tf.FeedForwardNames{Up: "up.", Down: "down."}},
+		"gated":  {true, tf.FeedForwardNames{Gate: "gate.", Up: "up.", Down: "down."}},
+		"packed": {true, tf.FeedForwardNames{Packed: "both.", Down: "down."}},
+	} {
+		config := tf.FeedForwardConfig{Dim: 20, Hidden: 28, OutDim: 20, Activation: kernels.ActSiLU, Gated: c.gated, Bias: true}
+		plain := tftest.Must(tf.NewFeedForward(config, c.names, tf.Random(7), ""))(t)
+		config.Sharpness = 1.702
+		sharp := tftest.Must(tf.NewFeedForward(config, c.names, tf.Random(7), ""))(t)
+
+		x, got := tftest.Normal(1, 5*20), make([]float32, 5*20)
+		for i := range x { // where the sharpness tells
+			x[i] *= 4
+		}
+		tftest.NoError(t, sharp.Forward(new(tf.Workspace), got, x, nil))
+		hidden := naive.Linear(plain.Up, ref.Widen(x))
+		if c.gated {
+			for i, g := range naive.Linear(plain.Gate, ref.Widen(x)) {
+				hidden[i] *= quick(g)
+			}
+		} else {
+			for i, h := range hidden {
+				hidden[i] = quick(h)
+			}
+		}
+		want := naive.Linear(plain.Down, hidden)
+		if text := tftest.Mismatch(got, ref.Narrow(want), func(int, float64) float64 { return 1e-5 }); text != "" {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func (c MixtureConfig) check() error {
 	if c.TopK > c.Experts {
 		return check.Errorf(ErrConfig, "mixture of experts: the best %d of %d", c.TopK, c.Experts)
 	}
-	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActSiLU {
+	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActReLU2 {
 		return check.Errorf(ErrConfig, "mixture of experts: activation %d; it has no default", c.Activation)
 	}
 	if !(c.Sharpness >= 0) || !(c.Limit >= 0) {

@@ -50,6 +50,8 @@ func twinLayers() map[string]tf.LayerConfig {
 		"pre-norm decoder":   {Self: tf.AttentionConfig{Dim: dim, Heads: 6, Bias: true}, Cross: cross, FeedForward: feed(kernels.ActGELU), Norm: norm, NormFirst: true},
 		"relative key":       {Self: tf.AttentionConfig{Dim: dim, Heads: 3, Bias: true, Relative: tf.RelativeKey, MaxPositions: 80}, FeedForward: feed(kernels.ActGELU), Norm: norm},
 		"relative key query": {Self: tf.AttentionConfig{Dim: dim, Heads: 3, Bias: true, Relative: tf.RelativeKeyQuery, MaxPositions: 80}, FeedForward: feed(kernels.ActGELU), Norm: norm},
+		"tanh":               {Self: tf.AttentionConfig{Dim: dim, Heads: 2}, FeedForward: feed(kernels.ActTanh), Norm: norm},
+		"squared ReLU":       {Self: tf.AttentionConfig{Dim: dim, Heads: 2}, FeedForward: feed(kernels.ActReLU2), Norm: norm},
 		"rotary halves": {
 			Self:        tf.AttentionConfig{Dim: dim, Heads: 6, KVHeads: 2, Rotary: &tf.RotaryConfig{Pairing: tf.PairHalves, MaxPositions: 80}},
 			FeedForward: gated, Norm: tf.NormConfig{Eps: 1e-6, RMS: true}, NormFirst: true,

@@ -73,6 +73,7 @@ func Norm(n *transformer.Norm, x []float64) []float64 {
 func FeedForward(f *transformer.FeedForward, x []float64) []float64 {
 	act := map[kernels.Activation]func(float64) float64{
 		kernels.ActReLU: ref.ReLU, kernels.ActGELU: ref.GELU, kernels.ActGELUTanh: ref.GELUTanh, kernels.ActSiLU: ref.SiLU,
+		kernels.ActTanh: math.Tanh, kernels.ActReLU2: func(x float64) float64 { return ref.ReLU(x) * ref.ReLU(x) },
 	}[f.Activation]
 	h := Linear(f.Up, x)
 	if f.Gate != nil {

@@ -14,6 +14,8 @@ const (
 	GELU
 	GELUTanh
 	SiLU
+	Tanh
+	ReLU2
 )
 
 // Epilogue is what package kernels calls Epilogue.
@@ -83,5 +85,20 @@ func finishPanel(isa simd.ISA, act Activation, c, x, bias, residual []float32, r
 		simd.FinishGELUTanh(isa, c, x, bias, residual, rows, nr, ldc, ldr)
 	case SiLU:
 		simd.FinishSiLU(isa, c, x, bias, residual, rows, nr, ldc, ldr)
+	case Tanh, ReLU2:
+		finishRare(isa, act, c, x, bias, residual, rows, nr, ldc, ldr)
 	}
+}
+
+// finishRare is finishPanel for activations that few models have, in several passes over x, which it overwrites.
+func finishRare(isa simd.ISA, act Activation, c, x, bias, residual []float32, rows, nr, ldc, ldr int) {
+	all, none := x[:rows*nr], zeroRow[:nr]
+	if act == Tanh {
+		simd.FinishIdentity(isa, x, x, bias, none, rows, nr, nr, 0)
+		simd.TanhVec(isa, all, all)
+	} else {
+		simd.FinishReLU(isa, x, x, bias, none, rows, nr, nr, 0)
+		simd.MulVec(isa, all, all, all)
+	}
+	simd.FinishIdentity(isa, c, x, none, residual, rows, nr, ldc, ldr)
 }
