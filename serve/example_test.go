@@ -48,6 +48,13 @@ func ExampleNew() {
 	// Output: 200 2 vectors of 64
 }
 
+// A model in the hub's cache has a short name too.
+func ExampleAliasesOf() {
+	dir := "/home/me/.cache/huggingface/hub/models--BAAI--bge-small-en-v1.5/snapshots/5c38ec7c405ec4b44b94cc5a9bb96e735b38267a"
+	fmt.Println(serve.NameOf(dir), serve.AliasesOf(dir))
+	// Output: BAAI/bge-small-en-v1.5 [bge-small-en-v1.5]
+}
+
 // A certificate is read again when its files have changed, while connections go on.
 func ExampleLoadCertificate() {
 	dir, err := os.MkdirTemp("", "example")

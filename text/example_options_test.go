@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"log"
 	"math"
+	"os"
+	"path/filepath"
 
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 func must(err error) {
@@ -175,4 +178,25 @@ func ExampleOpenNextSentence() {
 	must(err)
 	fmt.Println(p[0] > 0 && p[0] < 1)
 	// Output: true
+}
+
+// A folder whose tokenizer_config.json contradicts its tokenizer.json does not open, unless the latter is to be used as it is.
+func ExampleTokenizerAsWritten() {
+	dir, err := os.MkdirTemp("", "example")
+	must(err)
+	defer os.RemoveAll(dir)
+	folder := filepath.Join(dir, "embed")
+	must(os.CopyFS(folder, os.DirFS("examples/models/embed")))
+	must(os.WriteFile(filepath.Join(folder, "tokenizer_config.json"), []byte(`{"cls_token": "[SEP]"}`), 0o644))
+
+	_, err = text.OpenEmbedder(folder)
+	fmt.Println(errors.Is(err, tokenizer.ErrUnsupported))
+	e, err := text.OpenEmbedder(folder, text.TokenizerAsWritten())
+	must(err)
+	v, err := e.Embed(ctx, []string{"bread"})
+	must(err)
+	fmt.Println(len(v[0]), "numbers")
+	// Output:
+	// true
+	// 64 numbers
 }
