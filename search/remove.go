@@ -1,7 +1,6 @@
 package search
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -15,14 +14,6 @@ import (
 type marks []uint64
 
 func (m marks) has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 }
-
-// count is the number of marks.
-func (m marks) count() (n int) {
-	for _, word := range m {
-		n += bits.OnesCount64(word)
-	}
-	return n
-}
 
 // Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are
 // no error. Searches that have begun still find them. A call reads all ids of the index, so that many are best removed
