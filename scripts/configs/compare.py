@@ -83,12 +83,12 @@ class Recipe:
 RECIPES = {}
 
 
-def recipes(out):
-    """The recipe of each folder whose configuration transformers itself reads."""
+def recipes(out, names=None):
+    """The recipe of each folder, or of names, whose configuration transformers itself reads."""
     for m in (folder, audio, decoders, encoders, experts, padding, relatives, retrieval, seq2seq, vision):
         m.Folder = Recipe
     for name, build in folder.BUILD.items():
-        if not name.startswith("bert-pool-") and os.path.exists(os.path.join(COMMITTED, name, "config.json")):
+        if (names is None or name in names) and not name.startswith("bert-pool-") and os.path.exists(os.path.join(COMMITTED, name, "config.json")):
             build(out, name)
     return {k: v for k, v in RECIPES.items() if v}
 

@@ -7,6 +7,7 @@ Each of COUNT cases draws a folder of models/testdata, whether its projection to
 embedding, and the fields of LoraConfig. peft makes and saves such an adapter with drawn numbers, and loads it
 again. A case ends as in files_tokenizers.py."""
 
+import copy
 import json
 import os
 import shutil
@@ -36,6 +37,7 @@ class Base:
         torch.manual_seed(5)
         m = recipe.cls.from_pretrained(os.path.join(COMMITTED, name), tie_word_embeddings=tied, dtype=torch.float32)
         m.save_pretrained(self.path)
+        self.model = recipe.cls.from_pretrained(self.path, dtype=torch.float32, attn_implementation="eager").eval()
         m = self.open()
         modules = dict(m.named_modules())
         kinds = (torch.nn.Linear, torch.nn.Embedding, hf.pytorch_utils.Conv1D)
@@ -48,7 +50,7 @@ class Base:
         self.vocab = m.get_input_embeddings().weight.shape[0]
 
     def open(self):
-        return self.recipe.cls.from_pretrained(self.path, dtype=torch.float32, attn_implementation="eager").eval()
+        return copy.deepcopy(self.model)  # with its ties
 
 
 def last(name):
@@ -98,7 +100,7 @@ def fill(m, rng):
 
 def begin(args, root):
     torch.set_num_threads(1)
-    known, server, bases = recipes(os.path.join(root, "recipes")), drawn.Server("models"), {}
+    known, server, bases = recipes(os.path.join(root, "recipes"), BASES), drawn.Server("models"), {}
     path = os.path.join(root, "adapter")
 
     def one(rng):
@@ -112,6 +114,7 @@ def begin(args, root):
             try:
                 m = peft.get_peft_model(b.open(), peft.LoraConfig(**config)).eval()
                 fill(m, rng)
+                m.create_or_update_model_card = lambda *_: None
                 m.save_pretrained(path)
                 break
             except Exception:
