@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 
+	beside "github.com/avoformer/avoformer/internal/account"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
@@ -93,6 +95,35 @@ func (d Document) hidden(name string) (Document, bool) {
 	}
 	own, ok := d.account.hidden[name]
 	return own, ok
+}
+
+// tracked is a file beside config.json with an account of its own, which [Document.settleBy] ends.
+func (d Document) tracked() Document {
+	d.account = &account{read: map[string]bool{}, ledger: new(ledger)}
+	return d
+}
+
+// settleBy is the account of a file that a class of a Python library reads: an error for a field that was not read, is not in
+// idle, and says something else than the class's default. Fields that the class does not have go to warnings.
+func (d Document) settleBy(class string, warnings *[]string, idle ...string) error {
+	more, err := beside.Settle(beside.Classes[class], d.fields, d.account.read, idle)
+	for _, w := range more {
+		*warnings = append(*warnings, d.Name+": "+w)
+	}
+	if err != nil {
+		return check.InFile(d.Name, ErrConfig, err)
+	}
+	return nil
+}
+
+// noneNull returns an error if a field is null that Python computes with.
+func (d Document) noneNull(fields ...string) error {
+	for _, field := range fields {
+		if d.isNull(field) {
+			return d.Errorf(field, "want a value")
+		}
+	}
+	return nil
 }
 
 // warn adds to the model's warnings.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -13,24 +14,15 @@ import (
 )
 
 // Adapters in folders as Python's peft writes them. Every field of adapter_config.json is read, has
-// the value that changes nothing, or is an error. Source: the documentation and the behaviour of the
-// release peftVersion.
+// the value that changes nothing, or is an error; one that peft does not know is a warning. Source: the documentation and the
+// behaviour of peft 0.21.
 
 const (
-	peftVersion = "0.21.2"
-	peftConfig  = "adapter_config.json"
-	peftPrefix  = "base_model.model."
+	peftConfig = "adapter_config.json"
+	peftPrefix = "base_model.model."
 )
 
-// peftRefused are fields of peft's LoraConfig that change what is computed unless they have their
-// default, which is here.
-var peftRefused = map[string]string{
-	"use_qalora": "false", "megatron_config": "null", "velora_config": "null", "alora_invocation_tokens": "null", "monteclora_config": "null",
-	"layer_replication": "null", "target_parameters": "null", "use_bdlora": "null", "arrow_config": "null", "kasa_config": "null",
-}
-
-// peftIdle are fields that change nothing here: what training does; settings of what peftRefused or
-// initialization forbid; and fan_in_fan_out, which says how the model stores its weights, as the
+// peftIdle are fields that change nothing here: what training does; settings of what is refused; and fan_in_fan_out, which says how the model stores its weights, as the
 // architecture knows.
 var peftIdle = []string{
 	"auto_mapping", "peft_version", "revision", "inference_mode", "lora_dropout", "fan_in_fan_out", "megatron_core", "runtime_config",
@@ -66,7 +58,8 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 		return nil, err
 	}
 	f := peftFields{Rank: 8, Alpha: 8, Init: true, Biases: "none"}
-	modules, err := f.read(doc)
+	a := &adapter{replaced: map[string]replacement{}}
+	modules, err := f.read(doc, &a.warnings)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +74,7 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 		return nil, check.InFile(name, ErrFormat, err)
 	}
 	file.names = slices.Sorted(maps.Keys(file.of))
-	a := &adapter{tensors: file, close: file.Close, replaced: map[string]replacement{}}
+	a.tensors, a.close = file, file.Close
 	if !b.isNamed(f.Base) && f.Base != "" {
 		a.warnings = append(a.warnings, fmt.Sprintf("%s: base_model_name_or_path = %q, and the model is in %s", peftConfig, f.Base, b.path))
 	}
@@ -92,13 +85,9 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 }
 
 // read reads the configuration, and gives what it says of modules.
-func (f *peftFields) read(doc Document) (*moduleRules, error) {
-	doc, err := doc.accounted(nil, new(ledger))
-	if err != nil {
-		return nil, err
-	}
-	doc.account.read = map[string]bool{} // none but those below
-	if err := doc.Decode(f); err != nil {
+func (f *peftFields) read(doc Document, warnings *[]string) (*moduleRules, error) {
+	doc = doc.tracked()
+	if err := cmp.Or(doc.Decode(f), doc.noneNull("r", "lora_alpha", "bias")); err != nil {
 		return nil, err
 	}
 	if f.Type != "LORA" {
@@ -119,18 +108,14 @@ func (f *peftFields) read(doc Document) (*moduleRules, error) {
 	if f.Added && f.Magnitudes {
 		return nil, doc.Errorf("lora_bias", "not supported beside use_dora")
 	}
-	for _, name := range slices.Sorted(maps.Keys(doc.fields)) {
-		initial, known := peftRefused[name]
-		switch {
-		case doc.account.read[name] || slices.Contains(peftIdle, name) || known && doc.silent(name, initial):
-		case known:
-			return nil, doc.Errorf(name, "not supported")
-		default:
-			var value any
-			if err := pyjson.Unmarshal(doc.fields[name], &value); err != nil || !empty(value) {
-				return nil, doc.Errorf(name, "unknown to peft %s, and not supported", peftVersion)
-			}
+	idle := peftIdle
+	for _, name := range []string{"layer_replication", "target_parameters"} { // of which peft asks whether they are empty
+		if doc.empty(name) {
+			idle = append(idle[:len(idle):len(idle)], name)
 		}
+	}
+	if err := doc.settleBy("LoraConfig", warnings, idle...); err != nil {
+		return nil, err
 	}
 	return f.rules(doc)
 }

@@ -8,9 +8,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -61,10 +63,10 @@ func TestAdapterFields(t *testing.T) {
 	for field, values := range map[string]struct{ idle, refused []string }{
 		"peft_type":               {nil, []string{`"LOHA"`, `"ADALORA"`, `null`, `3`}},
 		"task_type":               {[]string{`null`, `"SEQ_CLS"`, `"FEATURE_EXTRACTION"`}, []string{`"OTHER"`, `1`}},
-		"r":                       {nil, []string{`0`, `-3`, `"3"`, `3.5`, `99999999999`}},
-		"lora_alpha":              {nil, []string{`-1`, `"a"`, `1e999`}},
+		"r":                       {nil, []string{`null`, `0`, `-3`, `"3"`, `3.5`, `99999999999`}},
+		"lora_alpha":              {nil, []string{`null`, `-1`, `"a"`, `1e999`}},
 		"use_rslora":              {nil, []string{`"yes"`}},
-		"bias":                    {[]string{`"all"`, `"lora_only"`}, []string{`"some"`, `true`}},
+		"bias":                    {[]string{`"all"`, `"lora_only"`}, []string{`null`, `"some"`, `true`}},
 		"use_dora":                {[]string{`null`}, []string{`1.5`}},
 		"lora_bias":               {[]string{`true`}, []string{`"yes"`}},
 		"use_qalora":              {nil, []string{`true`}},
@@ -88,9 +90,6 @@ func TestAdapterFields(t *testing.T) {
 		"auto_mapping":            {[]string{`{"base_model_class": "x"}`}, nil},
 		"loftq_config":            {[]string{`{"loftq_bits": 4}`}, nil},
 		"eva_config":              {[]string{`{"rho": 2}`}, nil},
-		"merge_weights":           {[]string{`false`}, []string{`true`}},
-		"enable_lora":             {[]string{`null`}, []string{`[true]`}},
-		"of_tomorrow":             {[]string{`0`, `""`}, []string{`"value"`, `1`}},
 		"target_modules":          {[]string{`"all-linear"`, `"All-Linear"`, `".*_proj"`}, []string{`null`, `[]`, `["k_proj"]`, `".*[qk]_proj"`, `3`, `""`, `"("`, `"a{,3}_proj"`, `".*\\pL_proj"`}},
 		"exclude_modules":         {[]string{`[]`, `""`, `["_proj"]`, `"q_proj"`}, []string{`["self_attn.q_proj"]`, `".*q_proj"`, `["model.layers.0.mlp.up_proj"]`}},
 		"layers_to_transform":     {[]string{`[]`, `[1, 0]`, `0`}, []string{`"a"`}}, // all modules are named whole
@@ -112,6 +111,29 @@ func TestAdapterFields(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestAdapterAccount has each field of peft's class read, without effect, or refused: those of the table that say something that
+// no default does. A field that the class does not have is a warning.
+func TestAdapterAccount(t *testing.T) {
+	t.Parallel()
+	open := func(field string, value any) (*models.Model, error) {
+		return withAdapter(edited(t, func(fields map[string]any, _ map[string]safetensors.Tensor) { fields[field] = value }), "llama")
+	}
+	refused := strings.Fields(`alora_invocation_tokens arrow_config kasa_config layer_replication megatron_config monteclora_config target_parameters
+		use_bdlora use_qalora velora_config`)
+	for field := range account.Classes["LoraConfig"].Fields {
+		_, err := open(field, map[string]any{"a": 1})
+		var e *tf.Error
+		if got := errors.As(err, &e) && e.Field == field && e.Err.Error() == "not supported"; got != slices.Contains(refused, field) {
+			t.Errorf("%s: error %v; refused whatever it says: %t", field, err, !got)
+		}
+	}
+	m, err := open("of_tomorrow", 1)
+	tftest.NoError(t, err)
+	if len(m.Warnings) != 1 || !strings.Contains(m.Warnings[0], "adapter_config.json: of_tomorrow = 1: ignored, as by peft") {
+		t.Errorf("an unknown field: warnings %q", m.Warnings)
 	}
 }
 

@@ -1,9 +1,8 @@
 package models
 
 import (
-	"errors"
+	"cmp"
 	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -132,7 +131,7 @@ func (d Document) says(field, value string) bool {
 
 // addDense reads a module Dense that makes vectors of tokens, as it does here if nothing else is said.
 func (t *TokenEmbedder) addDense(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if err != nil {
 		return err
 	}
@@ -150,11 +149,14 @@ func (t *TokenEmbedder) addDense(fsys fs.FS, dir string) error {
 
 // addNormalize reads the module that gives each vector the length 1.
 func (t *TokenEmbedder) addNormalize(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if ignoreMissing(err) != nil {
 		return err
 	}
 	in, out, err := doc.ports()
+	if err == nil {
+		err = doc.settleBy("Normalize", &t.warnings)
+	}
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (t *TokenEmbedder) addNormalize(fsys fs.FS, dir string) error {
 
 // readMask reads the module that says which tokens get vectors.
 func (t *TokenEmbedder) readMask(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if err != nil {
 		return err
 	}
@@ -175,11 +177,8 @@ func (t *TokenEmbedder) readMask(fsys fs.FS, dir string) error {
 		Words []string             `json:"skiplist_words"`
 		Tasks pyjson.OneOr[string] `json:"skiplist_tasks"`
 	}{Tasks: pyjson.OneOr[string]{"document"}}
-	if err := errors.Join(doc.known("skiplist_words", "skiplist_tasks", "keep_only_token_ids"), doc.Decode(&raw)); err != nil {
+	if err := cmp.Or(doc.Decode(&raw), doc.settleBy("MultiVectorMask", &t.warnings)); err != nil {
 		return err
-	}
-	if doc.Has("keep_only_token_ids") {
-		return doc.Errorf("keep_only_token_ids", "not supported")
 	}
 	documents := false
 	for _, task := range raw.Tasks {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,6 +28,12 @@ func (d Document) known(names ...string) error {
 	return nil
 }
 
+// readModule reads the configuration in a module's folder.
+func readModule(fsys fs.FS, dir string) (Document, error) {
+	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	return doc.tracked(), err
+}
+
 // poolingFields are the fields for modes that sentence-transformers had before pooling_mode, in the
 // order in which it joins them.
 var poolingFields = []struct{ field, mode string }{
@@ -39,15 +46,8 @@ var poolings = map[string]pooling{"cls": poolFirst, "max": poolMax, "mean": pool
 
 // addPooling reads the pooling module in a folder, which makes a new vector of the hidden states.
 func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if err != nil {
-		return err
-	}
-	fields := []string{"word_embedding_dimension", "embedding_dimension", "pooling_mode", "include_prompt"}
-	for _, f := range poolingFields {
-		fields = append(fields, f.field)
-	}
-	if err := doc.known(fields...); err != nil {
 		return err
 	}
 	if len(s.others) > 0 {
@@ -76,11 +76,16 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 	s.means = len(modes) == 1 && modes[0] == "mean"
 	s.IncludePrompt = doc.truth("include_prompt", true)
 	s.out = len(s.pools) * s.encoder.Dim()
-	return nil
+	idle := []string{"word_embedding_dimension", "embedding_dimension"}
+	for _, f := range poolingFields { // which pooling_mode replaces
+		idle = append(idle, f.field)
+	}
+	return doc.settleBy("Pooling", &s.warnings, idle...)
 }
 
 // poolingModes are the names of the modes, at least one.
 func (d Document) poolingModes() (modes pyjson.OneOr[string], err error) {
+	d.note("pooling_mode")
 	if _, ok := d.fields["pooling_mode"]; ok {
 		if err := d.Field("pooling_mode", &modes); err != nil {
 			return nil, err
@@ -123,6 +128,7 @@ func (d Document) portsOr(otherwise string) (in, out string, err error) {
 
 // port is the name that a field gives; one that is no string is its text, which no other is.
 func (d Document) port(field, otherwise string) (string, error) {
+	d.note(field)
 	v, ok := d.fields[field]
 	var name string
 	switch {
@@ -139,13 +145,16 @@ func (d Document) port(field, otherwise string) (string, error) {
 // addNormalize reads the module that normalizes, which need not have a configuration. It does
 // nothing where there is no input of that name.
 func (s *SentenceEmbedder) addNormalize(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if dir == "" || errors.Is(err, fs.ErrNotExist) {
-		doc = Document{}
+		doc = Document{}.tracked()
 	} else if err != nil {
 		return err
 	}
 	in, out, err := doc.ports()
+	if err == nil {
+		err = doc.settleBy("Normalize", &s.warnings)
+	}
 	pooled := len(s.pools) > 0
 	switch {
 	case err != nil:
@@ -167,7 +176,7 @@ var denseActivations = map[string]func(t kernels.Threads, x []float32){
 
 // addDense reads the dense module in a folder.
 func (s *SentenceEmbedder) addDense(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if err != nil {
 		return err
 	}
@@ -202,8 +211,6 @@ func (s *SentenceEmbedder) readDense(fsys fs.FS, doc Document, dir, otherwise st
 		err = doc.Errorf("use_residual", "want false, or as many in_features as out_features")
 	case in == otherwise && raw.In != s.out:
 		err = doc.Errorf("in_features", "the module before gives %d", s.out)
-	case doc.Has("init_weight") || doc.Has("init_bias"):
-		err = doc.errorf("", "", "init_weight and init_bias are not supported")
 	}
 	if err != nil {
 		return module, "", "", err
@@ -212,13 +219,17 @@ func (s *SentenceEmbedder) readDense(fsys fs.FS, doc Document, dir, otherwise st
 	if err != nil {
 		return module, "", "", err
 	}
+	bias := doc.truth("bias", true)
+	if err := doc.settleBy("Dense", &s.warnings); err != nil {
+		return module, "", "", err
+	}
 	weights, err := openWeights(fsys, path.Clean(dir))
 	if err != nil {
 		return module, "", "", err
 	}
 	defer weights.Close()
 	l := transformer.NewLoader(weights)
-	dense := l.At("linear.").Linear(raw.In, raw.Out, doc.truth("bias", true))
+	dense := l.At("linear.").Linear(raw.In, raw.Out, bias)
 	if err := l.Finish(); err != nil {
 		return module, "", "", check.InFile(weights.name, ErrFormat, err)
 	}
@@ -229,6 +240,7 @@ func (s *SentenceEmbedder) readDense(fsys fs.FS, doc Document, dir, otherwise st
 // of the folder, in whose place sentence-transformers takes Tanh.
 func (s *SentenceEmbedder) denseActivation(doc Document) (func(t kernels.Threads, x []float32), error) {
 	name := "torch.nn.Tanh"
+	doc.note("activation_function")
 	if _, ok := doc.fields["activation_function"]; ok {
 		if err := doc.Field("activation_function", &name); err != nil || doc.isNull("activation_function") {
 			return nil, doc.Errorf("activation_function", "want the name of a class")
@@ -251,14 +263,14 @@ func (s *SentenceEmbedder) denseActivation(doc Document) (func(t kernels.Threads
 
 // addLayerNorm reads the module of layer normalization in a folder.
 func (s *SentenceEmbedder) addLayerNorm(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if err != nil {
 		return err
 	}
 	raw := struct {
 		Dim int `json:"dimension"`
 	}{}
-	if err := errors.Join(doc.known("dimension"), doc.Decode(&raw)); err != nil {
+	if err := cmp.Or(doc.Decode(&raw), doc.settleBy("LayerNorm", &s.warnings)); err != nil {
 		return err
 	}
 	if raw.Dim != s.out {
@@ -281,7 +293,7 @@ func (s *SentenceEmbedder) addLayerNorm(fsys fs.FS, dir string) error {
 // addLayerWeights reads a module that weighs the hidden states of all layers, and does nothing where the encoder gives those of
 // the last one alone.
 func (s *SentenceEmbedder) addLayerWeights(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if err != nil {
 		return err
 	}
@@ -289,7 +301,7 @@ func (s *SentenceEmbedder) addLayerWeights(fsys fs.FS, dir string) error {
 		Layers int `json:"num_hidden_layers" min:"0"`
 		First  int `json:"layer_start" min:"0"`
 	}{12, 4}
-	if err := errors.Join(doc.known("word_embedding_dimension", "embedding_dimension", "num_hidden_layers", "layer_start"), doc.Decode(&raw)); err != nil {
+	if err := cmp.Or(doc.Decode(&raw), doc.noneNull("num_hidden_layers", "layer_start"), doc.settleBy("WeightedLayerPooling", &s.warnings, "word_embedding_dimension", "embedding_dimension")); err != nil {
 		return err
 	}
 	if s.allLayers {
@@ -310,7 +322,7 @@ func (s *SentenceEmbedder) addLayerWeights(fsys fs.FS, dir string) error {
 
 // addDropout reads a module that does nothing outside training.
 func (s *SentenceEmbedder) addDropout(fsys fs.FS, dir string) error {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+	doc, err := readModule(fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -319,10 +331,10 @@ func (s *SentenceEmbedder) addDropout(fsys fs.FS, dir string) error {
 	raw := struct {
 		Dropout float64 `json:"dropout" min:"0"`
 	}{}
-	if err := errors.Join(doc.known("dropout"), doc.Decode(&raw)); err != nil {
+	if err := cmp.Or(doc.Decode(&raw), doc.noneNull("dropout"), doc.settleBy("Dropout", &s.warnings)); err != nil {
 		return err
 	}
-	if raw.Dropout > 1 || doc.isNull("dropout") {
+	if raw.Dropout > 1 {
 		return doc.Errorf("dropout", "want a probability")
 	}
 	return nil

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
 
+	beside "github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
@@ -17,14 +20,6 @@ import (
 var transformerFiles = []string{
 	"sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json",
 	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json",
-}
-
-// transformerFields are what the configuration of the module Transformer may have, in which further
-// fields are errors in sentence-transformers too.
-var transformerFields = []string{
-	"transformer_task", "modality_config", "module_output_name", "processing_kwargs", "max_seq_length", "do_lower_case", "unpad_inputs", "cache_dir", "backend",
-	"config_args", "config_kwargs", "tokenizer_args", "processor_kwargs", "model_args", "model_kwargs",
-	"query_length", "document_length", "query_expansion", "tokenizer_name_or_path",
 }
 
 // transformerConfig is the configuration of the module Transformer, empty if there is none.
@@ -79,7 +74,7 @@ func (s *SentenceEmbedder) readTransformer(fsys fs.FS, modelType string, t task)
 	if err != nil {
 		return err
 	}
-	if err := doc.known(transformerFields...); err != nil {
+	if err := doc.known(slices.Collect(maps.Keys(beside.Classes["Transformer"].Fields))...); err != nil { // as in sentence-transformers
 		return err
 	}
 	if doc.Has("tokenizer_name_or_path") || doc.Has("query_expansion") && t.expansion == nil {

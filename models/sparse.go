@@ -2,10 +2,8 @@ package models
 
 import (
 	"cmp"
-	"errors"
 	"io/fs"
 	"math"
-	"path"
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
@@ -185,7 +183,7 @@ func openSparse(fsys fs.FS, m *Model) error {
 	if err := s.readTransformer(fsys, m.Config.ModelType, t); err != nil {
 		return err
 	}
-	head, err := spladePooling(fsys, modules[1].Path)
+	head, err := spladePooling(fsys, modules[1].Path, &s.warnings)
 	if err != nil {
 		return err
 	}
@@ -201,8 +199,8 @@ func openSparse(fsys fs.FS, m *Model) error {
 }
 
 // spladePooling reads the configuration of the module SpladePooling.
-func spladePooling(fsys fs.FS, dir string) (*splade, error) {
-	doc, err := readJSON(fsys, path.Join(dir, "config.json"))
+func spladePooling(fsys fs.FS, dir string, warnings *[]string) (*splade, error) {
+	doc, err := readModule(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +208,7 @@ func spladePooling(fsys fs.FS, dir string) (*splade, error) {
 		Strategy   string `json:"pooling_strategy"`
 		Activation string `json:"activation_function"`
 	}{"max", "relu"}
-	if err := errors.Join(doc.known("pooling_strategy", "activation_function", "embedding_dimension", "word_embedding_dimension", "chunk_size"), doc.Decode(&raw)); err != nil {
+	if err := cmp.Or(doc.Decode(&raw), doc.noneNull("pooling_strategy", "activation_function"), doc.settleBy("SpladePooling", warnings, "embedding_dimension", "word_embedding_dimension", "chunk_size")); err != nil {
 		return nil, err
 	}
 	switch {

@@ -46,7 +46,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 
 // openCharacters reads the vocabulary of a folder whose model has characters.
 func (f *folder) openCharacters() (*characters, error) {
-	const vocabulary, settings, sound = "vocab.json", "tokenizer_config.json", "preprocessor_config.json"
+	const vocabulary, settings = "vocab.json", "tokenizer_config.json"
 	var raw map[string]json.RawMessage
 	if err := f.readJSON(vocabulary, &raw); err != nil {
 		return nil, err
@@ -73,18 +73,11 @@ func (f *folder) openCharacters() (*characters, error) {
 	if config.Space != nil {
 		c.space = *config.Space
 	}
-	input := struct {
-		Rate      int  `json:"sampling_rate"`
-		Features  int  `json:"feature_size"`
-		Normalize bool `json:"do_normalize"`
-	}{models.SampleRate, 1, true}
-	if err := f.readJSON(sound, &input); err != nil {
+	input, err := f.waves()
+	if err != nil {
 		return nil, err
 	}
-	if input.Rate != models.SampleRate || input.Features != 1 {
-		return nil, fileError(sound, "", "", "%+v is not what the model takes", input)
-	}
-	c.normalize = input.Normalize
+	c.normalize = input.Normalize.Value
 	steps, ok := f.model.Audio.(interface{ Stride() int })
 	if !ok {
 		return nil, errorf("the model does not tell when it heard something")

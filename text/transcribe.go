@@ -41,18 +41,9 @@ func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
 	if f.model.LM == nil || f.model.Audio == nil {
 		return nil, errorf("model_type %q with %s does not take speech", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
-	config := struct {
-		Seconds int `json:"chunk_length"`
-		Rate    int `json:"sampling_rate"`
-		Bins    int `json:"feature_size"`
-		Hop     int `json:"hop_length"`
-		FFT     int `json:"n_fft"`
-	}{30, models.SampleRate, f.model.Audio.Features(), models.SpectrogramHop, 400}
-	if err := f.readJSON("preprocessor_config.json", &config); err != nil {
+	config, err := f.spectrograms()
+	if err != nil {
 		return nil, err
-	}
-	if config.Rate != models.SampleRate || config.Hop != models.SpectrogramHop || config.FFT != 400 || config.Bins != f.model.Audio.Features() || config.Seconds < 1 || config.Seconds > 600 {
-		return nil, fileError("preprocessor_config.json", "", "", "%+v is not what the model takes", config)
 	}
 	d, err := newDecoder(f)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/text/answer"
 )
 
@@ -167,7 +168,7 @@ func (m *object) writtenCalls() (*object, error) {
 		return m, nil
 	}
 	var calls []answer.Call
-	if err := json.Unmarshal(raw, &calls); err != nil {
+	if err := pyjson.Unmarshal(raw, &calls); err != nil {
 		return nil, fmt.Errorf("tool_calls: %w", err)
 	}
 	m = m.without("tool_calls")

@@ -243,9 +243,15 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 	if l.Stopped() || e == nil {
 		return nil
 	}
-	if bias != nil && l.at.HasRows(e.table) {
-		l.Fail(check.Errorf(ErrConfig, "%s: rows in the place of those of its table, and a bias, which peft leaves out then: not supported", l.Name()))
-		return nil
+	if l.at.HasRows(e.table) {
+		switch {
+		case bias != nil:
+			l.Fail(check.Errorf(ErrConfig, "%s: rows in the place of those of its table, and a bias, which peft leaves out then: not supported", l.Name()))
+			return nil
+		case l.at.HasAdditions("weight"):
+			l.Fail(check.Errorf(ErrConfig, "%s: rows in the place of those of its table, to which an adapter adds: not supported", l.Name()))
+			return nil
+		}
 	}
 	weight := l.at.Tied(e.table)
 	if weight == nil {

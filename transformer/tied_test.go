@@ -144,14 +144,26 @@ func TestLeftOverAfterMissing(t *testing.T) {
 	}
 }
 
-// TestTiedRowsAndBias is that rows of a table are refused where the projection that has them too has a bias, which peft leaves out.
-func TestTiedRowsAndBias(t *testing.T) {
-	for tied, want := range map[bool]error{true: tf.ErrConfig, false: nil} {
+// TestTiedRowsRefused is that rows of a table are refused where the projection that has them too has a bias, which peft leaves
+// out, or gets something added, which peft does to the rows as well.
+func TestTiedRowsRefused(t *testing.T) {
+	sum := tf.LowRank{Name: "sum", Left: []float32{1, 1}, Right: []float32{1}, Rank: 1, Scale: 10}
+	for _, c := range []struct {
+		tied, added bool
+		bias        []float32
+		want        error
+	}{
+		{true, false, make([]float32, 2), tf.ErrConfig}, {false, false, make([]float32, 2), nil},
+		{true, true, nil, tf.ErrConfig}, {false, true, nil, nil}, {true, false, nil, nil},
+	} {
 		l := tf.NewLoader(brokenReader{tf.TensorMap{"table.weight": {Shape: []int{2, 1}, Data: []float32{1, 2}}}, ""})
-		tftest.NoError(t, l.SetRows("table.weight", tf.Rows{Name: "rows", At: []int{1}, Values: []float32{3}, Tied: tied}))
-		l.At("head.").Tied(l.At("table.").Embedding(2, 1), make([]float32, 2))
-		if err := l.Finish(); !errors.Is(err, want) {
-			t.Errorf("tied %t: error %v, want %v", tied, err, want)
+		tftest.NoError(t, l.SetRows("table.weight", tf.Rows{Name: "rows", At: []int{1}, Values: []float32{3}, Tied: c.tied}))
+		if c.added {
+			tftest.NoError(t, l.Add("head.weight", sum))
+		}
+		l.At("head.").Tied(l.At("table.").Embedding(2, 1), c.bias)
+		if err := l.Finish(); !errors.Is(err, c.want) {
+			t.Errorf("%+v: error %v", c, err)
 		}
 	}
 }

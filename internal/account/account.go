@@ -19,6 +19,7 @@ import (
 // A Class is the fields of a class of a Python library, with their defaults as JSON.
 type Class struct {
 	Library string // and its version
+	Strict  bool   // it refuses fields that it does not have
 	Fields  map[string]string
 }
 
@@ -34,6 +35,7 @@ func Tags(of any) map[string]bool {
 }
 
 // Settle goes through the fields of a file: those that are read, and those in idle, which have no effect here, need nothing.
+// Fields that the class does not have are warnings, and an error where the class refuses them too.
 // An error has a field and matches check.ErrConfig; its caller adds the file.
 func Settle(c Class, fields map[string]json.RawMessage, read map[string]bool, idle []string) (warnings []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -42,6 +44,8 @@ func Settle(c Class, fields map[string]json.RawMessage, read map[string]bool, id
 		}
 		initial, known := c.Fields[name]
 		switch {
+		case !known && c.Strict:
+			return nil, &check.Error{Kind: check.ErrConfig, Field: name, Value: check.JSON(fields[name]), Err: fmt.Errorf("unknown field")}
 		case !known:
 			warnings = append(warnings, fmt.Sprintf("%s = %s: ignored, as by %s, which has no such field here", name, check.JSON(fields[name]), c.Library))
 		case !same(fields[name], initial):

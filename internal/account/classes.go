@@ -4,7 +4,7 @@ package account
 
 // Classes are those that read the files, by their names.
 var Classes = map[string]Class{
-	"BitImageProcessor": {"transformers 5.24.0", map[string]string{
+	"BitImageProcessor": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"crop_size":         `{"height": 224, "width": 224}`,
 		"data_format":       `null`,
 		"default_to_square": `false`,
@@ -26,7 +26,7 @@ var Classes = map[string]Class{
 		"return_tensors":    `null`,
 		"size":              `{"shortest_edge": 224}`,
 	}},
-	"CLIPImageProcessor": {"transformers 5.24.0", map[string]string{
+	"CLIPImageProcessor": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"crop_size":         `{"height": 224, "width": 224}`,
 		"data_format":       `null`,
 		"default_to_square": `false`,
@@ -48,7 +48,7 @@ var Classes = map[string]Class{
 		"return_tensors":    `null`,
 		"size":              `{"shortest_edge": 224}`,
 	}},
-	"Dense": {"sentence-transformers 6.2.0", map[string]string{
+	"Dense": {Library: "sentence-transformers 6.2.0", Fields: map[string]string{
 		"activation_function": `null`,
 		"bias":                `true`,
 		"in_features":         `null`,
@@ -59,7 +59,10 @@ var Classes = map[string]Class{
 		"out_features":        `null`,
 		"use_residual":        `false`,
 	}},
-	"GenerationConfig": {"transformers 5.24.0", map[string]string{
+	"Dropout": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
+		"dropout": `0.2`,
+	}},
+	"GenerationConfig": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"assistant_confidence_threshold":   `0.4`,
 		"assistant_early_exit":             `null`,
 		"assistant_ensemble_weight":        `null`,
@@ -133,10 +136,10 @@ var Classes = map[string]Class{
 		"use_mtp":                          `null`,
 		"watermarking_config":              `null`,
 	}},
-	"LayerNorm": {"sentence-transformers 6.2.0", map[string]string{
+	"LayerNorm": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
 		"dimension": `null`,
 	}},
-	"LoraConfig": {"peft 0.21.2", map[string]string{
+	"LoraConfig": {Library: "peft 0.21.2", Fields: map[string]string{
 		"alora_invocation_tokens": `null`,
 		"alpha_pattern":           `{}`,
 		"arrow_config":            `null`,
@@ -180,16 +183,28 @@ var Classes = map[string]Class{
 		"use_rslora":              `false`,
 		"velora_config":           `null`,
 	}},
-	"Normalize": {"sentence-transformers 6.2.0", map[string]string{
+	"MultiVectorMask": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
+		"keep_only_token_ids": `null`,
+		"skiplist_tasks":      `null`,
+		"skiplist_words":      `null`,
+	}},
+	"Normalize": {Library: "sentence-transformers 6.2.0", Fields: map[string]string{
 		"module_input_name":  `"sentence_embedding"`,
 		"module_output_name": `null`,
 	}},
-	"Pooling": {"sentence-transformers 6.2.0", map[string]string{
-		"embedding_dimension": `null`,
-		"include_prompt":      `true`,
-		"pooling_mode":        `"mean"`,
+	"Pooling": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
+		"embedding_dimension":               `null`,
+		"include_prompt":                    `true`,
+		"pooling_mode":                      `"mean"`,
+		"pooling_mode_cls_token":            `null`,
+		"pooling_mode_lasttoken":            `null`,
+		"pooling_mode_max_tokens":           `null`,
+		"pooling_mode_mean_sqrt_len_tokens": `null`,
+		"pooling_mode_mean_tokens":          `null`,
+		"pooling_mode_weightedmean_tokens":  `null`,
+		"word_embedding_dimension":          `null`,
 	}},
-	"Siglip2ImageProcessor": {"transformers 5.24.0", map[string]string{
+	"Siglip2ImageProcessor": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"crop_size":         `null`,
 		"data_format":       `null`,
 		"default_to_square": `true`,
@@ -213,7 +228,7 @@ var Classes = map[string]Class{
 		"return_tensors":    `null`,
 		"size":              `null`,
 	}},
-	"SiglipImageProcessor": {"transformers 5.24.0", map[string]string{
+	"SiglipImageProcessor": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"crop_size":         `null`,
 		"data_format":       `null`,
 		"default_to_square": `false`,
@@ -235,7 +250,35 @@ var Classes = map[string]Class{
 		"return_tensors":    `null`,
 		"size":              `{"height": 224, "width": 224}`,
 	}},
-	"ViTImageProcessor": {"transformers 5.24.0", map[string]string{
+	"SpladePooling": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
+		"activation_function":      `"relu"`,
+		"chunk_size":               `null`,
+		"embedding_dimension":      `null`,
+		"pooling_strategy":         `"max"`,
+		"word_embedding_dimension": `null`,
+	}},
+	"Transformer": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
+		"backend":                `"torch"`,
+		"cache_dir":              `null`,
+		"config_args":            `null`,
+		"config_kwargs":          `null`,
+		"do_lower_case":          `false`,
+		"document_length":        `null`,
+		"max_seq_length":         `null`,
+		"modality_config":        `null`,
+		"model_args":             `null`,
+		"model_kwargs":           `null`,
+		"module_output_name":     `null`,
+		"processing_kwargs":      `null`,
+		"processor_kwargs":       `null`,
+		"query_expansion":        `null`,
+		"query_length":           `null`,
+		"tokenizer_args":         `null`,
+		"tokenizer_name_or_path": `null`,
+		"transformer_task":       `"feature-extraction"`,
+		"unpad_inputs":           `null`,
+	}},
+	"ViTImageProcessor": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"crop_size":         `null`,
 		"data_format":       `null`,
 		"default_to_square": `true`,
@@ -257,25 +300,30 @@ var Classes = map[string]Class{
 		"return_tensors":    `null`,
 		"size":              `{"height": 224, "width": 224}`,
 	}},
-	"Wav2Vec2FeatureExtractor": {"transformers 5.24.0", map[string]string{
+	"Wav2Vec2FeatureExtractor": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"do_normalize":          `true`,
 		"feature_size":          `1`,
+		"model_input_names":     `["input_values", "attention_mask"]`,
+		"padding_side":          `"right"`,
 		"padding_value":         `0.0`,
 		"return_attention_mask": `false`,
 		"sampling_rate":         `16000`,
 	}},
-	"WeightedLayerPooling": {"sentence-transformers 6.2.0", map[string]string{
-		"embedding_dimension": `null`,
-		"layer_start":         `4`,
-		"layer_weights":       `null`,
-		"num_hidden_layers":   `12`,
+	"WeightedLayerPooling": {Library: "sentence-transformers 6.2.0", Strict: true, Fields: map[string]string{
+		"embedding_dimension":      `null`,
+		"layer_start":              `4`,
+		"layer_weights":            `null`,
+		"num_hidden_layers":        `12`,
+		"word_embedding_dimension": `null`,
 	}},
-	"WhisperFeatureExtractor": {"transformers 5.24.0", map[string]string{
+	"WhisperFeatureExtractor": {Library: "transformers 5.24.0", Fields: map[string]string{
 		"chunk_length":          `30`,
 		"dither":                `0.0`,
 		"feature_size":          `80`,
 		"hop_length":            `160`,
+		"model_input_names":     `["input_features"]`,
 		"n_fft":                 `400`,
+		"padding_side":          `"right"`,
 		"padding_value":         `0.0`,
 		"return_attention_mask": `false`,
 		"sampling_rate":         `16000`,

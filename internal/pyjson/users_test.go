@@ -20,6 +20,8 @@ var decodes = map[string]string{
 	"text/message.go":                    "messages, key by key in their order, of which the last of a name counts",
 	"text/internal/jinja/convert.go":     "what encoding/json wrote",
 	"text/internal/cmd/tokenize/main.go": "requests of the comparison with Hugging Face's tokenizers",
+	"text/internal/cmd/real/main.go":     "requests of the comparison with Hugging Face's tokenizers",
+	"internal/tftest/spoil.go":           "headers of the tests' own safetensors files",
 	"scripts/release/licences.go":        "what the go command prints",
 }
 

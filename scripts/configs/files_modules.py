@@ -4,7 +4,7 @@
     files_modules.py [-n COUNT] [-seed SEED] [-show N] [-log FILE]
 
 Each of COUNT cases draws the modes of Pooling, and Dense, Normalize, LayerNorm and WeightedLayerPooling with their
-fields after or before it. A case ends as in files_tokenizers.py."""
+fields after or before it; in one of ten configurations a field is null. A case ends as in files_tokenizers.py."""
 
 import json
 import os
@@ -49,6 +49,8 @@ def draw(rng, path):
     def add(kind, config, weights=None):
         folder = f"{len(modules) + 1}_{kind}"
         os.makedirs(os.path.join(path, folder))
+        if config and rng.random() < 0.1:
+            config = config | {rng.choice(sorted(config)): None}
         if config is not None:
             with open(os.path.join(path, folder, "config.json"), "w") as f:
                 json.dump(config, f)

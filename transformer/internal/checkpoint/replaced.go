@@ -70,6 +70,11 @@ func (s Scope) HasRows(t *Table) bool {
 	})
 }
 
+// HasAdditions reports whether adapters add to a tensor of the model.
+func (s Scope) HasAdditions(name string) bool {
+	return len(s.additions(name)) > 0 || len(s.addedTo(name, true)) > 0
+}
+
 // setRows sets those of the rows of dst, from an element of the tensor on, in whose place there are others.
 func (s Scope) setRows(dst []float32, name string, from int) {
 	for _, r := range s.replacedRows(name) {
