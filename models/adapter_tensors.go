@@ -67,11 +67,34 @@ func (p *peftFile) replace(name, of string) error {
 	if other := p.replaced[in].name; other != "" {
 		return check.Errorf(transformer.ErrLeftOver, "%s and %s are both for %s", other, name, in)
 	}
-	if p.fields.Tie && strings.HasSuffix(of, "shared.weight") && p.modules.copies(of) {
+	copies := p.modules.copies(of)
+	if p.fields.Tie && strings.HasSuffix(of, "shared.weight") && copies {
 		return check.Errorf(transformer.ErrLeftOver, "%s: ensure_weight_tying of a table that encoder and decoder share: not supported", name)
 	}
-	p.replaced[in] = replacement{name, p.modules.copies(of) && !p.fields.Tie}
+	module := of[:max(strings.LastIndexByte(of, '.'), 0)]
+	if !copies && p.adapts(module) && !strings.Contains(name, ".base_layer.") {
+		return check.Errorf(transformer.ErrLeftOver, "%s: target_modules of %s chooses this module, whose own tensors peft calls %s.base_layer: not supported", name, peftConfig, module)
+	}
+	saved, _ := p.fields.ties(p.modules)
+	p.replaced[in] = replacement{name, copies && !saved}
 	return nil
+}
+
+// adapts reports whether the file has factors for a module, or the configuration's list or expression chooses it.
+func (p *peftFile) adapts(module string) bool {
+	_, linear := p.tensors.Shape(peftPrefix + module + peftFirst)
+	_, table := p.tensors.Shape(peftPrefix + module + peftFirstOfTable)
+	return linear || table || p.modules.listed && p.modules.chooses(module) == nil
+}
+
+// ties reports whether ensure_weight_tying has a projection tied to copies of tables, and to what is added to them: peft asks
+// whether modules_to_save, and else target_modules, name one of two modules.
+func (f *peftFields) ties(modules *moduleRules) (saved, target bool) {
+	names := []string{"embed_tokens", "lm_head"}
+	named := func(module string) bool { return slices.Contains(names, lastPart(module)) }
+	saved = slices.ContainsFunc(f.Saved, named)
+	target = slices.ContainsFunc(f.Target.Ends, named) || f.Target.Expression != "" && modules.listed && slices.ContainsFunc(names, modules.target)
+	return f.Tie && saved, f.Tie && target && !saved
 }
 
 // embeddings are the modules that transformers calls with indices, and whose weight nothing else reads.
@@ -103,7 +126,8 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 	if own == "out_proj" && slices.Contains(p.found, stem+"in_proj_weight") { // peft leaves the latter without effect
 		return check.Errorf(transformer.ErrLeftOver, "%s: the model has no weight %s.weight of its own", name, module)
 	}
-	add := factors{left: factor{name: second}, right: factor{name: first}, weight: weight, tied: p.fields.Tie}
+	_, tied := p.fields.ties(p.modules)
+	add := factors{left: factor{name: second}, right: factor{name: first}, weight: weight, tied: tied}
 	if embedding {
 		add.left, add.right = factor{first, true}, factor{second, true}
 	}

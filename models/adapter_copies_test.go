@@ -1,0 +1,78 @@
+package models_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models"
+	tf "github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// lora is the folder of an adapter with fields beside those that every adapter has, and tensors whose elements are all equal.
+func lora(t *testing.T, fields map[string]any, tensors map[string][]int) string {
+	t.Helper()
+	config := map[string]any{"peft_type": "LORA", "r": 1, "lora_alpha": 1}
+	for name, value := range fields {
+		config[name] = value
+	}
+	filled := map[string]safetensors.Tensor{}
+	for name, shape := range tensors {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		filled["base_model.model."+name] = safetensors.Tensor{Shape: shape, Data: slices.Repeat([]float32{0.25}, n)}
+	}
+	var b bytes.Buffer
+	tftest.NoError(t, safetensors.Write(&b, filled, nil))
+	return written(t, tftest.Must(json.Marshal(config))(t), b.Bytes())
+}
+
+// TestEnsureWeightTying has copies of tables, and what is added to tables, in the projection that is tied to them where
+// modules_to_save or target_modules name embed_tokens or lm_head, and not where they name another table: as peft 0.21 does.
+func TestEnsureWeightTying(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		model   string
+		fields  map[string]any
+		tensors map[string][]int
+		tied    bool // ensure_weight_tying changes what is computed
+	}{
+		"a copy of embed_tokens": {"qwen2", map[string]any{"target_modules": []string{"q_proj"}, "modules_to_save": []string{"embed_tokens"}}, map[string][]int{"model.embed_tokens.weight": {101, 32}}, true},
+		"a copy of wte":          {"gpt2", map[string]any{"target_modules": []string{"c_attn"}, "modules_to_save": []string{"wte"}}, map[string][]int{"transformer.wte.weight": {101, 32}}, false},
+		"added to embed_tokens":  {"qwen2", map[string]any{"target_modules": []string{"embed_tokens"}}, map[string][]int{"model.embed_tokens.lora_embedding_A": {1, 101}, "model.embed_tokens.lora_embedding_B": {32, 1}}, true},
+		"by an expression":       {"qwen2", map[string]any{"target_modules": ".*embed_tokens"}, map[string][]int{"model.embed_tokens.lora_embedding_A": {1, 101}, "model.embed_tokens.lora_embedding_B": {32, 1}}, true},
+		"added to wte":           {"gpt2", map[string]any{"target_modules": []string{"wte"}}, map[string][]int{"transformer.wte.lora_embedding_A": {1, 101}, "transformer.wte.lora_embedding_B": {32, 1}}, false},
+	} {
+		var got [2][]float32
+		for i := range got {
+			c.fields["ensure_weight_tying"] = i == 1
+			m := tftest.Must(models.Options{Adapters: []models.Adapter{{Path: lora(t, c.fields, c.tensors)}}}.Open(filepath.Join(own, c.model)))(t)
+			got[i] = make([]float32, 4*m.LM.Vocab())
+			tftest.NoError(t, m.Logits(new(models.Workspace), got[i], []int{1, 5, 9, 3}, tf.Uniform(1, 4), nil, nil))
+		}
+		if slices.Equal(got[0], got[1]) == c.tied {
+			t.Errorf("%s: tied %t, want %t", name, !c.tied, c.tied)
+		}
+	}
+}
+
+// TestAdapterWhole has a whole tensor of a module. Where the adapter adds to the module too, peft looks for the tensor below
+// base_layer, and leaves this one out.
+func TestAdapterWhole(t *testing.T) {
+	t.Parallel()
+	const weight = "model.layers.1.self_attn.q_proj.weight"
+	for target, want := range map[string]error{"q_proj": tf.ErrLeftOver, "k_proj": nil} {
+		_, err := withAdapter(lora(t, map[string]any{"target_modules": []string{target}}, map[string][]int{weight: {32, 32}}), "qwen2")
+		if !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), weight) {
+			t.Errorf("target_modules = %s: error %v", target, err)
+		}
+	}
+}
