@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"io/fs"
 	"math"
-	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/text/tokenizer"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // characters reads what a model of CTC has heard, as transformers' Wav2Vec2CTCTokenizer.
@@ -27,6 +24,7 @@ type characters struct {
 	cleanUp   bool
 	normalize bool    // samples
 	step      float64 // seconds from one hidden state to the next
+	windows   windows
 }
 
 // content is a token of tokenizer_config.json: its text, or an object that has it.
@@ -82,7 +80,11 @@ func (f *folder) openCharacters() (*characters, error) {
 	if !ok {
 		return nil, errorf("the model does not tell when it heard something")
 	}
-	c.step = float64(steps.Stride()) / models.SampleRate
+	stride := steps.Stride()
+	c.step, c.windows = float64(stride)/models.SampleRate, windowsOf(stride)
+	if !c.windows.fit(f.model.Audio.Rows) {
+		return nil, fileError("config.json", "conv_stride", "", "a hidden state every %d samples, or one of more than %d seconds: not supported", stride, strideSeconds)
+	}
 	c.names = make([]string, f.model.CTC.Out())
 	for i := range c.names {
 		c.names[i] = c.unknown
@@ -100,73 +102,13 @@ func (f *folder) openCharacters() (*characters, error) {
 }
 
 // Characters is the characters of mono samples at 16 kHz with their times, as a model of CTC such as wav2vec 2.0 hears them, and
-// transformers gives them with output_char_offsets: spaces between words are characters too. Another model is an
-// error that matches ErrInput.
+// transformers gives them with output_char_offsets: spaces between words are characters too. Long sound is heard in the
+// windows that [Transcriber.Transcribe] describes. Another model is an error that matches ErrInput.
 func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segment, error) {
 	if t.characters == nil {
 		return nil, check.Errorf(ErrInput, "the model writes no characters")
 	}
-	return t.hear(ctx, samples, TranscribeOptions{})
-}
-
-// hear is the characters of samples: those that are most likely, of which equal ones in a row are one, without blanks.
-func (t *Transcriber) hear(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
-	for name, given := range map[string]bool{"Language": opts.Language != "", "Translate": opts.Translate, "Beams": opts.Beams > 1, "MaxTokens": opts.MaxTokens > 0} {
-		if given {
-			return nil, check.Option(name, "", "the model writes down characters as it hears them")
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	c, m := t.characters, t.model
-	x := samples
-	if c.normalize {
-		x = standardized(samples)
-	}
-	rows := m.Audio.Rows(len(x))
-	ws := t.workspace(t.threads)
-	defer t.pool.Put(ws)
-	defer ws.Release(ws.Mark())
-	hidden, logits := ws.Alloc(rows*m.Audio.Dim()), ws.Alloc(rows*m.CTC.Out()) // [rows, D], [rows, vocabulary]
-	if err := m.Audio.EncodeAudio(ws, hidden, x, 1, len(x)); err != nil {
-		return nil, err
-	}
-	if err := m.CTC.Forward(ws, logits, hidden, models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
-		return nil, err
-	}
-	if err := check.Finite(logits); err != nil {
-		return nil, err
-	}
-	var all []Segment
-	last := ""
-	for r := range rows {
-		name := c.names[argmax(logits[r*m.CTC.Out():(r+1)*m.CTC.Out()])]
-		begin, end := float64(r)*c.step, float64(r+1)*c.step
-		switch {
-		case name == c.blank:
-		case r > 0 && name == last:
-			all[len(all)-1].End = end
-		case name == c.delimiter:
-			all = append(all, Segment{begin, end, c.space})
-		default:
-			all = append(all, Segment{begin, end, name})
-		}
-		last = name
-	}
-	return all, nil
-}
-
-// write is the text of characters.
-func (c *characters) write(all []Segment) string {
-	text := joined(all)
-	if c.lower {
-		text = strings.ToLower(text)
-	}
-	if c.cleanUp {
-		text = tokenizer.CleanUp(text)
-	}
-	return text
+	return t.hear(ctx, samples, TranscribeOptions{}, nil)
 }
 
 // standardized is x with mean 0 and variance 1.

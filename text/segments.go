@@ -22,13 +22,13 @@ type Segment struct {
 // Segments is the text of mono samples at 16 kHz with its times. Of Whisper it is the stretches between the timestamps that
 // the model writes, as transformers' generate gives them with return_timestamps, also for long sound: the model
 // listens on from the last timestamp of a stretch, so that nothing said across its border is lost. Of wav2vec 2.0 it is words, as with
-// output_word_offsets. Beams must be 0 or 1.
+// output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Beams must be 0 or 1.
 func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
 	if len(samples) == 0 {
 		return nil, check.Errorf(ErrInput, "no samples")
 	}
 	if t.characters != nil {
-		heard, err := t.hear(ctx, samples, opts)
+		heard, err := t.hear(ctx, samples, opts, nil)
 		if err != nil {
 			return nil, err
 		}

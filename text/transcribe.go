@@ -62,8 +62,13 @@ type TranscribeOptions struct {
 
 // Transcribe yields the text of mono samples at 16 kHz, between -1 and 1,
 // stretch by stretch as long as the model listens at once (30 seconds for
-// published ones). Words across the border of two stretches may be lost; Segments does not lose them. A model of
-// CTC hears all at once, and takes no options.
+// published ones). Words across the border of two stretches may be lost; Segments does not lose them.
+//
+// A model of CTC takes no options. It hears up to 30 seconds at once, and longer sound in windows of 30 seconds, each of
+// which begins 20 seconds after the one before. Hidden states of the first and last 5 seconds of a window count only
+// at the beginning and the end of the sound; the others, joined, are read as if they came from one pass. Memory therefore does
+// not depend on the length of the sound. Transformers' pipeline does the same with chunk_length_s=30. After each
+// window Transcribe yields the words that are complete.
 func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if len(samples) == 0 {
@@ -71,8 +76,7 @@ func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts Tr
 			return
 		}
 		if t.characters != nil {
-			heard, err := t.hear(ctx, samples, opts)
-			yield(t.characters.write(heard), err)
+			t.spell(ctx, samples, opts, yield)
 			return
 		}
 		more := true

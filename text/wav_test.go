@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -195,6 +196,22 @@ func TestWAVHostile(t *testing.T) {
 		if _, err := ReadWAV(bytes.NewReader(whole[:n])); !errors.Is(err, ErrSound) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
+	}
+}
+
+// TestWAVClaims: hours that a header claims take no memory.
+func TestWAVClaims(t *testing.T) {
+	w := wavFile{magic: "RIFF", format: wavPCM, bits: 16, channels: 1, rate: 16000, length: 2 * 3600 * 16000 * 2, data: make([]byte, 64)}
+	data := w.bytes()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	samples, err := ReadWAV(bytes.NewReader(data))
+	runtime.ReadMemStats(&after)
+	if err != nil || len(samples) != 32 {
+		t.Errorf("%d samples, %v", len(samples), err)
+	}
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 {
+		t.Errorf("%d bytes for 32 samples", taken)
 	}
 }
 

@@ -537,9 +537,19 @@ def _(out):
     model.to(torch.bfloat16).save_pretrained(f.path)
     model = type(model).from_pretrained(f.path, dtype=torch.float32, attn_implementation="eager").eval()
     recognize = hf.pipeline("automatic-speech-recognition", model=model, tokenizer=tokenizer, feature_extractor=extractor)
-    by = {unit: recognize(x, return_timestamps=unit) for unit in ("char", "word")}
+    expected = {"sound": "sound0.wav", **heard(recognize, x)}
+    # Sound of 71 seconds is four windows. Each repetition has a loudness of its own, so that windows differ in mean and variance.
+    times, samples = 41, 71 * 16000 + 123
+    long = heard(recognize, np.concatenate([x * np.float32(2.0 ** -(i % 5)) for i in range(times)])[:samples], chunk_length_s=30)
+    states = [round(w[end] * 50) for w in long["words"] for end in ("start", "end")]  # 50 a second
+    f.json("expected.json", {**expected, "long": {"samples": samples, "text": long["text"], "words": states}})
+
+
+def heard(recognize, x, **windows):
+    """The text of samples, and the times of its characters and words."""
+    by = {unit: recognize(x.copy(), return_timestamps=unit, **windows) for unit in ("char", "word")}
     chunks = {unit: [dict(start=c["timestamp"][0], end=c["timestamp"][1], text=c["text"]) for c in r["chunks"]] for unit, r in by.items()}
-    f.json("expected.json", {"sound": "sound0.wav", "text": by["char"]["text"], "characters": chunks["char"], "words": chunks["word"]})
+    return {"text": by["char"]["text"], "characters": chunks["char"], "words": chunks["word"]}
 
 
 IMAGES = ["landscape.png", "portrait-rgba.png", "landscape-grey.png"]
