@@ -26,6 +26,8 @@ type Call struct {
 	limits  *Limits
 	body    *engine.Body
 	control *http.ResponseController
+	unread  bool // there is a body of which a client may still write a part
+	broken  bool // the body did not come
 }
 
 // Limits bound what one request may take, and what it may have.
@@ -76,15 +78,16 @@ func (c *Call) read(b *bytes.Buffer) error {
 		b.Grow(int(min(n, 1<<16)) + bytes.MinRead) // what is only claimed is not allocated
 	}
 	c.control.SetReadDeadline(time.Now().Add(c.limits.ReadTimeout))
+	c.unread = c.R.ProtoMajor == 1 // also of a client that waits to be told to go on: it is told now
 	_, err := b.ReadFrom(counted{http.MaxBytesReader(c.w, c.R.Body, c.limits.Body), c.body})
 	c.control.SetReadDeadline(time.Time{}) // net/http reads on, to see the client go
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return c.tooLarge()
 	} else if full, ok := errors.AsType[*engine.Error](err); ok {
-		c.Header().Set("Connection", "close") // the rest is not read
 		return full
-	} else if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.Header().Set("Connection", "close")
+	}
+	c.unread, c.broken = false, err != nil
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &engine.Error{Kind: engine.Invalid, Message: "the body did not come in time", Err: err}
 	} else if err != nil {
 		return &engine.Error{Kind: engine.Invalid, Message: "the body ends early", Err: err}
@@ -131,6 +134,7 @@ func (c *Call) Write(status int, contentType string, data []byte) error {
 	h := c.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(data)))
+	c.body.Close() // before the client has its answer, and sends as much again
 	c.control.SetWriteDeadline(time.Now().Add(c.limits.WriteTimeout))
 	c.w.WriteHeader(status)
 	if _, err := c.w.Write(data); err != nil {

@@ -46,6 +46,8 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	out := &writer{ResponseWriter: w, record: rec}
 	c := &Call{Record: rec, R: r.WithContext(ctx), w: out, limits: &s.Limits, body: s.Engine.Body(), control: http.NewResponseController(w)}
+	// HTTP/2 ends the stream of a body that nobody reads, and a client that waits to be told to go on sends none.
+	c.unread = r.ContentLength != 0 && r.ProtoMajor == 1 && r.Header.Get("Expect") == ""
 	defer c.body.Close()
 	out.Header().Set("X-Request-Id", rec.ID)
 	if err == nil {
@@ -63,6 +65,9 @@ func (s *Server) serve(route *Route, w http.ResponseWriter, r *http.Request) {
 	s.log(ctx, rec)
 	if abort {
 		panic(http.ErrAbortHandler) // the client must not take what it has for the whole
+	}
+	if err != nil {
+		c.discard()
 	}
 }
 
@@ -113,26 +118,6 @@ func (s *Server) answer(route *Route, c *Call) (err error) {
 		defer leave()
 	}
 	return route.Handle(c)
-}
-
-// fail answers with an error, and reports whether the answer had begun, so that it has to be broken off.
-func (s *Server) fail(route *Route, c *Call, err error) (abort bool) {
-	e := engine.AsError(err)
-	c.Record.Failure = e
-	if c.w.status != 0 {
-		return true
-	}
-	h := c.Header()
-	if e.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
-	}
-	if e.Kind == engine.Unauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
-	}
-	c.control.SetWriteDeadline(time.Now().Add(s.Limits.WriteTimeout))
-	route.Error(c.w, e)
-	c.control.SetWriteDeadline(time.Time{})
-	return false
 }
 
 // mostRemembered bounds how many warnings are remembered: clients choose parts of them.
