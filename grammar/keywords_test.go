@@ -105,6 +105,7 @@ func TestSchemaOpen(t *testing.T) {
 		{`{"properties": {"a": {"type": "null"}}}`, []string{`{"a":null,"b":1}`, `{"b":1}`, `7`}, []string{`{"a":1}`}},
 		{`{"prefixItems": [{"const": 1}]}`, []string{`[1,"x"]`, `[]`}, []string{`[2]`}},
 		{`{"const": 2.0}`, []string{`2.0`, `2`}, []string{`3`}},
+		{`{}`, []string{`1234567890123456`, `-0.1234567890123456e-99`}, []string{`12345678901234567`, `0.12345678901234567`, `1e100`}},
 	} {
 		s.test(t, func(schema string) (*Grammar, error) {
 			g, _, err := SchemaOptions{Open: true}.Compile([]byte(schema))

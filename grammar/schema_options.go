@@ -14,9 +14,9 @@ type SchemaOptions struct {
 	// Lenient compiles schemas with keywords that a mask cannot hold. These are left out and reported, so that a
 	// text may break them; the caller validates it afterwards.
 	Lenient bool
-	// Open generates every valid value: values of any type for schemas without type, further members after
-	// properties, further elements after prefixItems, and numbers of any length. What a mask cannot hold as a whole
-	// is an error, or is reported.
+	// Open generates values of any type for schemas without type, further members after properties, and further elements
+	// after prefixItems: every valid value, but numbers of no more digits than [JSONSchema] says. What a mask cannot hold
+	// as a whole is an error, or is reported.
 	Open bool
 	// NoFormats takes format for a remark, which is the default of the specification. Without it, texts have the
 	// formats that [JSONSchema] lists.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,30 @@ func TestWarnings(t *testing.T) {
 	}
 	if _, _, stderr = call(t, "hello\n", "classify", testdata+"classify"); stderr != "" {
 		t.Errorf("stderr %q without such a field", stderr)
+	}
+}
+
+// TestSchemaWarnings: keywords of a schema that the text may break are told by their paths, and the text follows the others.
+func TestSchemaWarnings(t *testing.T) {
+	schema := filepath.Join(t.TempDir(), "schema.json")
+	generate := func(source string) (code int, out, stderr string) {
+		if err := os.WriteFile(schema, []byte(source), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return call(t, "", "generate", testdata+"generate", "Is it?", "-schema", schema)
+	}
+	const held = `"type": "object", "properties": {"yes": {"enum": [true]%s}}, "required": ["yes"], "additionalProperties": false%s`
+	code, out, stderr := generate("{" + fmt.Sprintf(held, `, "format": "regex"`, `, "minLenght": 3`) + "}")
+	if code != 0 || strings.Join(strings.Fields(out), "") != `{"yes":true}` {
+		t.Errorf("code %d, %q, %q", code, out, stderr)
+	}
+	for _, path := range []string{"#/properties/yes/format", "#/minLenght"} {
+		if strings.Count(stderr, "avoformer: warning: the text may break the schema at "+path+": ") != 1 {
+			t.Errorf("stderr %q, want one warning about %s", stderr, path)
+		}
+	}
+	if code, _, stderr := generate("{" + fmt.Sprintf(held, "", "") + "}"); code != 0 || strings.Contains(stderr, "warning") {
+		t.Errorf("code %d, %q of a schema that is held", code, stderr)
 	}
 }
 
