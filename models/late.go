@@ -223,10 +223,17 @@ func (t *TokenEmbedder) readPyLate(doc Document, s *SentenceEmbedder) error {
 		Limit    int      `json:"document_length"`
 		Expand   bool     `json:"do_query_expansion"`
 		Attend   bool     `json:"attend_to_expansion_tokens"`
+		Masks    bool     `json:"attend_to_mask_tokens"` // what it is in ColBERT's own files
 		Skip     []string `json:"skiplist_words"`
 	}{Length: 32, Limit: 180, Expand: true, Skip: strings.Split(punctuation, "")}
 	if err := doc.Decode(&raw); err != nil {
 		return err
+	}
+	if _, ok := doc.fields["query_expansion"]; ok {
+		return doc.Errorf("query_expansion", "not supported beside PyLate's do_query_expansion")
+	}
+	if _, ok := doc.fields["attend_to_expansion_tokens"]; !ok {
+		raw.Attend = raw.Masks
 	}
 	t.QueryMark, t.DocumentMark, t.Skip = raw.Query, raw.Document, raw.Skip
 	s.QueryLength, s.DocumentLength = raw.Length, raw.Limit

@@ -3,6 +3,7 @@ package models_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -51,6 +52,32 @@ func TestSparseEdges(t *testing.T) {
 		}))
 		if nans == 0 {
 			t.Errorf("%s: states that are NaN weigh nothing", name)
+		}
+	}
+}
+
+// TestPyLateFields gives config_sentence_transformers.json of PyLate fields of queries' expansion: those of ColBERT's own files
+// count where PyLate's are absent, and the newer object, of which null turns expansion off, is refused.
+func TestPyLateFields(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]*models.Expansion{
+		`{"query_prefix": "[Q] "}`:                                            {Length: 32, Fixed: true},
+		`{"query_length": null}`:                                              {Length: 32, Fixed: true},
+		`{"query_length": 9, "attend_to_mask_tokens": true}`:                  {Length: 9, Fixed: true, Attend: true},
+		`{"attend_to_mask_tokens": true, "attend_to_expansion_tokens": null}`: {Length: 32, Fixed: true},
+		`{"do_query_expansion": null}`:                                        {Length: 32, Fixed: true},
+		`{"do_query_expansion": false}`:                                       nil,
+	} {
+		text = `{"model_type": "ColBERT", ` + text[1:]
+		m := tftest.Must(models.OpenFS(with(folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text))))(t)
+		if got := m.Vectors.Expansion; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: expansion %+v, want %+v", text, got, want)
+		}
+	}
+	for _, value := range []string{"null", `{"strategy": "min", "length": 8}`} {
+		text := `{"model_type": "ColBERT", "query_expansion": ` + value + `}`
+		if _, err := models.OpenFS(with(folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text))); !errors.Is(err, models.ErrConfig) || !strings.Contains(err.Error(), "query_expansion") {
+			t.Errorf("%s: error %v, want an ErrConfig that names query_expansion", text, err)
 		}
 	}
 }

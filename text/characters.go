@@ -53,23 +53,28 @@ func (f *folder) openCharacters() (*characters, error) {
 		return nil, check.InFile(vocabulary, ErrFolder, fs.ErrNotExist)
 	}
 	config := struct {
-		Pad       content         `json:"pad_token"`
-		Unknown   content         `json:"unk_token"`
-		Delimiter content         `json:"word_delimiter_token"`
-		Space     *string         `json:"replace_word_delimiter_char"`
-		Lower     bool            `json:"do_lower_case"`
-		CleanUp   bool            `json:"clean_up_tokenization_spaces"`
-		Language  json.RawMessage `json:"target_lang"`
-	}{Pad: "<pad>", Unknown: "<unk>", Delimiter: "|"}
+		Pad       pyjson.Optional[content] `json:"pad_token"`
+		Unknown   pyjson.Optional[content] `json:"unk_token"`
+		Delimiter pyjson.Optional[content] `json:"word_delimiter_token"`
+		Space     pyjson.Optional[string]  `json:"replace_word_delimiter_char"`
+		Lower     bool                     `json:"do_lower_case"`
+		CleanUp   bool                     `json:"clean_up_tokenization_spaces"`
+		Language  json.RawMessage          `json:"target_lang"`
+	}{}
 	if err := f.readJSON(settings, &config); err != nil {
 		return nil, err
+	}
+	for name, null := range map[string]bool{"pad_token": config.Pad.Null, "word_delimiter_token": config.Delimiter.Null, "replace_word_delimiter_char": config.Space.Null} {
+		if null {
+			return nil, fileError(settings, name, "null", "want a token")
+		}
 	}
 	if config.Language != nil && string(config.Language) != "null" {
 		return nil, fileError(settings, "target_lang", string(config.Language), "vocabularies of several languages are not supported")
 	}
-	c := &characters{blank: string(config.Pad), delimiter: string(config.Delimiter), space: " ", unknown: string(config.Unknown), lower: config.Lower, cleanUp: config.CleanUp}
-	if config.Space != nil {
-		c.space = *config.Space
+	c := &characters{
+		blank: string(config.Pad.Or("<pad>").Value), delimiter: string(config.Delimiter.Or("|").Value), space: config.Space.Or(" ").Value,
+		unknown: string(config.Unknown.Or("<unk>").Value), lower: config.Lower, cleanUp: config.CleanUp,
 	}
 	input, err := f.waves()
 	if err != nil {

@@ -112,6 +112,8 @@ func TestCharacters(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"no object": {"vocab.json": "[]"}, "no number": {"vocab.json": `{"a": "b"}`}, "of several languages": {"tokenizer_config.json": `{"target_lang": "eng"}`},
 		"rate": {"preprocessor_config.json": `{"sampling_rate": 8000}`}, "cut off": {"vocab.json": `{"a"`},
+		"no blank": {"tokenizer_config.json": `{"pad_token": null}`}, "no delimiter": {"tokenizer_config.json": `{"word_delimiter_token": null}`},
+		"no space": {"tokenizer_config.json": `{"replace_word_delimiter_char": null}`},
 	} {
 		if _, err := OpenTranscriberFS(overlay("characters", files)); err == nil {
 			t.Errorf("%s: opens", name)
