@@ -167,3 +167,32 @@ func TestTiedRowsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestTiedReplaced has tensors that take the place of a projection's, or of its table's too. One that is no copy is the table's
+// as well, where the two are one tensor.
+func TestTiedReplaced(t *testing.T) {
+	one := func(x float32) safetensors.Tensor {
+		return safetensors.Tensor{Shape: []int{2, 1}, Data: []float32{x, x}}
+	}
+	from := tf.TensorMap{"a": one(5), "b": one(6), "own": one(1)}
+	for _, c := range []struct {
+		table, head           string // in from; empty: not replaced
+		tableApart, headApart bool
+		want                  error
+	}{
+		{"", "a", false, true, nil}, {"", "a", false, false, tf.ErrConfig}, {"", "own", false, false, nil}, {"a", "", false, false, nil},
+		{"a", "a", false, false, nil}, {"b", "a", false, false, tf.ErrConfig}, {"b", "a", true, false, nil}, {"b", "a", true, true, nil},
+	} {
+		l := tf.NewLoader(brokenReader{tf.TensorMap{"table.weight": one(1)}, ""})
+		if c.table != "" {
+			l.Replace("table.weight", tf.Replacement{From: brokenReader{from, ""}, Name: c.table, Apart: c.tableApart})
+		}
+		if c.head != "" {
+			l.Replace("head.weight", tf.Replacement{From: brokenReader{from, ""}, Name: c.head, Apart: c.headApart})
+		}
+		l.At("head.").Tied(l.At("table.").Embedding(2, 1), nil)
+		if err := l.Finish(); !errors.Is(err, c.want) {
+			t.Errorf("%+v: error %v", c, err)
+		}
+	}
+}

@@ -115,6 +115,10 @@ func (s *Scope) tie(t *Table) (u *unread, apart, ok bool) {
 		s.find("weight", t.rows, t.dim) // which notes why
 		return nil, false, false
 	}
+	if own && s.replacesTied(u) {
+		s.Fail(check.Errorf(check.ErrConfig, "%s: a tensor in its place, which is its table's as well: not supported", s.Name()))
+		return nil, false, false
+	}
 	if own && u.absent {
 		read := *s
 		read.original = s.replaced[s.lookup("weight")].Apart
@@ -143,6 +147,15 @@ func (s Scope) apart(u *unread, own bool) bool {
 		return table.replaced[table.lookup("weight")].Apart
 	}
 	return table.read == nil && !s.same(u)
+}
+
+// replacesTied reports whether another tensor than the table's takes the place of weight, and is no copy: it would be the table's.
+func (s Scope) replacesTied(u *unread) bool {
+	head, ok := s.replaced[s.lookup("weight")]
+	if !ok || head.Apart || u.absent || s.changed("weight") || u.from.changed("weight") {
+		return false
+	}
+	return !u.from.replaced[u.from.lookup("weight")].Apart && !s.same(u)
 }
 
 // same reports whether the tensor weight is that of a table.
