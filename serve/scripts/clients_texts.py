@@ -4,7 +4,9 @@ Arguments: a server's address, and the file that expected.py wrote.
 """
 
 import json
+import struct
 import sys
+import zlib
 
 import cohere
 import huggingface_hub
@@ -34,6 +36,15 @@ def same(got, to=vectors):
 def ranked(results, score):
     got = [[r.index, getattr(r, score)] for r in results]
     check([i for i, _ in got] == [i for i, _ in want["ranked"]] and near([s for _, s in got], [s for _, s in want["ranked"]]), got)
+
+
+def picture():
+    """A PNG file of 8 by 8 grey pixels."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + bytes(range(32 * y, 32 * y + 8)) for y in range(8))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 def openais():
@@ -87,6 +98,8 @@ def huggingface():
     check([x.label for x in labels] == [x["label"] for x in want["labels"]] and near([x.score for x in labels], [x["score"] for x in want["labels"]]), labels)
     found = at("tokens").token_classification(want["sentence"])
     check([(x.entity_group, x.start, x.end) for x in found] == [(x["label"], x["start"], x["end"]) for x in want["entities"]], found)
+    labels = at("image").image_classification(picture(), top_k=2)
+    check(labels and all(0 <= x.score <= 1 for x in labels) and labels[0].score == max(x.score for x in labels), labels)
     translated = at("translate").translation(texts[0], generate_parameters={"max_new_tokens": 6})
     check(translated.translation_text == want["translation"], translated)
     written = at("generate").text_generation(want["prompt"], max_new_tokens=8)

@@ -32,5 +32,5 @@ json.dump({
     "prompt": "The quick brown",
     "completion": run("generate", folders + "generate", "The quick brown", "-max-tokens", "8").strip(),
     "chat": run("generate", "-chat", folders + "generate", "-max-tokens", "8", text="Hi\n").strip(),
-    "models": ["generate", "embed", "rerank", "classify", "tokens", "translate", "transcribe"],
+    "models": ["generate", "embed", "rerank", "classify", "tokens", "translate", "transcribe", "image"],
 }, sys.stdout)

@@ -10,7 +10,7 @@ address=http://127.0.0.1:$port
 work=$(mktemp -d)
 go build -o "$work/avoformer" ./cmd/avoformer
 python3 serve/scripts/expected.py "$work/avoformer" >"$work/expected.json"
-"$work/avoformer" serve -addr "127.0.0.1:$port" text/testdata/{generate,embed,rerank,classify,tokens,translate,transcribe} 2>"$work/log" &
+"$work/avoformer" serve -addr "127.0.0.1:$port" text/testdata/{generate,embed,rerank,classify,tokens,translate,transcribe,image} 2>"$work/log" &
 server=$!
 trap 'kill $server; wait $server || true; rm -r "$work"' EXIT
 for _ in {1..100}; do
