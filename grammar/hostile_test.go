@@ -6,10 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/internal/testenv"
 )
 
 // TestJSONSchemaHostile: schemas that are made to take long, or much memory, are an error or a grammar within a few seconds.
 func TestJSONSchemaHostile(t *testing.T) {
+	if testenv.Emulated() {
+		t.Skip("nothing of it depends on the machine")
+	}
 	many := func(n int, format string) string {
 		list := make([]string, n)
 		for i := range list {
@@ -46,10 +51,12 @@ func TestJSONSchemaHostile(t *testing.T) {
 				sane(t, err)
 			}
 			runtime.ReadMemStats(&after)
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("it took %v", took)
+			// The memory measures the work whatever else the machine does; the time is for work that takes none.
+			took, allocated := time.Since(began), (after.TotalAlloc-before.TotalAlloc)>>20
+			if took > time.Minute || allocated > 1<<10 {
+				t.Errorf("it took %v and %d MiB", took, allocated)
 			}
-			t.Logf("%v, %d MiB", time.Since(began).Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20)
+			t.Logf("%v, %d MiB", took.Round(time.Millisecond), allocated)
 		})
 	}
 }
