@@ -94,7 +94,7 @@ func vocabularyGGUF(t *testing.T, from *Tokenizer, merges []any, more ...gguf.Pa
 // preTexts are texts that pre-tokenizers cut differently, and random ones.
 func preTexts() []string {
 	texts := []string{"", "It's 12345 tests, don't YOU'LL? 3.14\r\n\r\n  x\t\ty  ", "العدد ١٢٣ و ٤٥٦", "漢字かな 2024年12月31日", "e\u0301 A\u030a \u1e9b\u0323", "$+<=>^~|`x` a_b--c  ", "   ", "\n\n \n", "½²Ⅷ 4½", "ДОМ's дом"}
-	parts := strings.Split("a|B|é|ß|ſ|'s|'LL|1|22|٣|½|Ⅷ| |  |\n|\r\n|\t|\u3000|漢|カ|한|ไ|́|!|?!|…|。|،|$|+|`|_|-|/|😀|​|<|endoftext|>", "|")
+	parts := strings.Split("a|B|é|ß|ſ|'s|'LL|1|22|٣|½|Ⅷ| |  |\n|\r\n|\t|\u3000|漢|カ|한|ไ|́|!|?!|…|。|،|$|+|`|_|-|/|😀|\u200b|<|endoftext|>", "|")
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		var b strings.Builder
