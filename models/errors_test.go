@@ -27,6 +27,7 @@ func TestConfigErrors(t *testing.T) {
 		{"llama", "quantization_config", `{"bits":4}`},
 		{"llama", "hidden_act", `"swiglu"`},
 		{"phi", "rope_parameters", `{"rope_type":"proportional","partial_rotary_factor":0.5}`},
+		{"gpt_neox", "partial_rotary_factor", `0.5`},
 		{"llama", "num_key_value_heads", `3`},
 		{"llama", "sliding_window", `64`},
 		{"llama", "is_causal", `false`},

@@ -49,6 +49,9 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	if config.Dim%config.Heads != 0 {
 		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
+	if c.JSON.saysPart(config.Part) { // which transformers reads beside some forms of rope_scaling alone
+		return nil, c.JSON.Errorf("partial_rotary_factor", "want %g, as rotary_pct says", config.Part)
+	}
 	rotary, err := c.JSON.rotary(ropeFields{RopeTheta: config.Theta, part: config.Part, partial: true}, config.Dim/config.Heads, config.MaxPositions)
 	if err != nil {
 		return nil, err

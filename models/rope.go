@@ -119,6 +119,13 @@ func (d Document) rotatedPart(object Document, f ropeFields, kind string) (float
 	return 1, nil
 }
 
+// saysPart reports whether partial_rotary_factor is there with another value than part.
+func (d Document) saysPart(part float64) bool {
+	const field = "partial_rotary_factor"
+	var said float64
+	return d.Has(field) && (d.Field(field, &said) != nil || said != part)
+}
+
 // trained is the length that the model was trained on, which some types of scaling ask for.
 func (d Document) trained(object Document, f ropeFields, kind string, maxPositions int) (int, error) {
 	const field = "original_max_position_embeddings"
@@ -164,6 +171,9 @@ func (d Document) rotaryOf(object Document, f ropeFields, headDim, maxPositions 
 	part, err := d.rotatedPart(object, f, s.Type)
 	if err != nil {
 		return nil, err
+	}
+	if s.Type == "proportional" && d.saysPart(1) {
+		return nil, d.Errorf("partial_rotary_factor", "not supported with rope_type proportional")
 	}
 	if s.Type == "proportional" && part != 1 {
 		return nil, object.Errorf("partial_rotary_factor", "not supported with rope_type proportional")
