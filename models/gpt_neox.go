@@ -23,6 +23,7 @@ type neoxConfig struct {
 
 	RopeScaling    any     `json:"rope_scaling"`
 	RopeParameters any     `json:"rope_parameters"`
+	RopeTheta      any     `json:"rope_theta"`                       // read in the objects alone
 	RopeOriginal   any     `json:"original_max_position_embeddings"` // read where it counts
 	Theta          float64 `json:"rotary_emb_base" min:"1"`
 	Part           float64 `json:"rotary_pct"`
@@ -52,7 +53,7 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	if c.JSON.saysPart(config.Part) { // which transformers reads beside some forms of rope_scaling alone
 		return nil, c.JSON.Errorf("partial_rotary_factor", "want %g, as rotary_pct says", config.Part)
 	}
-	rotary, err := c.JSON.rotary(ropeFields{RopeTheta: config.Theta, part: config.Part, partial: true}, config.Dim/config.Heads, config.MaxPositions)
+	rotary, err := c.JSON.rotary(ropeFields{RopeTheta: config.Theta, base: !c.llamaCpp, part: config.Part, partial: true}, config.Dim/config.Heads, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}

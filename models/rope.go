@@ -29,6 +29,7 @@ type ropeFields struct {
 	own      bool    // whether the fields above count, beside the objects'
 	partial  bool    // whether the architecture can rotate a part of each head
 	long     bool    // whether longrope is the only other type
+	base     bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
 	kinds    bool    // whether the architecture has layer_types
 }
 
@@ -164,7 +165,13 @@ func (d Document) rotaryOf(object Document, f ropeFields, headDim, maxPositions 
 	if f.own && !object.Has("rope_theta") {
 		from = d
 	}
-	theta, err := from.theta(f.RopeTheta)
+	theta, err := f.RopeTheta, error(nil)
+	switch {
+	case !f.base || object.Has("rope_theta"):
+		theta, err = from.theta(theta)
+	case d.Has("rope_theta"):
+		d.warn("rope_theta = %s: ignored, as by transformers in this model_type", d.value("rope_theta"))
+	}
 	if err != nil {
 		return nil, err
 	}
