@@ -86,7 +86,6 @@ func TestConfigErrors(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct{ folder, field, value, want string }{
 		{"llama", "clip_qkv", `0.1`, "clip_qkv = 0.1"},
-		{"gpt_neox", "rope_theta", `123.0`, "rope_theta = 123"},
 		{"llama", "logit_scale", `2.0`, "logit_scale = 2"},
 		{"llama", "no_rope_layers", `[0,1]`, "no_rope_layers = [0,1]"},
 		{"llama", "use_qk_norm", `true`, "use_qk_norm = true"},

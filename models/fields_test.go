@@ -292,3 +292,20 @@ func TestTruncateOfKinds(t *testing.T) {
 		t.Error("truncate changes nothing in the positions of all layers")
 	}
 }
+
+// TestThetaOfGPTNeoX has the base of the frequencies in rotary_emb_base; rope_theta does not count, as in transformers.
+func TestThetaOfGPTNeoX(t *testing.T) {
+	t.Parallel()
+	hidden := func(theta string) ([]float32, []string) {
+		m := tftest.Must(New([]byte(`{"model_type": "gpt_neox", "architectures": ["GPTNeoXForCausalLM"], "vocab_size": 11, "hidden_size": 16, "num_hidden_layers": 1,
+			"num_attention_heads": 2, "intermediate_size": 16, "rotary_pct": 0.5, "rotary_emb_base": 100`+theta+`}`), transformer.Random(1)))(t)
+		x := make([]float32, 5*16)
+		tftest.NoError(t, m.LM.Hidden(new(Workspace), x, []int{1, 2, 3, 4, 5}, transformer.Uniform(1, 5), nil, nil))
+		return x, m.Warnings
+	}
+	want, none := hidden("")
+	got, warnings := hidden(`, "rope_theta": 50`)
+	if !slices.Equal(got, want) || len(none) != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "rope_theta = 50") {
+		t.Errorf("other positions by rope_theta, or warnings %q and %q, want one of rope_theta", none, warnings)
+	}
+}
