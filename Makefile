@@ -388,7 +388,7 @@ govulncheck: ## known vulnerabilities in what the modules call
 
 .PHONY: fuzz
 fuzz: ## fuzz every fuzz target for FUZZTIME (30s)
-	@for m in . text serve bulk; do (cd $$m; \
+	@for m in . text text/sound serve bulk; do (cd $$m; \
 		$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, f[i]; n = 0 }' | \
 		while read -r package target; do \
 			echo "$$package $$target"; \

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
 // The filter of Resample: how many zero crossings of the sinc its window spans to each side, where it ends as a share of
@@ -18,8 +20,8 @@ const (
 
 // The rates that Resample takes, in Hz, and how many numbers it holds of filters.
 const (
-	leastRate   = 1000
-	mostRate    = 1_000_000
+	leastRate   = wav.LeastRate
+	mostRate    = wav.MostRate
 	mostFilters = 1 << 20
 )
 

@@ -102,8 +102,8 @@ func TestResampleEdges(t *testing.T) {
 	}
 }
 
-// wav is a file of 16-bit PCM in mono.
-func wav(rate uint32, samples []float32) []byte {
+// wavOf is a file of 16-bit PCM in mono.
+func wavOf(rate uint32, samples []float32) []byte {
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
 	b = binary.LittleEndian.AppendUint32(b, rate)
 	b = append(binary.LittleEndian.AppendUint32(b, 2*rate), 2, 0, 16, 0)
@@ -117,13 +117,13 @@ func wav(rate uint32, samples []float32) []byte {
 // TestReadWAVRates reads files of other rates.
 func TestReadWAVRates(t *testing.T) {
 	x := wave(8820, 44100, 16000, 0.3)
-	got, err := ReadWAV(bytes.NewReader(wav(44100, x)))
+	got, err := ReadWAV(bytes.NewReader(wavOf(44100, x)))
 	if err != nil || len(got) != 3200 {
 		t.Fatal(len(got), err)
 	}
 	close32(t, "samples", got[1000:2000], wave(3200, 16000, 16000, 0.3)[1000:2000], 2e-4)
 	for _, rate := range []uint32{0, 999, 1 << 31, math.MaxUint32} {
-		if _, err := ReadWAV(bytes.NewReader(wav(rate, x))); !errors.Is(err, ErrSound) {
+		if _, err := ReadWAV(bytes.NewReader(wavOf(rate, x))); !errors.Is(err, ErrSound) {
 			t.Errorf("%d Hz: %v", rate, err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 type kind string
 
 const (
-	wav  kind = "WAV"
+	riff kind = "WAV"
 	mp3  kind = "MP3"
 	flac kind = "FLAC"
 	ogg  kind = "Ogg"
@@ -37,7 +37,7 @@ func kindOf(head []byte) (kind, error) {
 	begins := func(s string) bool { return bytes.HasPrefix(head, []byte(s)) }
 	switch {
 	case begins("RIFF") || begins("RF64") || begins("BW64"):
-		return wav, nil
+		return riff, nil
 	case begins("fLaC"):
 		return flac, nil
 	case begins("OggS"):

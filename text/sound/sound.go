@@ -21,6 +21,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
 // Rate is the rate of the samples that Read gives, in Hz.
@@ -58,16 +59,21 @@ func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err e
 		return nil, err
 	}
 	s := &sink{ctx: ctx, options: o, seconds: 60}
-	if k == wav {
-		return s.wav(in)
-	}
 	if err := decoders[k](in, s); err != nil {
 		return nil, damaged(err)
 	}
 	return s.finish()
 }
 
-var decoders = map[kind]func(in *bufio.Reader, s *sink) error{mp3: readMP3, flac: readFLAC, ogg: readOgg, webm: readWebM}
+var decoders = map[kind]func(in *bufio.Reader, s *sink) error{riff: readWAV, mp3: readMP3, flac: readFLAC, ogg: readOgg, webm: readWebM}
+
+func readWAV(in *bufio.Reader, s *sink) error {
+	err := wav.Read(in, s.begin, s.add)
+	if _, stops := errors.AsType[stop](err); err == nil || stops || errors.Is(err, text.ErrSound) {
+		return err
+	}
+	return stop{err} // of in
+}
 
 // errorf is an error about the file.
 func errorf(format string, args ...any) error {
@@ -102,20 +108,13 @@ type sink struct {
 	reserved int
 }
 
-// Rates and channels that files may have.
-const (
-	leastRate    = 1000
-	mostRate     = 1_000_000
-	mostChannels = 64
-)
-
 // begin begins sound at a rate.
 func (s *sink) begin(rate, channels int) error {
-	if rate < leastRate || rate > mostRate {
-		return errorf("%d samples a second, want %d to %d", rate, leastRate, mostRate)
+	if rate < wav.LeastRate || rate > wav.MostRate {
+		return errorf("%d samples a second, want %d to %d", rate, wav.LeastRate, wav.MostRate)
 	}
-	if channels < 1 || channels > mostChannels {
-		return errorf("%d channels, want 1 to %d", channels, mostChannels)
+	if channels < 1 || channels > wav.MostChannels {
+		return errorf("%d channels, want 1 to %d", channels, wav.MostChannels)
 	}
 	s.rate = rate
 	return nil
@@ -202,16 +201,4 @@ func (s *sink) finish() ([]float32, error) {
 		return nil, errorf("no samples")
 	}
 	return s.out, nil
-}
-
-// wav reads a WAV file.
-func (s *sink) wav(in io.Reader) ([]float32, error) {
-	samples, err := text.ReadWAV(in)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.take(samples); err != nil {
-		return nil, damaged(err)
-	}
-	return samples, nil
 }

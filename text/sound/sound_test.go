@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -169,4 +170,35 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestBoundsOfWAV: a file of a low rate, whose samples at 16 kHz take 64 times its bytes, ends at the bounds before they are made.
+func TestBoundsOfWAV(t *testing.T) {
+	const rate, seconds = 1000, 600
+	head := "RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\xe8\x03\x00\x00\xe8\x03\x00\x00\x01\x00\x08\x00data\x00\x00\x00\x00"
+	data := append([]byte(head), bytes.Repeat([]byte{100, 150}, rate*seconds/2)...)
+	samples, err := Read(t.Context(), bytes.NewReader(data), Options{})
+	if err != nil || len(samples) != seconds*Rate {
+		t.Fatalf("%d samples, %v", len(samples), err)
+	}
+	for want, o := range map[string]Options{
+		"longer than 1m0s": {Longest: time.Minute},
+		"full": {Grow: func(n int) error {
+			if n > 4*70*Rate {
+				t.Errorf("%d bytes at once", n)
+			}
+			return errors.New("full")
+		}},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(t.Context(), bytes.NewReader(data), o)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 24<<20 {
+			t.Errorf("%s: %d bytes taken, where all samples are %d", want, taken, 4*seconds*Rate)
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"io"
 	"math"
+
+	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
 // The elements that count. All others are skipped.
@@ -107,8 +109,8 @@ func (w *webmReader) element(id, size uint64) error {
 		return nil
 	case ebmlTrack:
 		w.tracks, w.track = append(w.tracks, w.track), webmTrack{}
-		if len(w.tracks) > mostChannels {
-			return errorf("more than %d tracks", mostChannels)
+		if len(w.tracks) > wav.MostChannels {
+			return errorf("more than %d tracks", wav.MostChannels)
 		}
 		return nil
 	case ebmlNumber, ebmlCodec, ebmlPrivate, ebmlBlock, ebmlSimple:

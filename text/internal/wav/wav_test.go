@@ -1,4 +1,4 @@
-package text
+package wav
 
 // Every form of WAV.
 
@@ -6,11 +6,21 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"runtime"
 	"strings"
 	"testing"
 )
+
+// readAll is all samples of a file.
+func readAll(r io.Reader) (samples []float32, err error) {
+	err = Read(r, func(int, int) error { return nil }, func(x float64) error {
+		samples = append(samples, float32(x))
+		return nil
+	})
+	return samples, err
+}
 
 // wavFile is a WAV file of a form: what a test changes of it is a field.
 type wavFile struct {
@@ -136,7 +146,7 @@ func TestWAVForms(t *testing.T) {
 			})
 		}
 		for name, w := range variants {
-			got, err := ReadWAV(bytes.NewReader(w.bytes()))
+			got, err := readAll(bytes.NewReader(w.bytes()))
 			if err != nil || len(got) != n {
 				t.Errorf("%s, %s: %d samples, %v", x.name, name, len(got), err)
 				continue
@@ -187,13 +197,13 @@ func TestWAVHostile(t *testing.T) {
 	} {
 		w := plain
 		change(&w)
-		if _, err := ReadWAV(bytes.NewReader(w.bytes())); !errors.Is(err, ErrSound) || !strings.Contains(err.Error(), want) {
+		if _, err := readAll(bytes.NewReader(w.bytes())); !errors.Is(err, ErrSound) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	whole := plain.bytes()
 	for n := range len(whole) - 3 {
-		if _, err := ReadWAV(bytes.NewReader(whole[:n])); !errors.Is(err, ErrSound) {
+		if _, err := readAll(bytes.NewReader(whole[:n])); !errors.Is(err, ErrSound) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -205,7 +215,7 @@ func TestWAVClaims(t *testing.T) {
 	data := w.bytes()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	samples, err := ReadWAV(bytes.NewReader(data))
+	samples, err := readAll(bytes.NewReader(data))
 	runtime.ReadMemStats(&after)
 	if err != nil || len(samples) != 32 {
 		t.Errorf("%d samples, %v", len(samples), err)
@@ -224,12 +234,12 @@ func floats(w wavFile, samples ...float32) wavFile {
 	return w
 }
 
-// FuzzReadWAV: whatever a file holds, it is samples that are finite, or an ErrSound.
-func FuzzReadWAV(f *testing.F) {
+// FuzzRead: whatever a file holds, it is samples that are finite, or an ErrSound.
+func FuzzRead(f *testing.F) {
 	f.Add(wavFile{magic: "RIFF", format: wavPCM, bits: 16, channels: 1, rate: 16000, length: 4, data: []byte{1, 2, 3, 4}}.bytes())
 	f.Add(wavFile{magic: "RF64", format: wavMuLaw, bits: 8, channels: 2, rate: 8000, ds64: make([]byte, 28), data: make([]byte, 9)}.bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		samples, err := ReadWAV(bytes.NewReader(data))
+		samples, err := readAll(bytes.NewReader(data))
 		if err != nil && !errors.Is(err, ErrSound) {
 			t.Fatal(err)
 		}
