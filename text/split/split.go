@@ -114,7 +114,8 @@ func Tokens(t *tokenizer.Tokenizer, document string, most int) ([]Part, error) {
 		return nil, check.Option("most", most, "want at least 1")
 	}
 	plain := tokenizer.Options{NoSpecial: true, Offsets: tokenizer.Bytes}
-	t = t.WithTruncation(nil).WithPadding(nil)
+	// One token more than fits tells that a text does not fit, and what comes after it is not tokenized.
+	t = t.WithTruncation(&tokenizer.Truncation{MaxLength: max(most, most+1)}).WithPadding(nil)
 	var parts []Part
 	for start, ends := 0, sentenceEnds(document); start < len(document); {
 		ends = ends[slices.IndexFunc(ends, func(e int) bool { return e > start }):]

@@ -3,6 +3,7 @@ package split_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -149,4 +150,27 @@ func ExampleTokens() {
 	// 0 The bread rises. The oven is hot.
 	// 34 Bake it until it is dark.
 	// <nil>
+}
+
+// TestTokensOfLongSentence: a text without an end of a sentence is tokenized once, not once again from each part to its end.
+func TestTokensOfLongSentence(t *testing.T) {
+	k, err := tokenizer.Open("../examples/models/embed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := func(n int) uint64 {
+		long := strings.Repeat("the dough rests in a warm place ", n)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		parts, err := split.Tokens(k, long, 50)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, long, parts)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if one, eight := taken(200), taken(1600); eight > 16*one {
+		t.Errorf("a text takes %d bytes, one of eight times its length %d", one, eight)
+	}
 }
