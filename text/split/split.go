@@ -113,15 +113,13 @@ func Tokens(t *tokenizer.Tokenizer, document string, most int) ([]Part, error) {
 	if most < 1 {
 		return nil, check.Option("most", most, "want at least 1")
 	}
-	plain := tokenizer.Options{NoSpecial: true, Offsets: tokenizer.Bytes}
-	// One token more than fits tells that a text does not fit, and what comes after it is not tokenized.
-	t = t.WithTruncation(&tokenizer.Truncation{MaxLength: max(most, most+1)}).WithPadding(nil)
+	t = t.WithTruncation(nil).WithPadding(nil)
 	var parts []Part
 	for start, ends := 0, sentenceEnds(document); start < len(document); {
 		ends = ends[slices.IndexFunc(ends, func(e int) bool { return e > start }):]
 		fits := 0
 		for _, to := range ends {
-			e, err := t.Encode(document[start:to], plain)
+			e, err := beginning(t, document[start:to], most)
 			if err != nil {
 				return nil, fmt.Errorf("bytes %d to %d: %w", start, to, err)
 			}
@@ -140,6 +138,23 @@ func Tokens(t *tokenizer.Tokenizer, document string, most int) ([]Part, error) {
 		start = fits
 	}
 	return parts, nil
+}
+
+// beginning encodes a text, or as much of its beginning as has some more tokens than most: a long text that has no end of a sentence is
+// not read once again for each of its parts.
+func beginning(t *tokenizer.Tokenizer, text string, most int) (*tokenizer.Encoding, error) {
+	plain := tokenizer.Options{NoSpecial: true, Offsets: tokenizer.Bytes}
+	most = min(most, len(text))
+	for size := 16 * (most + 4); size < len(text); size *= 2 {
+		end := size
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		if e, err := t.Encode(text[:end], plain); err != nil || len(e.IDs) > 2*most+4 {
+			return e, err
+		}
+	}
+	return t.Encode(text, plain)
 }
 
 // cut is the place behind the first most tokens of what begins at start, and behind one character at least.
