@@ -179,11 +179,12 @@ func (d Document) rotaryOf(object Document, f ropeFields, headDim, maxPositions 
 	if err != nil {
 		return nil, err
 	}
-	if s.Type == "proportional" && d.saysPart(1) {
-		return nil, d.Errorf("partial_rotary_factor", "not supported with rope_type proportional")
-	}
-	if s.Type == "proportional" && part != 1 {
-		return nil, object.Errorf("partial_rotary_factor", "not supported with rope_type proportional")
+	if s.Type == "proportional" && (part != 1 || d.saysPart(1)) {
+		from := object
+		if !object.Has("partial_rotary_factor") {
+			from = d
+		}
+		return nil, from.Errorf("partial_rotary_factor", "not supported with rope_type proportional")
 	}
 	if s.original, err = d.trained(object, f, s.Type, maxPositions); err != nil {
 		return nil, err
