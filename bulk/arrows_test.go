@@ -1,0 +1,17 @@
+package bulk_test
+
+import (
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/arrows"
+)
+
+// arrowLimits are those of packages that do not keep to the common ones yet. They only become smaller.
+var arrowLimits = map[string]arrows.Limit{
+	".": {Knot: 13, Up: 7},
+}
+
+// TestArrows holds the files of each package to an order in which nearly all uses lead down.
+func TestArrows(t *testing.T) {
+	arrows.Check(t, arrowLimits, ".")
+}

@@ -1,0 +1,23 @@
+package serve_test
+
+import (
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/arrows"
+)
+
+// arrowLimits are those of packages that do not keep to the common ones yet. They only become smaller.
+var arrowLimits = map[string]arrows.Limit{
+	"internal/engine":      {Up: 3},
+	"internal/wire":        {Up: 2},
+	"internal/anthropic":   {Up: 3},
+	"internal/tei":         {Up: 3},
+	"internal/huggingface": {Up: 3},
+	"internal/ollama":      {Knot: 5, Up: 4},
+	"internal/openai":      {Knot: 6, Up: 5},
+}
+
+// TestArrows holds the files of each package to an order in which nearly all uses lead down.
+func TestArrows(t *testing.T) {
+	arrows.Check(t, arrowLimits, ".")
+}
