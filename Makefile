@@ -23,7 +23,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 	linux/386 linux/s390x linux/riscv64 freebsd/amd64 netbsd/arm solaris/amd64 aix/ppc64 android/arm64 ios/arm64 plan9/amd64 wasip1/wasm
 # What make test is, after test-timed: two lanes side by side. The emulators keep one processor busy for most of the time.
 EMULATED := test-arm64 test-avx512
-NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-asm test-installable
+NATIVE := check vet staticcheck test-native test-text test-race test-purego test-tiers test-amx test-asm test-installable
 # What make test-all adds: what a change rarely breaks that passes make test.
 LONG := test-second-go cross
 SAMPLES := test-long test-samples
@@ -328,6 +328,12 @@ test-arm64: ## the NEON tier, under qemu
 	@scripts/install.sh arm64
 	AVOFORMER_REQUIRE_AS=1 AVOFORMER_SECOND_GO=$(SECOND_GO) $(GO) test -C asm ./arm64
 	scripts/arm64.sh
+
+.PHONY: test-amx
+test-amx: ## the tiles of AMX, on any amd64 with Linux, by an emulator of their instructions
+	@scripts/install.sh amx
+	AVOFORMER_REQUIRE_AS=1 $(GO) test ./scripts/amx/...
+	scripts/amx.sh
 
 # The self-test, and every kernel with every length and placement. Elsewhere
 # these are tests among others.

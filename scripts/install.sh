@@ -21,6 +21,7 @@ packages() {
 		echo /usr/bin/xorriso xorriso
 		echo /usr/bin/cpio cpio
 		echo /usr/bin/script bsdutils ;;
+	amx) echo /usr/bin/x86_64-linux-gnu-as binutils-x86-64-linux-gnu ;;
 	browser) echo /usr/bin/chromium chromium ;;
 	estimates) echo /usr/bin/llvm-mca-19 llvm-19 ;;
 	namespaces) echo /usr/sbin/ip iproute2 ;;

@@ -1,0 +1,15 @@
+#!/bin/bash
+# amx.sh: run what uses the tiles of AMX, in an emulator that executes their instructions on any amd64 (scripts/amx). It
+# fails if a test fails, or if an instruction was never executed. On a processor with AMX the same tests run without the emulator
+# in go test ./... .
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+go build -o "$bin/amx" ./scripts/amx
+export AVOFORMER_REQUIRE_AMX=1
+# on INSTRUCTIONS ARGUMENT...: go test, in which each of the instructions must run
+on() { GOARCH=amd64 CGO_ENABLED=0 go test -vet=off -count=1 -exec "$bin/amx -need $1" "${@:2}"; }
+
+on LDTILECFG,STTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILELOADDT1,TILESTORED,TDPBSSD,TDPBSUD,TDPBUSD,TDPBUUD,TDPBF16PS \
+	-run '^TestNative$' ./scripts/amx/tile

@@ -1,0 +1,47 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/scripts/amx/tile"
+)
+
+func main() {
+	refuse := flag.Bool("refuse", false, "tiles are not permitted to the program")
+	count := flag.Bool("count", false, "tell how often each instruction ran")
+	need := flag.String("need", "", "instructions, separated by commas, of which each must have run")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: amx [flags] PROGRAM ARGUMENT...")
+		os.Exit(2)
+	}
+	runtime.LockOSThread() // a tracer is a thread
+	p, err := start(flag.Args(), *refuse)
+	if err == nil {
+		err = p.follow()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "amx:", err)
+		os.Exit(2)
+	}
+	if *count {
+		for _, op := range tile.Ops() {
+			fmt.Fprintf(os.Stderr, "amx: %v ran %d times\n", op, p.ran[op])
+		}
+	}
+	for name := range strings.SplitSeq(*need, ",") {
+		op := tile.Op(slices.IndexFunc(tile.Ops(), func(o tile.Op) bool { return o.String() == name }))
+		if name != "" && p.status == 0 && p.ran[op] == 0 {
+			fmt.Fprintln(os.Stderr, "amx:", name, "never ran")
+			p.status = 1
+		}
+	}
+	os.Exit(p.status)
+}
