@@ -24,7 +24,7 @@ type characters struct {
 	cleanUp   bool
 	normalize bool    // samples
 	step      float64 // seconds from one hidden state to the next
-	windows   windows
+	windows   ctcWindows
 }
 
 // content is a token of tokenizer_config.json: its text, or an object that has it.

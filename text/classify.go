@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -139,15 +140,15 @@ func ranked(scores []float32, labels []string) []Label {
 
 // logits hands the classifier's output for each of the inputs to use, on several goroutines.
 func (f *folder) logits(ctx context.Context, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
-	c := &call{
-		check: func(in *input) error {
-			if len(in.windows[0].IDs) == 0 {
-				return fmt.Errorf("%w: text %d has no tokens", ErrInput, in.number)
+	c := &queue.Call{
+		Check: func(in *queue.Input) error {
+			if len(in.Windows[0].IDs) == 0 {
+				return fmt.Errorf("%w: text %d has no tokens", ErrInput, in.Number)
 			}
 			return nil
 		},
-		compute: f.headOf(f.model.Classifier, false),
-		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
+		Compute: f.headOf(f.model.Classifier, false),
+		Finish:  func(in *queue.Input, results [][]float32) { use(in.Number, results[0]) },
 	}
 	return f.serveInputs(ctx, c, inputs, "", f.limit, tokenizer.Options{}, o)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -105,7 +107,7 @@ func (e *Embedder) Prompts() []string {
 
 // Tokens is the number of tokens of texts as Embed computes with.
 func (e *Embedder) Tokens(texts []string) (int, error) {
-	c := &call{finish: func(*input, [][]float32) {}}
+	c := &queue.Call{Finish: func(*queue.Input, [][]float32) {}}
 	n, err := e.serveInputs(context.Background(), c, Texts(texts), "", e.limit, e.encoding(), InputOptions{})
 	return n.Sum(), err
 }
@@ -212,21 +214,21 @@ func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Inpu
 		return nil, Counts{}, fmt.Errorf("%w: tokens with a prompt that 1_Pooling/config.json does not include", ErrInput)
 	}
 	out := make([][]float32, len(inputs))
-	c := &call{
-		check: func(in *input) error {
-			for _, w := range in.windows {
+	c := &queue.Call{
+		Check: func(in *queue.Input) error {
+			for _, w := range in.Windows {
 				if n := len(w.IDs); skip > 0 && n <= skip {
-					return fmt.Errorf("%w: text %d has %d tokens, none after the %d of the prompt, which do not count", ErrInput, in.number, n, skip)
+					return fmt.Errorf("%w: text %d has %d tokens, none after the %d of the prompt, which do not count", ErrInput, in.Number, n, skip)
 				}
 			}
 			return nil
 		},
-		kind:    2 * skip,
-		compute: pooled(shape.pool, skip),
-		finish:  func(in *input, results [][]float32) { out[in.number] = shape.joined(in.windows, results) },
+		Kind:    2 * skip,
+		Compute: pooled(shape.pool, skip),
+		Finish:  func(in *queue.Input, results [][]float32) { out[in.Number] = shape.joined(in.Windows, results) },
 	}
 	if o.Scale == ScaleRaw {
-		c.kind++
+		c.Kind++
 	}
 	n, err := e.serveInputs(ctx, c, inputs, prompt, limit, e.encoding(), o.InputOptions)
 	if err != nil {
@@ -275,15 +277,15 @@ func (e *Embedder) promptLength(prompt string) (int, error) {
 	if prompt == "" || e.pool.IncludePrompt {
 		return 0, nil
 	}
-	if e.long == splitLong {
+	if e.long == windows.Split {
 		return 0, check.Option("SplitLong", e.stride, "with a prompt that 1_Pooling/config.json does not include")
 	}
 	splitter := e.splitter(e.limit, e.encoding())
-	windows, err := splitter.split(0, source{first: prompt})
+	parts, err := splitter.Split(0, windows.Text{First: prompt})
 	if err != nil {
 		return 0, err
 	}
-	alone := windows[0] // cut as texts are
+	alone := parts[0] // cut as texts are
 	n := len(alone.IDs)
 	if n > 0 && (alone.Special[n-1] || e.tokenizer.IsSpecial(alone.IDs[n-1])) {
 		n--
@@ -297,7 +299,7 @@ func (e *Embedder) encoding() tokenizer.Options {
 }
 
 // pooled is a computation of the vector of each window as the model makes it without its first tokens.
-func pooled(pool *models.SentenceEmbedder, skip int) computation {
+func pooled(pool *models.SentenceEmbedder, skip int) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())
 		dim, n := pool.Dim(), in.Batch.Len()

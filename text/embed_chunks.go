@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -37,17 +38,17 @@ func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokeni
 	}
 	var states []float32 // [tokens, D]
 	var tokens *tokenizer.Encoding
-	c := &call{
-		check: func(in *input) error {
-			if len(in.windows) > 1 || in.windows[0].Cut > 0 {
+	c := &queue.Call{
+		Check: func(in *queue.Input) error {
+			if len(in.Windows) > 1 || in.Windows[0].Cut > 0 {
 				return fmt.Errorf("%w: chunks want the whole text, of which at most %d tokens are possible", ErrTooLong, e.limitOf(limit))
 			}
 			return nil
 		},
-		kind:    -1,
-		compute: e.fromStates(e.states),
-		finish: func(in *input, results [][]float32) {
-			states, tokens = append([]float32(nil), results[0]...), in.windows[0]
+		Kind:    -1,
+		Compute: e.fromStates(e.states),
+		Finish: func(in *queue.Input, results [][]float32) {
+			states, tokens = append([]float32(nil), results[0]...), in.Windows[0]
 		},
 	}
 	encoding := e.encoding()

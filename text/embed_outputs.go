@@ -11,6 +11,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -107,12 +108,12 @@ func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, prompt strin
 		return nil, Counts{}, err
 	}
 	out := make([]SparseVector, len(inputs))
-	c := &call{
-		kind: -2,
-		compute: e.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
+	c := &queue.Call{
+		Kind: -2,
+		Compute: e.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 			return e.sparse.Weigh(ws, x, in, func(i int, v SparseVector) { result(i, flat(v)) })
 		}),
-		finish: func(in *input, results [][]float32) { out[in.number] = united(results) },
+		Finish: func(in *queue.Input, results [][]float32) { out[in.Number] = united(results) },
 	}
 	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o)
 	if err != nil {
@@ -171,9 +172,9 @@ func (e *Embedder) EmbedVectors(ctx context.Context, inputs []Input, prompt stri
 	}
 	out := make([][][]float32, len(inputs))
 	dim := e.vectors.Dim()
-	c := &call{
-		kind: -3,
-		compute: e.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
+	c := &queue.Call{
+		Kind: -3,
+		Compute: e.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 			y := ws.Alloc(in.Batch.Rows() * dim) // [rows, D]
 			if err := e.vectors.Project(ws, y, x, in.Batch.Rows()); err != nil {
 				return err
@@ -183,9 +184,9 @@ func (e *Embedder) EmbedVectors(ctx context.Context, inputs []Input, prompt stri
 			}
 			return nil
 		}),
-		finish: func(in *input, results [][]float32) {
+		Finish: func(in *queue.Input, results [][]float32) {
 			for w, rows := range results {
-				out[in.number] = append(out[in.number], e.counted(in.windows[w].IDs, rows, query)...)
+				out[in.Number] = append(out[in.Number], e.counted(in.Windows[w].IDs, rows, query)...)
 			}
 		},
 	}
@@ -201,7 +202,7 @@ func (e *Embedder) EmbedVectors(ctx context.Context, inputs []Input, prompt stri
 			}
 		}
 	}
-	c.between = func(w *tokenizer.Encoding) *tokenizer.Encoding {
+	c.Between = func(w *tokenizer.Encoding) *tokenizer.Encoding {
 		if m.token >= 0 {
 			w = withToken(w, m.token)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -166,7 +167,7 @@ func TestEmbedLong(t *testing.T) {
 		part := enc.IDs[at:min(at+22, len(enc.IDs))]
 		ids := append(append([]int{2}, part...), 3) // [CLS] and [SEP]
 		v := make([]float32, split.Dim())
-		if err := split.pool.Embed(new(models.Workspace), v, tokensOf([]*tokenizer.Encoding{{IDs: ids}})); err != nil {
+		if err := split.pool.Embed(new(models.Workspace), v, windows.Tokens([]*tokenizer.Encoding{{IDs: ids}})); err != nil {
 			t.Fatal(err)
 		}
 		for j, x := range v {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
 )
 
 // Prompt is the text of a prompt, by its name as EmbedOptions has it.
@@ -25,22 +26,22 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt strin
 	}
 	out := make([][][]float32, len(inputs))
 	dim := e.model.Encoder.Dim()
-	c := &call{
-		check: func(in *input) error {
-			if len(in.windows) > 1 {
-				return fmt.Errorf("%w: text %d has %d windows, whose tokens have no vectors in common", ErrInput, in.number, len(in.windows))
+	c := &queue.Call{
+		Check: func(in *queue.Input) error {
+			if len(in.Windows) > 1 {
+				return fmt.Errorf("%w: text %d has %d windows, whose tokens have no vectors in common", ErrInput, in.Number, len(in.Windows))
 			}
 			return nil
 		},
-		kind:    -1,
-		compute: e.fromStates(e.states),
-		finish: func(in *input, results [][]float32) {
+		Kind:    -1,
+		Compute: e.fromStates(e.states),
+		Finish: func(in *queue.Input, results [][]float32) {
 			rows := append([]float32(nil), results[0]...) // [tokens, D]
 			vectors := make([][]float32, len(rows)/dim)
 			for i := range vectors {
 				vectors[i] = rows[i*dim : (i+1)*dim : (i+1)*dim]
 			}
-			out[in.number] = vectors
+			out[in.Number] = vectors
 		},
 	}
 	n, err := e.serveInputs(ctx, c, inputs, before, e.limitOf(limit), e.encoding(), o)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -82,8 +83,8 @@ func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Ag
 		return nil, Counts{}, fmt.Errorf("%w: aggregation %d", ErrInput, how)
 	}
 	out := make([][]Entity, len(texts))
-	counts, err := c.logits(ctx, texts, o, func(in *input, logits []float32, n int) {
-		out[in.number] = c.entities(in.first, in.windows[0], logits, n, how)
+	counts, err := c.logits(ctx, texts, o, func(in *queue.Input, logits []float32, n int) {
+		out[in.Number] = c.entities(in.First, in.Windows[0], logits, n, how)
 	})
 	if err != nil {
 		return nil, counts, err
@@ -104,8 +105,8 @@ func (c *TokenClassifier) Labels() []string { return slices.Clone(c.model.Config
 // Logits is, for each token of each text, what the model gives its labels, special tokens included.
 func (c *TokenClassifier) Logits(ctx context.Context, texts []string, o InputOptions) ([][]TokenLogits, Counts, error) {
 	out := make([][]TokenLogits, len(texts))
-	counts, err := c.logits(ctx, texts, o, func(in *input, logits []float32, n int) { // [tokens, labels]
-		e := in.windows[0]
+	counts, err := c.logits(ctx, texts, o, func(in *queue.Input, logits []float32, n int) { // [tokens, labels]
+		e := in.Windows[0]
 		tokens := make([]TokenLogits, len(e.IDs))
 		for i := range tokens {
 			tokens[i] = TokenLogits{Special: e.Special[i], Logits: slices.Clone(logits[i*n : (i+1)*n])}
@@ -113,7 +114,7 @@ func (c *TokenClassifier) Logits(ctx context.Context, texts []string, o InputOpt
 				tokens[i].Start, tokens[i].End = e.Offsets[i].Start, e.Offsets[i].End
 			}
 		}
-		out[in.number] = tokens
+		out[in.Number] = tokens
 	})
 	if err != nil {
 		return nil, counts, err
@@ -122,11 +123,11 @@ func (c *TokenClassifier) Logits(ctx context.Context, texts []string, o InputOpt
 }
 
 // logits hands the logits of each text's tokens, [tokens, n labels], to use, on several goroutines.
-func (c *TokenClassifier) logits(ctx context.Context, texts []string, o InputOptions, use func(in *input, logits []float32, n int)) (Counts, error) {
+func (c *TokenClassifier) logits(ctx context.Context, texts []string, o InputOptions, use func(in *queue.Input, logits []float32, n int)) (Counts, error) {
 	n := c.model.TokenClassifier.Out()
-	call := &call{
-		compute: c.headOf(c.model.TokenClassifier, true),
-		finish: func(in *input, results [][]float32) {
+	call := &queue.Call{
+		Compute: c.headOf(c.model.TokenClassifier, true),
+		Finish: func(in *queue.Input, results [][]float32) {
 			if results[0] != nil {
 				use(in, results[0], n)
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -69,16 +70,16 @@ func (m *MaskFiller) FillInputs(ctx context.Context, inputs []Input, k int, o In
 		return nil, fmt.Errorf("%w: k = %d, want at least 1", ErrInput, k)
 	}
 	out := make([][][]Filling, len(inputs))
-	c := &call{
-		check: func(in *input) error {
-			if !slices.Contains(in.windows[0].IDs, m.mask) {
-				return fmt.Errorf("%w: text %d has no %s among its tokens", ErrInput, in.number, m.Mask())
+	c := &queue.Call{
+		Check: func(in *queue.Input) error {
+			if !slices.Contains(in.Windows[0].IDs, m.mask) {
+				return fmt.Errorf("%w: text %d has no %s among its tokens", ErrInput, in.Number, m.Mask())
 			}
 			return nil
 		},
-		compute: m.fromStates(m.logits),
-		finish: func(in *input, results [][]float32) {
-			out[in.number] = m.fillings(in.windows[0].IDs, results[0], k)
+		Compute: m.fromStates(m.logits),
+		Finish: func(in *queue.Input, results [][]float32) {
+			out[in.Number] = m.fillings(in.Windows[0].IDs, results[0], k)
 		},
 	}
 	if _, err := m.serveInputs(ctx, c, inputs, "", m.limit, tokenizer.Options{}, o); err != nil {

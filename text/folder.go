@@ -17,7 +17,10 @@ import (
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -31,7 +34,7 @@ type folder struct {
 	tokenizer *tokenizer.Tokenizer // without truncation and padding of its own
 	limit     int                  // most tokens of a text; 0: no limit
 	pool      sync.Pool            // of *models.Workspace
-	queue     queue                // of all calls that want texts computed
+	queue     queue.Queue          // of all calls that want texts computed
 	settings  *settings            // of pipelines that generate
 	totals    totals
 }
@@ -128,8 +131,7 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	}
 	f := &folder{options: o, fsys: fsys}
 	f.pool.New = func() any { return new(models.Workspace) }
-	f.queue.threads, f.queue.batchTokens, f.queue.spaces = int(o.threads), o.batchTokens, &f.pool
-	f.queue.observe = o.batches
+	f.queue.Threads, f.queue.BatchTokens, f.queue.Spaces, f.queue.Observe = int(o.threads), o.batchTokens, &f.pool, o.batches
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup
@@ -243,73 +245,18 @@ func (f *folder) readJSON(name string, into any) error {
 	return nil
 }
 
-// splitter makes windows of texts, as the model gets them.
-type splitter struct {
-	tokenizer *tokenizer.Tokenizer
-	options   tokenizer.Options
-	limit     int // most tokens of a window; 0: no limit
-	refuse    bool
+// splitter makes windows of at most limit tokens, of which 0 is no limit, as the options say.
+func (f *folder) splitter(limit int, opts tokenizer.Options) windows.Splitter {
+	return f.how(limit, opts).Splitter()
 }
 
-// splitter cuts texts of more tokens than limit, of which 0 is none, as the options say.
-func (f *folder) splitter(limit int, opts tokenizer.Options) splitter {
-	return f.splitterAs(f.long, InputOptions{}, limit, opts)
+func (f *folder) how(limit int, opts tokenizer.Options) windows.How {
+	return windows.How{Tokenizer: f.tokenizer, Options: opts, Limit: limit, Long: f.long, Stride: f.stride}
 }
 
-// splitterAs is splitter for one way with long texts; o says which end of which text is cut off, whatever the folder says.
-func (f *folder) splitterAs(how long, o InputOptions, limit int, opts tokenizer.Options) splitter {
-	s := splitter{f.tokenizer, opts, limit, limit > 0 && how == refuseLong}
-	if s.refuse {
-		s.tokenizer = counting(s.tokenizer, limit)
-	} else if limit > 0 {
-		stride := 0
-		if how == splitLong {
-			stride = f.stride
-			s.options.Overflow = true
-		}
-		left := how != splitLong && (o.TruncateLeft || s.tokenizer.Config().TruncateLeft)
-		s.tokenizer = s.tokenizer.WithTruncation(&tokenizer.Truncation{MaxLength: limit, Stride: stride, Strategy: o.strategy, Left: left})
-	}
-	return s
-}
-
-// counting is a tokenizer that tells which texts have more tokens than limit, by Cut. Those that are far longer are not
-// tokenized to their end.
-func counting(t *tokenizer.Tokenizer, limit int) *tokenizer.Tokenizer {
-	return t.WithTruncation(&tokenizer.Truncation{MaxLength: limit})
-}
-
-// count is how many tokens a text has of which some were cut off, in words.
-func count(e *tokenizer.Encoding) string {
-	if e.CutMore {
-		return fmt.Sprintf("over %d", len(e.IDs)+e.Cut)
-	}
-	return fmt.Sprint(len(e.IDs) + e.Cut)
-}
-
-// cuts reports whether texts that are too long are cut off.
-func (s *splitter) cuts() bool { return s.limit > 0 && !s.refuse && !s.options.Overflow }
-
-// split gives the windows of a text of a number, or of a pair.
-func (s *splitter) split(number int, text source) ([]*tokenizer.Encoding, error) {
-	if text.ids != nil {
-		return []*tokenizer.Encoding{ofIDs(text.ids)}, nil
-	}
-	var e *tokenizer.Encoding
-	var err error
-	if text.pair {
-		e, err = s.tokenizer.EncodePair(text.first, text.second, s.options)
-	} else {
-		e, err = s.tokenizer.Encode(text.first, s.options)
-	}
-	if err != nil {
-		if s.refuse && errors.Is(err, tokenizer.ErrTruncation) { // the special ones alone are too many
-			err = fmt.Errorf("%w: %w", ErrTooLong, err)
-		}
-		return nil, fmt.Errorf("text %d: %w", number, err)
-	}
-	if s.refuse && e.Cut > 0 {
-		return nil, fmt.Errorf("%w: text %d has %s, at most %d are possible", ErrTooLong, number, count(e), s.limit)
-	}
-	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
+// workspace is one for a computation on some threads; it goes back to the pool.
+func (f *folder) workspace(threads kernels.Threads) *models.Workspace {
+	ws := f.pool.Get().(*models.Workspace)
+	ws.Threads = threads
+	return ws
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -199,7 +200,7 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	}
 	t := g.tokenizer
 	if g.limit > 0 {
-		t = counting(t, g.limit)
+		t = windows.Counting(t, g.limit)
 	}
 	e, err := t.Encode(prompt, special)
 	if errors.Is(err, tokenizer.ErrTruncation) { // the special ones alone are too many
@@ -209,7 +210,7 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 		return nil, err
 	}
 	if e.Cut > 0 {
-		return nil, fmt.Errorf("%w: a prompt of %s in a context of %d", ErrTooLong, count(e), g.limit)
+		return nil, fmt.Errorf("%w: a prompt of %s in a context of %d", ErrTooLong, windows.Count(e), g.limit)
 	}
 	if len(e.IDs) > 0 {
 		return e.IDs, nil

@@ -2,10 +2,13 @@
 
 package text
 
-import "github.com/avoformer/avoformer/models"
+import (
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
+)
 
 // fromStates is a computation from the hidden states of a batch, [rows, D].
-func (f *folder) fromStates(use func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error) computation {
+func (f *folder) fromStates(use func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())
 		x := ws.Alloc(in.Batch.Rows() * f.model.Encoder.Dim()) // [rows, D]
@@ -18,7 +21,7 @@ func (f *folder) fromStates(use func(ws *models.Workspace, x []float32, in model
 
 // headOf is a computation of what a head makes of each window: one result, or with perToken one for each token,
 // [tokens, results].
-func (f *folder) headOf(head models.Head, perToken bool) computation {
+func (f *folder) headOf(head models.Head, perToken bool) queue.Computation {
 	return f.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 		rows := func(window int) int { return window } // of results, before those of a window
 		if perToken {

@@ -20,16 +20,16 @@ const (
 	strideSeconds = 5
 )
 
-// windows says how long sound is divided. All are whole numbers of the samples from one hidden state to the next.
-type windows struct {
+// ctcWindows says how long sound is divided. All are whole numbers of the samples from one hidden state to the next.
+type ctcWindows struct {
 	step   int // samples from one hidden state to the next
 	length int // samples of a window
 	stride int // samples at each end of a window whose hidden states are dropped
 }
 
 // windowsOf is the windows of a model with a hidden state every step samples.
-func windowsOf(step int) windows {
-	w := windows{step: step}
+func windowsOf(step int) ctcWindows {
+	w := ctcWindows{step: step}
 	if step > 0 {
 		w.length, w.stride = whole(windowSeconds, step), whole(strideSeconds, step)
 	}
@@ -43,7 +43,7 @@ func whole(seconds, step int) int {
 
 // fit reports whether windows leave hidden states, and miss none: the last ones of a window hear beyond its end, which must be no
 // more than the stride.
-func (w windows) fit(rows func(samples int) int) bool {
+func (w ctcWindows) fit(rows func(samples int) int) bool {
 	return w.stride > 0 && 2*w.stride < w.length && rows(w.length) >= (w.length-w.stride)/w.step
 }
 

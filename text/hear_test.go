@@ -164,7 +164,7 @@ func TestWindowsRefused(t *testing.T) {
 			t.Errorf("a hidden state every %d samples is taken", step)
 		}
 	}
-	if w := windowsOf(320); w != (windows{320, 480000, 80000}) || !w.fit(func(n int) int { return (n-400)/320 + 1 }) {
+	if w := windowsOf(320); w != (ctcWindows{320, 480000, 80000}) || !w.fit(func(n int) int { return (n-400)/320 + 1 }) {
 		t.Errorf("%+v", w)
 	}
 	if windowsOf(320).fit(func(n int) int { return (n-90000)/320 + 1 }) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avoformer/avoformer/text/internal/queue"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -111,43 +113,46 @@ func (c Counts) SplitInputs() (n int) {
 }
 
 // serveInputs does a call for inputs, each with the prompt before its text, and counts them. The call's size,
-// source and splitter are set here; limit is the most tokens of an input, 0 for no limit.
-func (f *folder) serveInputs(ctx context.Context, c *call, inputs []Input, prompt string, limit int, tokens tokenizer.Options, o InputOptions) (Counts, error) {
+// texts and splitter are set here; limit is the most tokens of an input, 0 for no limit.
+func (f *folder) serveInputs(ctx context.Context, c *queue.Call, inputs []Input, prompt string, limit int, tokens tokenizer.Options, o InputOptions) (Counts, error) {
 	if err := f.checkInputs(inputs, limit); err != nil {
 		return Counts{}, err
 	}
 	n := Counts{Tokens: make([]int, len(inputs)), Windows: make([]int, len(inputs)), Cut: make([]bool, len(inputs))}
-	c.size = len(inputs)
-	c.source = func(i int) source {
+	c.Size = len(inputs)
+	c.Text = func(i int) windows.Text {
 		in := inputs[i]
 		if in.IDs != nil {
-			return source{ids: in.IDs}
+			return windows.Text{IDs: in.IDs}
 		}
-		return source{first: prompt + in.Text, second: in.Second, pair: in.Pair}
+		return windows.Text{First: prompt + in.Text, Second: in.Second, Pair: in.Pair}
 	}
 	var err error
-	if c.splitter, err = f.splitterFor(limit, tokens, o); err != nil {
+	if c.Splitter, err = f.splitterFor(limit, tokens, o); err != nil {
 		return Counts{}, err
 	}
 	told := &progress{all: len(inputs), tell: o.Progress}
-	finish := c.finish
-	c.finish = func(in *input, results [][]float32) {
-		n.Windows[in.number] = len(in.windows)
-		for _, w := range in.windows {
-			n.Tokens[in.number] += len(w.IDs)
-			n.Cut[in.number] = n.Cut[in.number] || w.Cut > 0
+	finish := c.Finish
+	c.Finish = func(in *queue.Input, results [][]float32) {
+		n.Windows[in.Number] = len(in.Windows)
+		for _, w := range in.Windows {
+			n.Tokens[in.Number] += len(w.IDs)
+			n.Cut[in.Number] = n.Cut[in.Number] || w.Cut > 0
 		}
 		finish(in, results)
 		told.add()
 	}
 	began := time.Now()
-	err = f.queue.serve(ctx, c)
+	err = f.queue.Do(ctx, c)
 	told.stop()
+	if failed, ok := err.(*queue.InputError); ok {
+		err = &InputError{failed.Number, failed.Err}
+	}
 	if err != nil {
 		return Counts{}, err
 	}
-	if !c.begun.IsZero() {
-		n.Wait = c.begun.Sub(began)
+	if begun := c.Begun(); !begun.IsZero() {
+		n.Wait = begun.Sub(began)
 	}
 	f.totals.add(n)
 	return n, nil
@@ -196,28 +201,20 @@ func (f *folder) checkInputs(inputs []Input, limit int) error {
 }
 
 // splitterFor is splitter with what a call asks for in place of what the pipeline was opened with.
-func (f *folder) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (splitter, error) {
-	how := f.long
+func (f *folder) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (windows.Splitter, error) {
+	how := f.how(limit, tokens)
+	how.Strategy, how.Left = o.strategy, o.TruncateLeft
 	switch o.Long {
 	case LongAsOpened:
 	case LongTruncate:
-		how = truncateLong
+		how.Long = windows.Truncate
 	case LongRefuse:
-		how = refuseLong
+		how.Long = windows.Refuse
 	default:
-		return splitter{}, fmt.Errorf("%w: Long %d", ErrOption, o.Long)
+		return windows.Splitter{}, fmt.Errorf("%w: Long %d", ErrOption, o.Long)
 	}
-	if o.TruncateLeft && how != truncateLong {
-		return splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", ErrOption)
+	if o.TruncateLeft && how.Long != windows.Truncate {
+		return windows.Splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", ErrOption)
 	}
-	return f.splitterAs(how, o, limit, tokens), nil
-}
-
-// ofIDs is the window of tokens that stand for themselves.
-func ofIDs(ids []int) *tokenizer.Encoding {
-	e := &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids)), Special: make([]bool, len(ids)), Attention: make([]bool, len(ids))}
-	for i := range e.Attention {
-		e.Attention[i] = true
-	}
-	return e
+	return how.Splitter(), nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -61,15 +62,15 @@ func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i
 	for i, p := range pairs {
 		inputs[i] = Input{Text: p[0], Second: p[1], Pair: true}
 	}
-	c := &call{
-		check: func(in *input) error {
-			if len(in.windows[0].IDs) == 0 {
-				return fmt.Errorf("%w: pair %d has no tokens", ErrInput, in.number)
+	c := &queue.Call{
+		Check: func(in *queue.Input) error {
+			if len(in.Windows[0].IDs) == 0 {
+				return fmt.Errorf("%w: pair %d has no tokens", ErrInput, in.Number)
 			}
 			return nil
 		},
-		compute: s.headOf(s.model.NextSentence, false),
-		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
+		Compute: s.headOf(s.model.NextSentence, false),
+		Finish:  func(in *queue.Input, results [][]float32) { use(in.Number, results[0]) },
 	}
 	_, err := s.serveInputs(ctx, c, inputs, "", s.limit, tokenizer.Options{}, InputOptions{})
 	return err

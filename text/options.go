@@ -13,6 +13,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/vision"
+	"github.com/avoformer/avoformer/text/internal/windows"
 )
 
 // An Option changes how a pipeline works. One that does not apply to the pipeline, or that contradicts another, is
@@ -25,7 +26,7 @@ type options struct {
 	threads     kernels.Threads
 	batchTokens int
 	maxLength   int // of a text in tokens; 0: what the folder says
-	long        long
+	long        windows.Long
 	stride      int
 	dim         int
 	pooling     string // of hidden states; empty: as the folder says
@@ -45,15 +46,6 @@ type options struct {
 	warn        func(warning string)
 	batches     func(windows, tokens int)
 }
-
-// long is what happens to inputs of more tokens than the model takes.
-type long int
-
-const (
-	truncateLong long = iota
-	splitLong
-	refuseLong
-)
 
 // defaultBatchTokens keeps the activations of a batch in the second cache level
 // or close to it; see BenchmarkBatchTokens.
@@ -156,7 +148,7 @@ func MaxLength(n int) Option {
 
 // TruncateLong cuts the end off texts that are too long. It is the default.
 func TruncateLong() Option {
-	return option("TruncateLong", "", func(o *options) { o.long = truncateLong })
+	return option("TruncateLong", "", func(o *options) { o.long = windows.Truncate })
 }
 
 // SplitLong cuts texts that are too long into windows, each of which begins
@@ -167,12 +159,12 @@ func SplitLong(stride int) Option {
 	if stride < 0 {
 		return wrong("SplitLong", stride, "at least 0")
 	}
-	return option("SplitLong", stride, func(o *options) { o.long, o.stride = splitLong, stride })
+	return option("SplitLong", stride, func(o *options) { o.long, o.stride = windows.Split, stride })
 }
 
 // RefuseLong makes texts that are too long an ErrTooLong.
 func RefuseLong() Option {
-	return option("RefuseLong", "", func(o *options) { o.long = refuseLong })
+	return option("RefuseLong", "", func(o *options) { o.long = windows.Refuse })
 }
 
 // Dim cuts vectors to their first n elements and scales them to length 1

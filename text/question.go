@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/text/internal/queue"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -59,8 +61,8 @@ func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, erro
 	if err := f.setLimit(most); err != nil {
 		return nil, err
 	}
-	if f.long == truncateLong { // the usual, which no option asked for
-		f.long, f.stride = splitLong, min(f.limit/2, 128)
+	if f.long == windows.Truncate { // the usual, which no option asked for
+		f.long, f.stride = windows.Split, min(f.limit/2, 128)
 	}
 	return &QuestionAnswerer{f}, nil
 }
@@ -79,17 +81,17 @@ func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o A
 		inputs[i] = Input{Text: q.Question, Second: q.Text, Pair: true}
 	}
 	out := make([][]Span, len(inputs))
-	c := &call{
-		compute: a.headOf(a.model.Answer, true),
-		finish: func(in *input, results [][]float32) {
+	c := &queue.Call{
+		Compute: a.headOf(a.model.Answer, true),
+		Finish: func(in *queue.Input, results [][]float32) {
 			var found []Span
-			for i, w := range in.windows {
+			for i, w := range in.Windows {
 				if logits := results[i]; logits != nil { // [tokens, 2]
-					found = a.spans(found, in.second, w, logits, 2*best+10, most)
+					found = a.spans(found, in.Second, w, logits, 2*best+10, most)
 				}
 			}
 			slices.SortStableFunc(found, func(x, y Span) int { return cmp.Compare(y.Score, x.Score) })
-			out[in.number] = found[:min(best, len(found))]
+			out[in.Number] = found[:min(best, len(found))]
 		},
 	}
 	_, err := a.serveInputs(ctx, c, inputs, "", a.limit, tokenizer.Options{Offsets: tokenizer.Bytes}, InputOptions{strategy: tokenizer.OnlySecond})

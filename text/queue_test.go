@@ -1,340 +1,39 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
-
-// gate is a computation that waits for leave before each batch, and records what was in it.
-type gate struct {
-	*Embedder
-	begun chan []int // numbers of tokens of a batch's windows
-	leave chan error
-	calls sync.WaitGroup
-}
-
-func newGate(t *testing.T, threads, batchTokens int) *gate {
-	t.Helper()
-	e, err := OpenEmbedder("testdata/embed", Threads(threads), BatchTokens(batchTokens))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &gate{Embedder: e, begun: make(chan []int), leave: make(chan error)}
-	t.Cleanup(func() {
-		g.calls.Wait()
-		g.idle(t)
-	})
-	return g
-}
 
 // idle waits until a pipeline has no goroutine, and wants its queue empty.
 func (e *Embedder) idle(t *testing.T) {
 	t.Helper()
 	for range 2000 {
-		e.queue.mu.Lock()
-		used, ready, calls, tokenising := e.queue.used, e.queue.ready, len(e.queue.calls), e.queue.tokenising
-		e.queue.mu.Unlock()
-		if used == 0 {
-			if ready != 0 || calls != 0 || tokenising != 0 {
-				t.Errorf("no thread is busy, and there are %d tokens, %d calls, %d bytes", ready, calls, tokenising)
+		if l := e.queue.Load(); l.Threads == 0 {
+			if l != (queue.Load{}) {
+				t.Errorf("no thread is busy, and there is %+v", l)
 			}
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
 	t.Error("threads are busy without calls")
-}
-
-func (g *gate) compute(_ *models.Workspace, in models.Tokens, result func(int, []float32)) error {
-	var lengths []int
-	for i := range in.Batch.Len() {
-		lengths = append(lengths, in.Batch.Length(i))
-	}
-	g.begun <- lengths
-	if err := <-g.leave; errors.Is(err, errPanic) {
-		panic(err)
-	} else if err != nil {
-		return err
-	}
-	for i := range in.Batch.Len() {
-		result(i, []float32{float32(in.Batch.Length(i))})
-	}
-	return nil
-}
-
-var errPanic, errBatch = errors.New("panic"), errors.New("batch")
-
-// served is how a call ended.
-type served struct {
-	results []float32
-	err     error
-	panic   any
-}
-
-// start starts a call with texts of so many words, which are two tokens more, and waits until it is in the queue.
-func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served {
-	ended := make(chan served, 1)
-	results := make([]float32, len(words))
-	c := &call{
-		size:     len(words),
-		source:   func(i int) source { return source{first: wordText(words[i])} },
-		splitter: g.splitter(0, tokenizer.Options{}),
-		kind:     kind,
-		compute:  g.compute,
-		finish:   func(in *input, r [][]float32) { results[in.number] = r[0][0] },
-	}
-	g.queue.mu.Lock()
-	before := len(g.queue.calls)
-	g.queue.mu.Unlock()
-	g.calls.Go(func() {
-		s := served{results: results}
-		defer func() {
-			s.panic = recover()
-			ended <- s
-		}()
-		s.err = g.queue.serve(ctx, c)
-	})
-	for {
-		g.queue.mu.Lock()
-		after := len(g.queue.calls)
-		g.queue.mu.Unlock()
-		if after > before {
-			return ended
-		}
-		runtime.Gosched()
-	}
-}
-
-// step lets a batch end once it has begun, and tells how long its windows are.
-func (g *gate) step(err error) []int {
-	lengths := <-g.begun
-	g.leave <- err
-	return lengths
-}
-
-// wordCounts is n texts of so many words.
-func wordCounts(n, words int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = words
-	}
-	return all
-}
-
-func sum(lengths []int) int {
-	n := 0
-	for _, l := range lengths {
-		n += l
-	}
-	return n
-}
-
-// TestQueueFair lets calls come while a long one is computed: each has its share of the next batch, of
-// its own kind or the one after.
-func TestQueueFair(t *testing.T) {
-	ctx := context.Background()
-	g := newGate(t, 1, 100)
-	long := g.start(ctx, 0, wordCounts(100, 8)...) // ten batches of ten windows
-	g.begunBatch(t, 10)
-	var short []<-chan served
-	for range 4 {
-		short = append(short, g.start(ctx, 0, 3))
-	}
-	other := g.start(ctx, 1, 2, 4)
-	g.leave <- nil
-	next := g.step(nil) // the four, the rest of the long call's; of no more than kernels need
-	if sum(next) > rows || len(next) != 4+4 {
-		t.Errorf("a batch of %v, want four windows of 5 tokens and four of 10", next)
-	}
-	if next := g.step(nil); len(next) != 2 || sum(next) != 4+6 {
-		t.Errorf("a batch of %v after that, want the two of 4 and 6 tokens of another kind", next)
-	}
-	for _, s := range short {
-		if got := <-s; got.err != nil || got.results[0] != 5 {
-			t.Errorf("a short call ended with %v", got)
-		}
-	}
-	if got := <-other; got.err != nil || got.results[0] != 4 || got.results[1] != 6 {
-		t.Errorf("the call of another kind ended with %v", got)
-	}
-	for left := 100 - 10 - 4; left > 0; {
-		left -= len(g.step(nil))
-	}
-	if got := <-long; got.err != nil || got.results[99] != 10 {
-		t.Errorf("the long call ended with %v", got.err)
-	}
-}
-
-// begunBatch waits until a batch has begun, of so many windows.
-func (g *gate) begunBatch(t *testing.T, windows int) {
-	t.Helper()
-	if lengths := <-g.begun; len(lengths) != windows {
-		t.Errorf("a batch of %v, want %d windows", lengths, windows)
-	}
-}
-
-// TestQueueShares gives two long calls that came one after the other as many tokens, whatever the
-// lengths of their windows.
-func TestQueueShares(t *testing.T) {
-	ctx := context.Background()
-	g := newGate(t, 1, 120)
-	a := g.start(ctx, 0, wordCounts(60, 38)...) // windows of 40 tokens
-	g.begunBatch(t, 3)
-	b := g.start(ctx, 0, wordCounts(400, 4)...) // of 6
-	g.leave <- nil
-	tokens := map[int]int{}
-	for range 12 {
-		for _, n := range g.step(nil) {
-			tokens[n] += n
-		}
-	}
-	if d := tokens[40] - tokens[6]; d < -240 || d > 240 {
-		t.Errorf("one call got %d tokens, the other %d", tokens[40], tokens[6])
-	}
-	for len(a)+len(b) < 2 {
-		select {
-		case <-g.begun:
-			g.leave <- nil
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
-// TestQueueCancel cancels a call of which one batch is being computed: it returns, its windows are
-// computed no more, and another call's are.
-func TestQueueCancel(t *testing.T) {
-	g := newGate(t, 1, 100)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	gone := g.start(ctx, 0, wordCounts(1000, 8)...)
-	g.begunBatch(t, 10)
-	stays := g.start(context.Background(), 0, 3, 3)
-	cause := errors.New("cause")
-	cancel(cause)
-	if got := <-gone; !errors.Is(got.err, cause) {
-		t.Errorf("a cancelled call ended with %v", got.err)
-	}
-	g.leave <- nil
-	if next := g.step(nil); len(next) != 2 || sum(next) != 10 {
-		t.Errorf("a batch of %v, want the two windows of the call that was not cancelled", next)
-	}
-	if got := <-stays; got.err != nil {
-		t.Error(got.err)
-	}
-}
-
-// TestQueueFails fails a batch of two calls, and then that of one of them.
-func TestQueueFails(t *testing.T) {
-	for _, failure := range []error{errBatch, errPanic} {
-		g := newGate(t, 1, 100)
-		ctx := context.Background()
-		first := g.start(ctx, 0, 20)
-		g.begunBatch(t, 1)
-		bad, good := g.start(ctx, 0, 3, 3, 3), g.start(ctx, 0, 4, 4)
-		g.leave <- nil
-		if got := <-first; got.err != nil {
-			t.Error(got.err)
-		}
-		if next := g.step(failure); len(next) != 5 {
-			t.Errorf("a batch of %v, want both calls", next)
-		}
-		if next := g.step(failure); len(next) != 3 {
-			t.Errorf("a batch of %v, want one of the calls", next)
-		}
-		if next := g.step(nil); len(next) != 2 {
-			t.Errorf("a batch of %v, want the other call", next)
-		}
-		switch got := <-bad; {
-		case errors.Is(failure, errPanic):
-			if got.panic != any(failure) {
-				t.Errorf("panic %v, error %v, want the panic", got.panic, got.err)
-			}
-		case !errors.Is(got.err, failure) || got.panic != nil:
-			t.Errorf("error %v, panic %v, want the error", got.err, got.panic)
-		}
-		if got := <-good; got.err != nil || got.panic != nil || got.results[1] != 6 {
-			t.Errorf("the other call ended with %v", got)
-		}
-		g.calls.Wait()
-		g.idle(t)
-	}
-}
-
-// TestQueueThreads counts the threads of batches: few of them get all, many one each.
-func TestQueueThreads(t *testing.T) {
-	for _, c := range []struct{ threads, batches, want int }{{1, 1, 1}, {1, 9, 1}, {2, 1, 2}, {2, 3, 2}, {2, 4, 1}, {4, 7, 4}, {4, 8, 1}} {
-		g := newGate(t, c.threads, 100)
-		var mu sync.Mutex
-		most, busy := 0, 0
-		call := &call{
-			size: 10 * c.batches, source: func(int) source { return source{first: wordText(8)} }, splitter: g.splitter(0, tokenizer.Options{}),
-			compute: func(ws *models.Workspace, in models.Tokens, result func(int, []float32)) error {
-				mu.Lock()
-				if busy += int(ws.Threads); busy > c.threads {
-					t.Errorf("%d threads are busy, want at most %d", busy, c.threads)
-				}
-				most = max(most, int(ws.Threads))
-				mu.Unlock()
-				time.Sleep(time.Millisecond)
-				for i := range in.Batch.Len() {
-					result(i, nil)
-				}
-				mu.Lock()
-				busy -= int(ws.Threads)
-				mu.Unlock()
-				return nil
-			},
-			finish: func(*input, [][]float32) {},
-		}
-		if err := g.queue.serve(context.Background(), call); err != nil {
-			t.Fatal(err)
-		}
-		// Of many batches the last may find threads that are free.
-		if c.want > 1 && most != c.want || c.want == 1 && most > max(1, c.threads/2) {
-			t.Errorf("%d batches on %d threads: %d a batch, want %d", c.batches, c.threads, most, c.want)
-		}
-	}
-}
-
-// TestQueueAhead bounds the tokens that wait, and what is tokenised for a call that is cancelled.
-func TestQueueAhead(t *testing.T) {
-	g := newGate(t, 2, 100)
-	ctx, cancel := context.WithCancel(context.Background())
-	var all []<-chan served
-	for range 20 {
-		all = append(all, g.start(ctx, 0, wordCounts(20_000, 8)...))
-	}
-	<-g.begun
-	<-g.begun
-	g.queue.mu.Lock()
-	ready, asked := g.queue.ready, 0
-	for _, c := range g.queue.calls {
-		asked = max(asked, c.next)
-	}
-	g.queue.mu.Unlock()
-	const page = 1 << 16 / (16 + 32) * 10 // tokens of a page
-	if ready > 3*page {
-		t.Errorf("%d tokens wait, a page has %d", ready, page)
-	}
-	if asked > 4*page/10 {
-		t.Errorf("%d texts of a call are tokenised, a page has %d", asked, page/10)
-	}
-	cancel()
-	for _, c := range all {
-		if got := <-c; !errors.Is(got.err, context.Canceled) {
-			t.Errorf("error %v, want that of the context", got.err)
-		}
-	}
-	g.leave <- nil
-	g.leave <- nil
 }
 
 // TestQueueErrors gives calls a text each that is refused, beside calls without.
@@ -366,58 +65,288 @@ func TestQueueErrors(t *testing.T) {
 	e.idle(t)
 }
 
-// TestQueueOrder: batches of several calls are small, larger the more waits; short texts go before long ones that
-// came at about the same time, and not before those that came long ago.
-func TestQueueOrder(t *testing.T) {
-	ctx := context.Background()
-	g := newGate(t, 1, 2048)
-	var all []<-chan served
-	start := func(words int) { all = append(all, g.start(ctx, 0, words)) }
-	want := func(lengths ...int) {
-		t.Helper()
-		if got := g.step(nil); !slices.Equal(got, lengths) {
-			t.Errorf("a batch of %v, want %v", got, lengths)
+// alone computes texts in batches of the longest first, each by itself.
+func (e *Embedder) alone(t *testing.T, texts []string) [][]float32 {
+	t.Helper()
+	type one struct {
+		text     int
+		encoding *tokenizer.Encoding
+	}
+	splitter := e.splitter(e.limit, tokenizer.Options{})
+	var all []one
+	for i, s := range texts {
+		parts, err := splitter.Split(i, windows.Text{First: s})
+		if err != nil {
+			t.Fatal(err)
 		}
+		all = append(all, one{i, parts[0]})
 	}
-	start(298)
-	g.begunBatch(t, 1)
-	start(198)
-	start(3)
-	g.leave <- nil
-	g.begunBatch(t, 1) // the short one
-	start(4)           // is due later than the long one
-	g.leave <- nil
-	want(200)
-	g.begunBatch(t, 1)
-	for range 40 {
-		start(98)
-	}
-	g.leave <- nil
-	for left := 40; left > 0; {
-		got := g.step(nil)
-		// No more than batchTokens are tokenised.
-		if n := max(1, min(left, 21)/4); len(got) != n {
-			t.Errorf("%d of %d texts in a batch, want %d", len(got), left, n)
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(len(b.encoding.IDs), len(a.encoding.IDs)) })
+	out, ws := make([][]float32, len(texts)), new(models.Workspace)
+	for len(all) > 0 {
+		var batch []*tokenizer.Encoding
+		for tokens := 0; len(batch) < len(all); {
+			next := all[len(batch)].encoding
+			if tokens += len(next.IDs); len(batch) > 0 && tokens > e.batchTokens {
+				break
+			}
+			batch = append(batch, next)
 		}
-		left -= len(got)
+		y := make([]float32, len(batch)*e.dim)
+		if err := e.pool.Embed(ws, y, windows.Tokens(batch)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range batch {
+			out[all[i].text] = y[i*e.dim : (i+1)*e.dim]
+		}
+		all = all[len(batch):]
 	}
-	for _, ended := range all {
-		if got := <-ended; got.err != nil {
-			t.Error(got.err)
+	return out
+}
+
+func sameBits(t *testing.T, what string, got, want [][]float32) {
+	t.Helper()
+	for i := range want {
+		if !slices.Equal(got[i], want[i]) {
+			t.Fatalf("%s: other bits of text %d", what, i)
 		}
 	}
 }
 
-// TestQueueShare: a thread gets a batch of its own as soon as there are tokens enough, one that is larger the more waits.
-func TestQueueShare(t *testing.T) {
-	for _, c := range []struct{ threads, next, want, room int }{
-		{1, 1, 1, rows}, {1, 1000, 1, 250}, {1, 100_000, 1, 2048},
-		{2, 2 * rows, 2, 2 * rows}, {2, 2*rows + 1, 1, rows}, {2, 1600, 1, 200}, {2, 100_000, 1, 2048},
-		{3, 6 * rows, 1, rows}, {64, 2 * rows, 64, 2048}, {64, 4 * rows, 32, 2048}, {64, 100_000, 8, 2048},
-	} {
-		q := &queue{threads: c.threads, batchTokens: 2048}
-		if threads, room := q.share(c.next); threads != c.want || room != c.room {
-			t.Errorf("%d tokens wait for %d threads: a batch of %d on %d, want %d on %d", c.next, c.threads, room, threads, c.room, c.want)
+// TestQueueBits wants the vectors of a call that is alone in batches of its own, page by page, on any
+// number of threads, and those of calls that come together close to them.
+func TestQueueBits(t *testing.T) {
+	ctx := context.Background()
+	texts := make([]string, 1500) // two pages
+	for i := range texts {
+		texts[i] = wordText(1 + i*i%23)
+	}
+	for _, folder := range []string{"embed", "embed-prompt"} { // one has a dense layer
+		for threads := 1; threads <= 3; threads++ {
+			e, err := OpenEmbedder("testdata/"+folder, Threads(threads), BatchTokens(256))
+			if err != nil {
+				t.Fatal(err)
+			}
+			page, cost := 0, 0
+			for ; cost < 1<<16; page++ {
+				cost += 16 + len(texts[page])
+			}
+			want := slices.Concat(e.alone(t, texts[:page]), e.alone(t, texts[page:]))
+			got, err := e.Embed(ctx, texts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameBits(t, fmt.Sprint(folder, " on ", threads, " threads"), got, want)
+			var group sync.WaitGroup
+			for call := range 6 {
+				group.Go(func() {
+					got, err := e.Embed(ctx, texts[call*100:])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for i, v := range got {
+						if d := slices.Max(difference(v, want[call*100+i])); d > 1e-5 {
+							t.Errorf("text %d together with others: %g beside alone", call*100+i, d)
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
+			e.idle(t)
 		}
 	}
+}
+
+func difference(a, b []float32) []float32 {
+	d := make([]float32, len(a))
+	for i := range a {
+		d[i] = max(a[i]-b[i], b[i]-a[i])
+	}
+	return d
+}
+
+// TestQueuePipelines shares pipelines that share nothing with each other, under the race detector too.
+func TestQueuePipelines(t *testing.T) {
+	ctx := context.Background()
+	c, err := OpenClassifier("testdata/classify", Threads(2), BatchTokens(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenReranker("testdata/rerank", Threads(2), BatchTokens(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := OpenTokenClassifier("testdata/tokens", Threads(2), BatchTokens(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"the cat reads the letter", "the dog", "the committee forgets the long question again", "a"}
+	var pairs [][2]string
+	for _, s := range texts {
+		pairs = append(pairs, [2]string{s, texts[0]})
+	}
+	near := func(a, b float32) bool { return max(a-b, b-a) <= 1e-5 }
+	for name, f := range map[string]func(ctx context.Context) ([]string, []float32, error){
+		"Classify": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := c.Classify(ctx, texts)
+			for _, l := range slices.Concat(all...) {
+				names, scores = append(names, l.Label), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+		"ClassifyPairs": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := c.ClassifyPairs(ctx, pairs)
+			for _, l := range slices.Concat(all...) {
+				names, scores = append(names, l.Label), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+		"Rank": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := r.Rank(ctx, "the cat", texts)
+			for _, l := range all {
+				names, scores = append(names, fmt.Sprint(l.Index)), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+		"Entities": func(ctx context.Context) (names []string, scores []float32, err error) {
+			all, err := e.Entities(ctx, texts, AggregateSimple)
+			for _, l := range slices.Concat(all...) {
+				names, scores = append(names, fmt.Sprint(l.Label, l.Start, l.End)), append(scores, l.Score)
+			}
+			return names, scores, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names, scores, err := f(ctx)
+			if err != nil || len(names) == 0 {
+				t.Fatal(names, err)
+			}
+			var group sync.WaitGroup
+			for i := range 12 {
+				group.Go(func() {
+					if i%4 == 3 {
+						ctx, cancel := context.WithTimeout(ctx, time.Duration(i)*10*time.Microsecond)
+						defer cancel()
+						if _, _, err := f(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+							t.Error(err)
+						}
+						return
+					}
+					n, s, err := f(ctx)
+					if err != nil || !slices.Equal(n, names) || !slices.EqualFunc(s, scores, near) {
+						t.Errorf("together with others %v %v, %v, want %v %v", n, s, err, names, scores)
+					}
+				})
+			}
+			group.Wait()
+		})
+	}
+}
+
+// TestCancelMany cancels calls of 200,000 texts after 50 ms. They return within 100 ms, and leave
+// nothing in the queue nor, once the batch that is being computed ends, a goroutine.
+func TestCancelMany(t *testing.T) {
+	texts := make([]string, 200_000)
+	for i := range texts {
+		texts[i] = wordText(20)
+	}
+	e := miniLM(t, 2, defaultBatchTokens)
+	e.pool.Prompts = map[string]string{"query": "the the "}
+	if _, err := e.Embed(context.Background(), texts[:1]); err != nil {
+		t.Fatal(err)
+	}
+	for _, embed := range []func(context.Context, []string) ([][]float32, error){e.Embed, e.EmbedQueries} {
+		var took time.Duration
+		for range 10 { // a machine that is busy with something else may need several
+			before := runtime.NumGoroutine()
+			ctx, cancel := context.WithCancel(context.Background())
+			var cancelled time.Time
+			time.AfterFunc(50*time.Millisecond, func() { cancelled = time.Now(); cancel() })
+			_, err := embed(ctx, texts)
+			took = time.Since(cancelled)
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("error %v, want context.Canceled", err)
+			}
+			e.idle(t)
+			if after := runtime.NumGoroutine(); after > before+1 { // that of AfterFunc
+				t.Errorf("%d goroutines before a call, %d after it", before, after)
+			}
+			if took <= 100*time.Millisecond {
+				break
+			}
+		}
+		if took > 100*time.Millisecond {
+			t.Errorf("a cancelled call returned after %v", took)
+		}
+	}
+}
+
+// peak is the most bytes of the heap that are in use while f runs, beyond those before. It runs until it has been looked at
+// often enough.
+func peak(f func()) int {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	read := func() int {
+		runtime.GC()
+		metrics.Read(sample)
+		return int(sample[0].Value.Uint64())
+	}
+	for range 5 { // what earlier tests left goes with its finalizers and pools, which takes more than one collection
+		read()
+		time.Sleep(10 * time.Millisecond)
+	}
+	before, most := read(), 0
+	var looks atomic.Int32
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				most = max(most, read())
+				looks.Add(1)
+			}
+		}
+	}()
+	for looks.Load() < 10 {
+		f()
+	}
+	close(stop)
+	<-stopped
+	return most - before
+}
+
+// together calls Embed for texts so many times at once.
+func together(t testing.TB, e *Embedder, calls int, texts []string) {
+	var group sync.WaitGroup
+	for range calls {
+		group.Go(func() {
+			if _, err := e.Embed(context.Background(), texts); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestQueueMemory wants no more memory of many calls than of two, but for what they return.
+func TestQueueMemory(t *testing.T) {
+	if testing.Short() || race.Enabled {
+		t.Skip("takes seconds")
+	}
+	e := miniLM(t, 2, 32)
+	texts := repeat(4, func(int) int { return 30 })
+	var two, many int
+	for range 3 { // what else the process does is measured with it: a queue that lets calls through fails each time
+		two = peak(func() { together(t, e, 2, texts) })
+		many = peak(func() { together(t, e, 50, texts) })
+		t.Logf("two calls %.1f MB, 50 calls %.1f MB", float64(two)/1e6, float64(many)/1e6)
+		if float64(many) <= 1.3*float64(two) {
+			return
+		}
+	}
+	t.Errorf("50 calls take %d bytes, two %d", many, two)
 }

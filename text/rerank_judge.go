@@ -10,6 +10,8 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/queue"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -77,20 +79,20 @@ func (j *judge) scores(ctx context.Context, f *folder, inputs []Input, o InputOp
 	if limit > 0 {
 		limit -= len(j.begin) + len(j.end)
 	}
-	c := &call{
-		between: func(e *tokenizer.Encoding) *tokenizer.Encoding {
-			n := ofIDs(slices.Concat(j.begin, e.IDs, j.end))
+	c := &queue.Call{
+		Between: func(e *tokenizer.Encoding) *tokenizer.Encoding {
+			n := windows.OfIDs(slices.Concat(j.begin, e.IDs, j.end))
 			n.Cut = e.Cut
 			return n
 		},
-		compute: j.compute(f),
-		finish:  func(in *input, results [][]float32) { use(in.number, results[0]) },
+		Compute: j.compute(f),
+		Finish:  func(in *queue.Input, results [][]float32) { use(in.Number, results[0]) },
 	}
 	return f.serveInputs(ctx, c, pairs, "", limit, tokenizer.Options{}, o)
 }
 
 // compute is a computation of the difference of the two logits after each window.
-func (j *judge) compute(f *folder) computation {
+func (j *judge) compute(f *folder) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())
 		lm := f.model.LM

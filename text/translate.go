@@ -13,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -118,12 +119,12 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 		return err
 	}
 	splitter := t.splitter(least(t.limit-len(before), 0), tokenizer.Options{})
-	windows, err := splitter.split(0, source{first: opts.Prefix + text})
+	parts, err := splitter.Split(0, windows.Text{First: opts.Prefix + text})
 	if err != nil {
 		return err
 	}
-	t.totals.add(Counts{Tokens: []int{len(windows[0].IDs)}, Windows: []int{1}, Cut: []bool{windows[0].Cut > 0}})
-	in := tokensOf(windows[:1])
+	t.totals.add(Counts{Tokens: []int{len(parts[0].IDs)}, Windows: []int{1}, Cut: []bool{parts[0].Cut > 0}})
+	in := windows.Tokens(parts[:1])
 	if len(before) > 0 {
 		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}
 	}

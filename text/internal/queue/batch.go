@@ -1,0 +1,195 @@
+// Batches: windows of several calls are computed together.
+
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/windows"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// batch is windows that are computed together, on some threads, and then what came of it.
+type batch struct {
+	queue   *Queue
+	windows []window
+	tokens  int
+	threads int
+
+	outcomes []outcome
+}
+
+// outcome is that of a text whose computation has ended: it has its results, or an error.
+type outcome struct {
+	call *Call
+	text int // its number among the call's
+	err  error
+}
+
+// rows is how many tokens a thread needs for kernels to do nearly as much a second as with many more.
+const rows = 64
+
+// mostBatches is how many batches of several calls are computed side by side: each of them reads all weights.
+const mostBatches = 8
+
+// takeBatch takes the next batch; some threads are free.
+func (q *Queue) takeBatch(free int) *batch {
+	b := &batch{queue: q, threads: 1}
+	next, waiting := q.next()
+	room := q.BatchTokens
+	switch batches := (q.ready + q.BatchTokens - 1) / q.BatchTokens; {
+	case len(q.calls) > 1:
+		b.threads, room = q.share(next)
+		b.threads = min(b.threads, free)
+	case q.ready >= q.enough():
+	case q.used == 0:
+		b.threads = free
+	default:
+		b.threads = max(free/batches, 1)
+	}
+	before := q.ready
+	b.windows = q.fill(room, waiting)
+	b.tokens = before - q.ready
+	q.used += b.threads
+	return b
+}
+
+// next is how many tokens the calls wait for that wait for any, each for its next window, and their number.
+func (q *Queue) next() (tokens, waiting int) {
+	for _, c := range q.calls {
+		if len(c.pages) > 0 {
+			tokens += c.pages[0][0].tokens()
+			waiting++
+		}
+	}
+	return tokens, waiting
+}
+
+// share is on how many threads a batch of several calls is computed, and its most tokens. Two batches side by side take
+// less time than the same one after the other on twice the threads, and nobody has an answer before the whole batch is
+// computed: so each thread gets its own as soon as there are enough tokens, and a batch only a part of what waits, as
+// long as kernels are fast with that.
+func (q *Queue) share(next int) (threads, room int) {
+	batches := min((next+2*rows-1)/(2*rows), mostBatches, q.Threads)
+	threads = q.Threads / batches
+	return threads, min(q.BatchTokens, max(rows*threads, next/(4*batches)))
+}
+
+// fill takes the windows of a batch with room for some tokens, while some calls wait: of the call whose next window is
+// due first, and then of others of its kind, the older of two. A window is due at its end: its length after the tokens
+// that had been computed when its call came, so that short ones go before long ones that came at about the same time, and
+// none waits long. A page gives its longest windows first; a call that is alone does not mix pages, which may come in any
+// order.
+func (q *Queue) fill(room, waiting int) []window {
+	q.turn++
+	var taken []window
+	tokens, kind := 0, 0
+	for {
+		var c *Call
+		end := 0
+		for _, x := range q.calls {
+			if len(x.pages) > 0 && x.closed != q.turn && (taken == nil || x.Kind == kind) {
+				if e := x.due + x.pages[0][0].tokens(); c == nil || e < end {
+					c, end = x, e
+				}
+			}
+		}
+		if c == nil {
+			return taken
+		}
+		if taken == nil {
+			kind = c.Kind
+		}
+		if c.begun.IsZero() {
+			c.begun = time.Now()
+		}
+		w := c.pages[0][0]
+		n := w.tokens()
+		if taken != nil && tokens+n > room {
+			c.closed = q.turn
+			continue
+		}
+		taken = append(taken, w)
+		tokens += n
+		c.due, c.ready, q.ready = c.due+n*waiting, c.ready-n, q.ready-n
+		if c.pages[0] = c.pages[0][1:]; len(c.pages[0]) == 0 {
+			c.pages = c.pages[1:]
+			if len(q.calls) == 1 {
+				c.closed = q.turn
+			}
+		}
+	}
+}
+
+// do computes the windows.
+func (b *batch) do(space func() *models.Workspace) {
+	ws := space()
+	ws.Threads = kernels.Threads(b.threads)
+	if b.queue.Observe != nil {
+		b.queue.Observe(len(b.windows), b.tokens)
+	}
+	b.compute(ws, b.windows)
+}
+
+// compute computes windows, and notes what came of their texts. Where those of several calls fail, each call's are
+// computed by themselves, to fail by themselves.
+func (b *batch) compute(ws *models.Workspace, all []window) {
+	ended, err := run(ws, all)
+	if err == nil {
+		b.outcomes = append(b.outcomes, ended...)
+		return
+	}
+	first := all[0].call
+	others := slices.DeleteFunc(slices.Clone(all), func(w window) bool { return w.call == first })
+	if len(others) == 0 {
+		b.outcomes = append(b.outcomes, outcome{first, 0, err})
+		return
+	}
+	b.compute(ws, slices.DeleteFunc(all, func(w window) bool { return w.call != first }))
+	b.compute(ws, others)
+}
+
+// settle finishes texts, or fails their calls.
+func (b *batch) settle() {
+	q := b.queue
+	q.used -= b.threads
+	q.clock += b.tokens
+	for _, o := range b.outcomes {
+		if o.err != nil {
+			q.fail(o.call, o.text, o.err)
+		} else {
+			q.finished(o.call, 1)
+		}
+	}
+}
+
+// run computes windows, and gives the outcome of each text that has all its results now, or failed. Every result of
+// the pipelines that share a queue passes here: one that is not finite fails its text.
+func run(ws *models.Workspace, all []window) (ended []outcome, err error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(w window) bool { return w.call.over() })
+	if len(all) == 0 {
+		return nil, nil
+	}
+	encodings := make([]*tokenizer.Encoding, len(all))
+	for i, w := range all {
+		encodings[i] = w.encoding()
+	}
+	err = caught(func() error {
+		defer ws.Release(ws.Mark())
+		return all[0].call.Compute(ws, windows.Tokens(encodings), func(i int, x []float32) {
+			w := all[i]
+			if err := check.Finite(x); err != nil {
+				ended = append(ended, outcome{w.call, w.in.Number, &InputError{w.in.Number, err}})
+			} else if w.result(x) {
+				ended = append(ended, outcome{w.call, w.in.Number, nil})
+			}
+		})
+	})
+	slices.SortStableFunc(ended, func(a, b outcome) int { return cmp.Compare(a.text, b.text) }) // of several texts that fail the first counts
+	return ended, err
+}

@@ -1,0 +1,131 @@
+// Calls of a pipeline, their texts and the windows of these.
+
+package queue
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/windows"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Call is one call of a pipeline: what its texts are, how they are computed, and what takes their results.
+type Call struct {
+	Size     int                                           // the number of texts
+	Text     func(i int) windows.Text                      // a text; it is not asked for once the call has ended
+	Splitter windows.Splitter                              // makes windows of a text
+	Between  func(*tokenizer.Encoding) *tokenizer.Encoding // changes each window; may be nil
+	Check    func(*Input) error                            // refuses a text; may be nil
+	Kind     int                                           // calls of a kind share batches
+	Compute  Computation                                   // nil: windows are not computed
+	// Finish takes a text's results, one for each window, nil for those without tokens; they are the workspace's. Several
+	// goroutines call it.
+	Finish func(in *Input, results [][]float32)
+
+	next     int        // the first text that no page has taken
+	encoding int        // the number of pages that are being tokenised
+	pages    [][]window // what waits to be computed; the windows of a page from the longest to the shortest
+	ready    int        // tokens in pages
+	left     int        // the number of texts without results
+	due      int        // where its next window begins on the clock: when it came, then later by its tokens for each call that waits
+	begun    time.Time  // when the first of its windows was taken for a batch
+	closed   int        // the turn in which it gives no more windows
+	err      error
+	at       int          // the text that err is about
+	stop     atomic.Int64 // the first text that nobody wants tokens of; below Size once nobody waits for results
+	ended    bool
+	done     chan struct{} // closed when it ends
+}
+
+// Computation computes a batch and hands out the result of each of its windows, once nothing can
+// fail any more. Results are valid during the call of result only.
+type Computation func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error
+
+// Begun is when the first batch with windows of a call that has ended began; zero if there was none.
+func (c *Call) Begun() time.Time { return c.begun }
+
+// over reports whether nobody waits for results any more.
+func (c *Call) over() bool { return c.stop.Load() < int64(c.Size) }
+
+// Input is a text of a call with its windows: several of a long text, some of them without tokens.
+type Input struct {
+	windows.Text
+	Number  int // among the call's texts
+	Windows []*tokenizer.Encoding
+
+	results [][]float32  // of several windows
+	left    atomic.Int32 // windows without results
+}
+
+// input makes the windows of a text.
+func (c *Call) input(number int, text windows.Text) (*Input, error) {
+	in := &Input{Text: text, Number: number}
+	var err error
+	if in.Windows, err = c.Splitter.Split(number, text); err != nil {
+		return nil, err
+	}
+	if c.Between != nil {
+		for i, w := range in.Windows {
+			in.Windows[i] = c.Between(w)
+		}
+	}
+	if c.Check != nil {
+		if err := c.Check(in); err != nil {
+			return nil, err
+		}
+	}
+	if c.Compute == nil {
+		return in, nil
+	}
+	for _, e := range in.Windows {
+		if len(e.IDs) > 0 {
+			in.left.Add(1)
+		}
+	}
+	if len(in.Windows) > 1 {
+		in.results = make([][]float32, len(in.Windows))
+	}
+	return in, nil
+}
+
+// window is what the model gets of a text.
+type window struct {
+	call *Call
+	in   *Input
+	part int // its number among the text's windows
+}
+
+func (w window) encoding() *tokenizer.Encoding { return w.in.Windows[w.part] }
+func (w window) tokens() int                   { return len(w.encoding().IDs) }
+
+// result takes the result of a window. With the last one the text is finished, which is reported.
+func (w window) result(x []float32) bool {
+	in, results := w.in, [][]float32{x}
+	if len(in.Windows) > 1 {
+		in.results[w.part] = slices.Clone(x)
+		results = in.results
+	}
+	if in.left.Add(-1) > 0 {
+		return false
+	}
+	w.call.Finish(in, results)
+	return true
+}
+
+// panicked is a panic on its way to the call that it concerns.
+type panicked struct{ value any }
+
+func (*panicked) Error() string { return "panic" }
+
+// caught is f's error, or its panic.
+func caught(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{v}
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,135 @@
+// Pages: the next texts of a call become windows of tokens.
+
+package queue
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/windows"
+)
+
+// page is some texts of a call, and then what they became.
+type page struct {
+	queue *Queue
+	call  *Call
+	first int // the number of texts[0]
+	texts []windows.Text
+	bytes int
+
+	windows  []window // from the longest to the shortest
+	tokens   int      // of them
+	finished int      // texts without a window to compute
+	at       int      // the text that err is about
+	err      error
+}
+
+// wanting is the call to tokenise texts of, or nil: the one that is due first, as long as the
+// next batch has room for more of it, or if too few tokens wait.
+func (q *Queue) wanting() *Call {
+	var idle, any *Call // due first, with texts left: of which none are being tokenised, of all
+	for _, c := range q.calls {
+		if c.next == c.Size {
+			continue
+		}
+		if c.encoding == 0 && (idle == nil || c.due < idle.due) {
+			idle = c
+		}
+		if any == nil || c.due < any.due {
+			any = c
+		}
+	}
+	if idle != nil {
+		before := 0
+		for _, c := range q.calls {
+			if c.due <= idle.due {
+				before += c.ready
+			}
+		}
+		if before < q.BatchTokens {
+			return idle
+		}
+	}
+	if q.ready < q.enough() {
+		return any
+	}
+	return nil
+}
+
+// takePage takes a call's next texts: few where enough tokens wait, those of other calls then,
+// so that many calls do not have many tokens wait. What a call that is alone has in a batch depends
+// on its texts only.
+func (q *Queue) takePage(c *Call) *page {
+	most, longest := max(1<<16, 32*q.BatchTokens), math.MaxInt // bytes of a page, and of a text as far as they count
+	if q.ready >= q.enough() {
+		most = q.BatchTokens
+	}
+	if n := c.Splitter.Longest(); n > 0 {
+		longest = n
+	}
+	p := &page{queue: q, call: c, first: c.next}
+	for cost := 0; c.next < c.Size && cost < most; c.next++ {
+		s := c.Text(c.next)
+		n := len(s.First) + len(s.Second) + 4*len(s.IDs)
+		cost += 16 + min(n, longest)
+		p.bytes += n
+		p.texts = append(p.texts, s)
+	}
+	c.encoding++
+	q.tokenising += p.bytes
+	q.used++
+	return p
+}
+
+// do makes the windows.
+func (p *page) do(func() *models.Workspace) {
+	c := p.call
+	p.err = caught(func() error {
+		for i, s := range p.texts {
+			if p.at = p.first + i; p.at >= int(c.stop.Load()) {
+				return nil
+			}
+			in, err := c.input(p.at, s)
+			if err != nil {
+				return err
+			}
+			if in.left.Load() == 0 {
+				c.Finish(in, make([][]float32, len(in.Windows)))
+				p.finished++
+				continue
+			}
+			for part := range in.Windows {
+				if w := (window{c, in, part}); w.tokens() > 0 {
+					p.windows = append(p.windows, w)
+					p.tokens += w.tokens()
+				}
+			}
+		}
+		slices.SortStableFunc(p.windows, func(a, b window) int { return cmp.Compare(b.tokens(), a.tokens()) })
+		return nil
+	})
+}
+
+// settle has the windows wait for a batch.
+func (p *page) settle() {
+	q, c := p.queue, p.call
+	q.used--
+	q.tokenising -= p.bytes
+	c.encoding--
+	switch {
+	case p.err != nil:
+		q.fail(c, p.at, p.err)
+	case c.err != nil && c.encoding == 0:
+		q.end(c)
+	case c.over():
+	default:
+		if len(p.windows) > 0 {
+			c.pages = append(c.pages, p.windows)
+			c.ready += p.tokens
+			q.ready += p.tokens
+		}
+		q.finished(c, p.finished)
+	}
+}

@@ -1,0 +1,149 @@
+// Package windows makes of texts the windows of tokens that a model gets.
+package windows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Text is a text, a pair of texts, or tokens in their place.
+type Text struct {
+	First, Second string
+	Pair          bool
+	IDs           []int // unless nil, the tokens
+}
+
+// Long is what happens to texts of more tokens than the model takes.
+type Long int
+
+// The end of a text is cut off, the text becomes several windows, or it is an error.
+const (
+	Truncate Long = iota
+	Split
+	Refuse
+)
+
+// How says how texts become windows.
+type How struct {
+	Tokenizer *tokenizer.Tokenizer // without truncation and padding
+	Options   tokenizer.Options
+	Limit     int // most tokens of a window; 0: no limit
+	Long      Long
+	Stride    int                // tokens that a window shares with the one before, for Split
+	Strategy  tokenizer.Strategy // which text of a pair is cut
+	Left      bool               // beginnings are cut off, not ends; as the tokenizer's folder says if that is left
+}
+
+// Splitter makes windows of texts.
+type Splitter struct {
+	tokenizer *tokenizer.Tokenizer
+	options   tokenizer.Options
+	limit     int
+	refuse    bool
+}
+
+// Splitter is what makes windows so.
+func (h How) Splitter() Splitter {
+	s := Splitter{h.Tokenizer, h.Options, h.Limit, h.Limit > 0 && h.Long == Refuse}
+	if s.refuse {
+		s.tokenizer = Counting(s.tokenizer, h.Limit)
+	} else if h.Limit > 0 {
+		t := tokenizer.Truncation{MaxLength: h.Limit, Strategy: h.Strategy}
+		if h.Long == Split {
+			t.Stride, s.options.Overflow = h.Stride, true
+		} else {
+			t.Left = h.Left || s.tokenizer.Config().TruncateLeft
+		}
+		s.tokenizer = s.tokenizer.WithTruncation(&t)
+	}
+	return s
+}
+
+// Longest is the most bytes of a text that matter, 0 for all: what is cut off is not tokenised far beyond the limit.
+func (s *Splitter) Longest() int {
+	if s.limit == 0 || s.refuse || s.options.Overflow {
+		return 0
+	}
+	return 8 * s.limit
+}
+
+// Split gives the windows of a text. Errors name it by its number.
+func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
+	if text.IDs != nil {
+		return []*tokenizer.Encoding{OfIDs(text.IDs)}, nil
+	}
+	var e *tokenizer.Encoding
+	var err error
+	if text.Pair {
+		e, err = s.tokenizer.EncodePair(text.First, text.Second, s.options)
+	} else {
+		e, err = s.tokenizer.Encode(text.First, s.options)
+	}
+	if err != nil {
+		if s.refuse && errors.Is(err, tokenizer.ErrTruncation) { // the special tokens are too many
+			err = fmt.Errorf("%w: %w", transformer.ErrTooLong, err)
+		}
+		return nil, fmt.Errorf("text %d: %w", number, err)
+	}
+	if s.refuse && e.Cut > 0 {
+		return nil, fmt.Errorf("%w: text %d has %s, at most %d are possible", transformer.ErrTooLong, number, Count(e), s.limit)
+	}
+	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
+}
+
+// Counting is a tokenizer that tells which texts have more tokens than limit, by Cut. It stops early in those that are far
+// longer.
+func Counting(t *tokenizer.Tokenizer, limit int) *tokenizer.Tokenizer {
+	return t.WithTruncation(&tokenizer.Truncation{MaxLength: limit})
+}
+
+// Count is the number of tokens of a text of which some were cut off, in words.
+func Count(e *tokenizer.Encoding) string {
+	if e.CutMore {
+		return fmt.Sprintf("over %d", len(e.IDs)+e.Cut)
+	}
+	return fmt.Sprint(len(e.IDs) + e.Cut)
+}
+
+// OfIDs is the window of tokens that stand for themselves.
+func OfIDs(ids []int) *tokenizer.Encoding {
+	e := &tokenizer.Encoding{IDs: ids, TypeIDs: make([]int, len(ids)), Special: make([]bool, len(ids)), Attention: make([]bool, len(ids))}
+	for i := range e.Attention {
+		e.Attention[i] = true
+	}
+	return e
+}
+
+// Tokens is a batch of windows as models take it, without padding.
+func Tokens(batch []*tokenizer.Encoding) models.Tokens {
+	lengths := make([]int, len(batch))
+	types, hidden := false, false
+	in := models.Tokens{}
+	for i, e := range batch {
+		lengths[i] = len(e.IDs)
+		in.IDs = append(in.IDs, e.IDs...)
+		types = types || slices.ContainsFunc(e.TypeIDs, func(t int) bool { return t != 0 })
+		hidden = hidden || slices.Contains(e.Attention, false)
+	}
+	if hidden {
+		for _, e := range batch {
+			n := slices.Index(e.Attention, false)
+			if n < 0 {
+				n = len(e.IDs)
+			}
+			in.Visible = append(in.Visible, n)
+		}
+	}
+	if types {
+		for _, e := range batch {
+			in.Types = append(in.Types, e.TypeIDs...)
+		}
+	}
+	in.Batch = transformer.Ragged(lengths...)
+	return in
+}
