@@ -240,7 +240,7 @@ func TestBothWays(t *testing.T) {
 
 // TestActivations has a model with each activation that configurations name: none passes for another.
 func TestActivations(t *testing.T) {
-	for field, folders := range map[string][]string{"hidden_act": {"bert", "llama", "mpnet"}, "hidden_activation": {"modernbert"}, "dense_act_fn": {"t5"}} {
+	for field, folders := range map[string][]string{"hidden_act": {"bert", "gte", "llama", "mpnet"}, "hidden_activation": {"modernbert"}, "dense_act_fn": {"t5"}} {
 		for _, folder := range folders {
 			computed := map[string][]float32{}
 			for _, name := range []string{"relu", "gelu", "gelu_new", "silu", "quick_gelu", "tanh", "relu2"} {

@@ -122,7 +122,7 @@ func newGTE(c *Checkpoint) (*Model, error) {
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "gte.", "new.", "")
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
-	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, OutDim: config.Dim, Activation: activation, Sharpness: sharpness, Gated: true}
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Gated: true, OutBias: true}
 	e := &textEncoder{
 		embedder: embedder{
 			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
@@ -159,18 +159,13 @@ func gteLayers(body *transformer.Loader) transformer.StackNames {
 	return transformer.StackNames{Layers: "encoder.layer.%d.", Layer: names}
 }
 
-// gteFeed is the feed-forward network of a layer, which has a bias in its last product alone.
+// gteFeed is the feed-forward network of a layer. The published files hold its gate after its other half.
 func gteFeed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
-	f := &transformer.FeedForward{FeedForwardConfig: config, Down: l.At("mlp.down_proj.").Linear(config.Hidden, config.Dim, true)}
+	names := transformer.FeedForwardNames{Gate: "mlp.gate_proj.", Up: "mlp.up_proj.", Down: "mlp.down_proj."}
 	if both := "mlp.up_gate_proj."; l.Has(both + "weight") {
-		half := transformer.Part{Name: both, Rows: config.Hidden, Of: 2 * config.Hidden}
-		f.Up = l.Stacked(config.Dim, false, half)
-		half.From = config.Hidden
-		f.Gate = l.Stacked(config.Dim, false, half)
-		return f
+		names.Packed, names.UpFirst = both, true
 	}
-	f.Gate, f.Up = l.At("mlp.gate_proj.").Linear(config.Dim, config.Hidden, false), l.At("mlp.up_proj.").Linear(config.Dim, config.Hidden, false)
-	return f
+	return l.FeedForward(config, names)
 }
 
 // heads adds the checkpoint's heads.

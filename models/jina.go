@@ -37,7 +37,7 @@ func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
 		return nil, err
 	}
 	layer.Self.MaxPositions = 0
-	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, OutDim: config.Dim, Activation: activation, Gated: true}
+	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Gated: true, OutBias: true}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed { return jina2Feed(l, feed) }
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "bert.", "")
 	b := &textEncoder{added: transformer.ALiBi(alibiSlopes(config.Heads)...)}
@@ -50,18 +50,13 @@ func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
 	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config)
 }
 
-// jina2Feed is the feed-forward network of a layer, of which the last product alone has a bias.
+// jina2Feed is the feed-forward network of a layer. Only older GGUF files hold its gate apart.
 func jina2Feed(l *transformer.Loader, config transformer.FeedForwardConfig) transformer.Feed {
-	f := &transformer.FeedForward{FeedForwardConfig: config, Down: l.At("mlp.wo.").Linear(config.Hidden, config.Dim, true)}
-	if l.Has("mlp.gate.weight") { // in older GGUF files
-		f.Gate, f.Up = l.At("mlp.gate.").Linear(config.Dim, config.Hidden, false), l.At("mlp.gated_layers.").Linear(config.Dim, config.Hidden, false)
-		return f
+	names := transformer.FeedForwardNames{Gate: "mlp.gate.", Up: "mlp.gated_layers.", Down: "mlp.wo."}
+	if !l.Has("mlp.gate.weight") {
+		names.Packed = names.Up
 	}
-	half := transformer.Part{Name: "mlp.gated_layers.", Rows: config.Hidden, Of: 2 * config.Hidden}
-	f.Gate = l.Stacked(config.Dim, false, half)
-	half.From = config.Hidden
-	f.Up = l.Stacked(config.Dim, false, half)
-	return f
+	return l.FeedForward(config, names)
 }
 
 // alibiSlopes is ALiBi's slopes for any number of heads: those for the largest power of 2 within it, and every

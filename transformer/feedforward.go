@@ -24,7 +24,8 @@ type FeedForwardConfig struct {
 	// and "gelu_pytorch_tanh"; kernels.ActSiLU is also called swish, kernels.ActReLU2 "relu2".
 	Activation kernels.Activation
 	Gated      bool // Down(activation(Gate(x)) * Up(x)): SwiGLU with SiLU
-	Bias       bool
+	Bias       bool // all products have one
+	OutBias    bool // Down has one even without Bias
 	// Sharpness s, if not 0, makes the activation a that of s times as much: a(s*x)/s.
 	// SiLU with 1.702 is QuickGELU. Loading scales the weights.
 	Sharpness float32
@@ -83,9 +84,14 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 	f := &FeedForward{FeedForwardConfig: c}
 	switch {
 	case c.Gated && names.Packed != "":
-		half := Part{Name: names.Packed, Rows: c.Hidden, Of: 2 * c.Hidden}
-		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: half.Name, Rows: half.Rows, Of: half.Of, From: c.Hidden})
-		f.Gate = l.Stacked(c.Dim, c.Bias, c.sharp(half))
+		gate := Part{Name: names.Packed, Rows: c.Hidden, Of: 2 * c.Hidden}
+		up := gate
+		if names.UpFirst {
+			gate.From = c.Hidden
+		} else {
+			up.From = c.Hidden
+		}
+		f.Gate, f.Up = l.Stacked(c.Dim, c.Bias, c.sharp(gate)), l.Stacked(c.Dim, c.Bias, up)
 	case c.Gated:
 		f.Gate = l.Stacked(c.Dim, c.Bias, c.sharp(Part{Name: names.Gate, Rows: c.Hidden}))
 		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: names.Up, Rows: c.Hidden})
@@ -96,7 +102,7 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 	if c.Sharpness != 0 {
 		down.Scale = 1 / c.Sharpness
 	}
-	f.Down = l.Stacked(c.Hidden, c.Bias, down)
+	f.Down = l.Stacked(c.Hidden, c.Bias || c.OutBias, down)
 	return f
 }
 

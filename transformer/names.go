@@ -25,8 +25,10 @@ type AttentionNames struct {
 type FeedForwardNames struct {
 	Up, Down string
 	Gate     string // where it has one
-	// Packed, if set, is the prefix of the gate and, after it, Up in one tensor.
-	Packed string
+	// Packed, if set, is the prefix of one tensor that holds the gate and then Up,
+	// or, with UpFirst, Up and then the gate.
+	Packed  string
+	UpFirst bool
 }
 
 // LayerNames says what an ecosystem calls the parts of a layer, as prefixes that end with a dot.
