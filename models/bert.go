@@ -145,11 +145,25 @@ func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first
 		return nil, err
 	}
 	b := &textEncoder{}
+	if b.mask, err = c.directed(); err != nil {
+		return nil, err
+	}
 	if b.embedder, err = c.bertEmbedder(config, body.At("embeddings."), config.Dim, first); err != nil {
 		return nil, err
 	}
 	b.layers = body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)
 	return b, nil
+}
+
+// directed is the mask of BERT's encoder: causal where the configuration calls it a decoder.
+func (c *Checkpoint) directed() (*transformer.Mask, error) {
+	var says struct {
+		Decoder bool `json:"is_decoder"`
+	}
+	if err := c.JSON.Decode(&says); err != nil || !says.Decoder {
+		return nil, err
+	}
+	return causal, nil
 }
 
 // bertEmbedder is the embeddings of the given width whose tensors tables has; first is that of loadBERT.

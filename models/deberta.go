@@ -30,7 +30,7 @@ type debertaConfig struct {
 	Relative    bool                 `json:"relative_attention"`
 	Reach       int                  `json:"max_relative_positions" min:"-1"` // below 1: MaxPositions
 	Buckets     int                  `json:"position_buckets" min:"-1"`       // below 1: one for each distance
-	ShareKey    bool                 `json:"share_att_key"`                   // distances take the projections of the tokens
+	ShareKey    bool                 // distances take the projections of the tokens
 	Kinds       pyjson.OneOr[string] `json:"pos_att_type"`
 	NormDist    string               `json:"norm_rel_ebd"`
 	Absolute    bool                 `json:"position_biased_input"`
@@ -51,6 +51,7 @@ func (config *debertaConfig) read(d Document) error {
 	if err := d.Decode(config); err != nil {
 		return err
 	}
+	config.ShareKey = d.truth("share_att_key", false)
 	if config.Dim%config.Heads != 0 {
 		return d.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
@@ -59,7 +60,7 @@ func (config *debertaConfig) read(d Document) error {
 		have, want int
 	}{
 		{"attention_head_size", config.HeadDim, config.Dim / config.Heads}, {"embedding_size", config.Width, config.Dim},
-		{"pooler_hidden_size", config.PoolWidth, config.Dim}, {"conv_kernel_size", config.Convolution, 0},
+		{"conv_kernel_size", config.Convolution, 0},
 	} {
 		if f.have != 0 && f.have != f.want || f.have == 0 && d.Has(f.name) && f.want != 0 {
 			return d.Errorf(f.name, "not supported by this model_type, want %d", f.want)
@@ -171,6 +172,9 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 			out: l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
 		}
 	case "ForSequenceClassification":
+		if c.JSON.Has("pooler_hidden_size") && config.PoolWidth != dim {
+			return nil, c.JSON.Errorf("pooler_hidden_size", "not supported by this model_type, want %d", dim)
+		}
 		act, err := c.JSON.Activation("pooler_hidden_act", config.PoolAct)
 		if err != nil {
 			return nil, err

@@ -27,7 +27,11 @@ func newELECTRA(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "electra.", "")
-	e := &textEncoder{layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)}
+	mask, err := c.directed()
+	if err != nil {
+		return nil, err
+	}
+	e := &textEncoder{mask: mask, layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)}
 	if e.embedder, err = c.bertEmbedder(config.bertConfig, body.At("embeddings."), config.Width, 0); err != nil {
 		return nil, err
 	}

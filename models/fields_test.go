@@ -238,6 +238,17 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
+// TestEncoderAsDecoder has encoders that their configuration calls decoders: the first token of a text
+// no longer sees those after it.
+func TestEncoderAsDecoder(t *testing.T) {
+	for _, folder := range []string{"bert", "roberta", "electra"} {
+		both, causal := changed(t, folder, fields{"is_decoder": "false"}), changed(t, folder, fields{"is_decoder": "true"})
+		if slices.Equal(causal[:8], both[:8]) {
+			t.Errorf("%s: the first token's hidden state is the same with is_decoder = true", folder)
+		}
+	}
+}
+
 // TestActivations has a model with each activation that configurations name: none passes for another.
 func TestActivations(t *testing.T) {
 	for field, folders := range map[string][]string{"hidden_act": {"bert", "gte", "llama", "mpnet"}, "hidden_activation": {"modernbert"}, "dense_act_fn": {"t5"}} {

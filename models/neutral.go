@@ -18,7 +18,8 @@ var neutral = reasons(map[string][]string{
 		"median_filter_width", "mask_channel_length", "mask_channel_min_space", "mask_channel_other", "mask_channel_prob", "mask_channel_selection",
 		"mask_time_min_space", "mask_time_other", "mask_time_selection", "no_mask_channel_overlap", "no_mask_time_overlap",
 	},
-	"losses are for training": {"router_aux_loss_coef", "router_jitter_noise", "sparse_prediction", "sparse_pred_ignore_index", "label_smoothing", "use_xentropy", "reference_compile", "ctc_loss_reduction", "ctc_zero_infinity"},
+	"losses are for training":                                 {"router_aux_loss_coef", "router_jitter_noise", "sparse_prediction", "sparse_pred_ignore_index", "label_smoothing", "use_xentropy", "reference_compile", "ctc_loss_reduction", "ctc_zero_infinity"},
+	"of a head that completes images, which is not supported": {"encoder_stride"},
 	"of what wav2vec 2.0 was trained with, and of heads and adapters that are not supported": {
 		"num_codevectors_per_group", "num_codevector_groups", "contrastive_logits_temperature", "num_negatives", "codevector_dim", "proj_codevector_dim",
 		"diversity_loss_weight", "use_weighted_layer_sum", "classifier_proj_size", "tdnn_dim", "tdnn_kernel", "tdnn_dilation", "xvector_output_dim",

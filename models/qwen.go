@@ -16,7 +16,7 @@ type qwenConfig struct {
 	windowFields
 	Bias         bool `json:"attention_bias"` // of version 3; version 2 has it in queries, keys and values
 	UseWindow    bool `json:"use_sliding_window"`
-	WindowLayers int  `json:"max_window_layers" min:"0"` // the first that have no window
+	WindowLayers int  `json:"max_window_layers" min:"-2147483648"` // the first that have no window
 }
 
 func newQwen2(c *Checkpoint) (*Model, error) { return c.qwen(2) }

@@ -171,16 +171,17 @@ def compare(recipe, config, server, path, base):
     """(how the case ends, what is to be said about it)."""
     with open(os.path.join(path, "config.json"), "w") as f:
         json.dump(config, f)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        theirs(recipe, path)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, SECONDS)
+            theirs(recipe, path)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         refused = None
     except TooSlow:
         refused = "too slow"
     except Exception as e:
         refused = f"{type(e).__name__}: {str(e).strip().splitlines()[0][:160] if str(e).strip() else ''}"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
     if refused:  # with the weights of the configuration that is not changed
         with open(os.path.join(base, "config.json"), "w") as f:
             json.dump(config, f)
