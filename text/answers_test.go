@@ -10,9 +10,11 @@ import (
 
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
-
 	"github.com/avoformer/avoformer/text/answer"
 )
+
+var weather = json.RawMessage(`[{"type": "function", "function": {"name": "weather", "description": "The weather", "parameters": {"type": "object", "properties": {
+	"city": {"type": "string", "description": "A city"}, "days": {"type": "integer", "description": "How many"}, "exact": {"type": "boolean", "description": "Or not"}}, "required": ["city"]}}}]`)
 
 // TestAnswerTokens takes tokens apart, special ones among them that are markers.
 func TestAnswerTokens(t *testing.T) {

@@ -4,21 +4,17 @@ package text
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text/answer"
-	"github.com/avoformer/avoformer/text/internal/jinja"
-	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/text/internal/chat"
 )
 
 // ErrTemplate is a chat template that cannot be used: none at all, one beyond
 // the Jinja that is known, or one that refuses the messages.
-var ErrTemplate = errors.New("chat template")
+var ErrTemplate = chat.ErrTemplate
 
 // PromptOptions says how messages become a prompt, as the arguments of transformers'
 // apply_chat_template do. The zero value takes the folder's template and ends the prompt
@@ -69,158 +65,77 @@ func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateO
 // ToolCalls of a []Message have their arguments as an object, as transformers wants them; of a
 // template that fails with that, as text, and with a content that is none or empty.
 func (g *Generator) Prompt(messages any, opts PromptOptions) (string, error) {
-	if f := g.AnswerFormat(opts); f.Calls == answer.Written {
-		opts.Format = &f
-	}
-	return g.chats.prompt(messages, opts)
-}
-
-// chats makes prompts by a folder's templates.
-type chats struct {
-	single  *chatTemplate            // nil if the folder has none, or named ones
-	named   map[string]*chatTemplate // nil without names
-	special map[string]string        // tokens by role
-}
-
-// chatTemplate is a template with what may be wrong with it: a template beyond what is
-// known must not keep a folder from being opened.
-type chatTemplate struct {
-	source string
-	parsed *jinja.Template
-	err    error
-}
-
-func newTemplate(source string) *chatTemplate {
-	t := &chatTemplate{source: source}
-	t.parsed, t.err = jinja.Parse(source)
-	return t
-}
-
-func newChats(c tokenizer.Config) *chats {
-	r := &chats{special: c.Special}
-	switch {
-	case c.Templates != nil:
-		r.named = map[string]*chatTemplate{}
-		for name, source := range c.Templates {
-			r.named[name] = newTemplate(source)
+	if list, ok := messages.([]Message); ok {
+		all := make([]chat.Message, len(list))
+		for i, m := range list {
+			all[i] = chat.Message(m)
 		}
-	case c.ChatTemplate != "":
-		r.single = newTemplate(c.ChatTemplate)
+		messages = all
 	}
-	return r
+	return g.chats.Prompt(messages, chat.Options(opts), g.hasToken)
 }
 
-// template is the one that the options ask for.
-func (c *chats) template(o *PromptOptions) (*chatTemplate, error) {
-	t := c.named[o.Template]
-	switch {
-	case o.Template != "" && t != nil:
-		return t, nil
-	case o.Template != "":
-		return newTemplate(o.Template), nil
-	case c.single != nil:
-		return c.single, nil
-	case c.named == nil:
-		return nil, fmt.Errorf("%w: the folder has none", ErrTemplate)
-	case o.Tools != nil && c.named["tool_use"] != nil:
-		return c.named["tool_use"], nil
-	case c.named["default"] != nil:
-		return c.named["default"], nil
-	}
-	return nil, fmt.Errorf("%w: none is named default: name one of %q", ErrTemplate, slices.Sorted(maps.Keys(c.named)))
+// AnswerFormat is how the model writes calls and reasoning in answers to prompts with
+// these options: Format if it is given, else what [answer.Detect] finds from the template and the
+// vocabulary. With Tools that the template has no place for, or calls in a way that is not known, calls are
+// [answer.Written].
+func (g *Generator) AnswerFormat(opts PromptOptions) answer.Format {
+	return g.chats.Format(chat.Options(opts), g.hasToken)
 }
 
-func (c *chats) prompt(messages any, o PromptOptions) (string, error) {
-	variables := map[string]any{"tools": nil, "documents": nil, "add_generation_prompt": !o.NoGenerationPrompt && o.Continue == ""}
-	if err := o.set(variables); err != nil {
-		return "", err
-	}
-	written := o.Format != nil && o.Format.Calls == answer.Written && o.hasTools()
-	if written {
-		o.Tools = nil // to choose the template
-	}
-	t, err := c.template(&o)
-	if err != nil {
-		return "", err
-	}
-	if t.err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, t.err)
-	}
-	for role, token := range c.special {
-		if _, hidden := variables[role]; !hidden {
-			variables[role] = token
-		}
-	}
-	if written {
-		return t.renderWritten(messages, variables, o.Continue)
-	}
-	prompt, err := t.render(messages, variables, o.Continue, callForms[0])
-	if list, ok := messages.([]Message); err != nil && ok && slices.ContainsFunc(list, Message.hasCalls) {
-		for _, form := range callForms[1:] {
-			if other, err := t.render(messages, variables, o.Continue, form); err == nil {
-				return other, nil
-			}
-		}
-	}
-	return prompt, err
+func (g *Generator) hasToken(token string) bool {
+	_, ok := g.tokenizer.TokenID(token)
+	return ok
 }
 
-// render is the prompt that a template makes of messages.
-func (t *chatTemplate) render(messages any, variables map[string]any, open string, calls callForm) (string, error) {
-	messages, err := calls.write(messages)
-	if err != nil {
-		return "", check.Errorf(ErrInput, "messages: %w", err)
+// Parser takes apart the answer to a prompt that Prompt made with these options. The Tools
+// and the Prompt of o, unless given, are those. Errors are [answer.ErrFormat] and
+// [answer.ErrTools].
+func (g *Generator) Parser(prompt string, opts PromptOptions, o answer.Options) (*answer.Parser, error) {
+	if o.Tools == nil {
+		o.Tools = opts.Tools
 	}
-	list, err := readMessages(messages)
-	if err != nil {
-		return "", err
+	if o.Prompt == "" {
+		o.Prompt = prompt
 	}
-	calls.fill(list)
-	return t.renderList(list, variables, open)
+	return answer.NewParser(g.AnswerFormat(opts), o)
 }
 
-// renderList is render for messages that have been read.
-func (t *chatTemplate) renderList(list conversation, variables map[string]any, open string) (string, error) {
-	var rest *continued
-	if open != "" {
-		var err error
-		if rest, err = list.leaveOpen(open, t.source); err != nil {
-			return "", err
-		}
-	}
-	variables["messages"] = list
-	prompt, err := t.parsed.Render(variables)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
-	}
-	if rest != nil {
-		return rest.cut(prompt)
-	}
-	return prompt, nil
-}
-
-// set adds what the options say to the variables, which hold those that have an option of
-// their own.
-func (o *PromptOptions) set(variables map[string]any) error {
-	for name, v := range o.Variables {
-		if _, taken := variables[name]; taken || name == "messages" {
-			return check.Option("Variables", name, "the messages or another option say it")
-		}
-		variables[name] = v
-	}
-	for _, x := range []struct {
-		name string
-		v    *any
-	}{{"tools", &o.Tools}, {"documents", &o.Documents}} {
-		list, err := objects(*x.v)
+// Answer yields the assistant's answer to messages, as Prompt takes them, in pieces that
+// tell its text from its reasoning and from calls of the tools. The last one, answer.End, says why it ended and what was
+// counted.
+func (g *Generator) Answer(ctx context.Context, messages any, popts PromptOptions, opts GenerateOptions) iter.Seq2[answer.Event, error] {
+	return func(yield func(answer.Event, error) bool) {
+		prompt, err := g.Prompt(messages, popts)
 		if err != nil {
-			return check.Option(x.name, "", "%w", err)
+			yield(answer.Event{}, err)
+			return
 		}
-		if list == nil {
-			*x.v = nil // as JSON's null is
-			continue
+		p, err := g.Parser(prompt, popts, answer.Options{})
+		if err != nil {
+			yield(answer.Event{}, err)
+			return
 		}
-		variables[x.name] = list
+		opts.Markers = append(slices.Clone(opts.Markers), g.AnswerFormat(popts).Markers()...)
+		takeApart(g.whole(ctx, prompt, plainTokens, opts), p, yield)
 	}
-	return nil
+}
+
+// takeApart yields what a parser makes of pieces, and the end.
+func takeApart(pieces iter.Seq2[Piece, error], p *answer.Parser, yield func(answer.Event, error) bool) {
+	all := func(events []answer.Event) bool {
+		return !slices.ContainsFunc(events, func(e answer.Event) bool { return !yield(e, nil) })
+	}
+	for piece, err := range pieces {
+		if err != nil {
+			yield(answer.Event{}, err)
+			return
+		}
+		if !all(p.Add(piece.Text)) {
+			return
+		}
+		if piece.Finish != generation.FinishNone && !(all(p.End()) && yield(answer.Event{Kind: answer.End, Finish: piece.Finish, Stop: piece.Stop, Usage: piece.Usage}, nil)) {
+			return
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/internal/chat"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -124,7 +125,7 @@ func (o *GenerateOptions) checkSearch() error {
 // did, such as the next turn of a chat, compute what is new alone.
 type Generator struct {
 	*decoder
-	chats *chats
+	chats *chat.Templates
 }
 
 // OpenGenerator opens the decoder in a folder.
@@ -145,7 +146,7 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Generator{d, newChats(f.tokenizer.Config())}, nil
+	return &Generator{d, chat.New(f.tokenizer.Config())}, nil
 }
 
 // ContextLength is the most tokens of a prompt and what follows it; 0: no limit.

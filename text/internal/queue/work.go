@@ -67,10 +67,6 @@ func (q *Queue) work(j job) {
 	}
 }
 
-// enough is how many tokens have to wait for batches to be computed side by side, each on one
-// thread, which leaves none waiting for another. Fewer batches get all threads together.
-func (q *Queue) enough() int { return (2*q.Threads-1)*q.BatchTokens + 1 }
-
 // shortTexts is for how many bytes of texts that are being tokenised a batch waits: milliseconds.
 const shortTexts = 1 << 17
 

@@ -1,4 +1,4 @@
-package text
+package chat
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 var weather = json.RawMessage(`[{"type": "function", "function": {"name": "weather", "description": "The weather", "parameters": {"type": "object", "properties": {
 	"city": {"type": "string", "description": "A city"}, "days": {"type": "integer", "description": "How many"}, "exact": {"type": "boolean", "description": "Or not"}}, "required": ["city"]}}}]`)
 
-var weatherCalls = []ToolCall{
+var weatherCalls = []answer.Call{
 	{ID: "abcdefgh1", Name: "weather", Arguments: `{"city": "Zürich \"1\"\n<b>", "days": 3, "exact": true}`},
 	{ID: "abcdefgh2", Name: "weather", Arguments: `{"city": "7"}`},
 }
@@ -40,7 +40,7 @@ func publicTemplates(t *testing.T) map[string]string {
 		}
 		return found
 	}
-	data, err := os.ReadFile("internal/jinja/testdata/templates.json")
+	data, err := os.ReadFile("../jinja/testdata/templates.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAnswersOfTemplates(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			c := newChats(tokenizer.Config{ChatTemplate: source, Special: map[string]string{"bos_token": "<s>", "eos_token": "</s>"}})
+			c := New(tokenizer.Config{ChatTemplate: source, Special: map[string]string{"bos_token": "<s>", "eos_token": "</s>"}})
 			rendered := 0
 			for _, m := range []Message{
 				{Role: "assistant", ToolCalls: weatherCalls[:1]},
@@ -143,9 +143,9 @@ func TestAnswersOfTemplates(t *testing.T) {
 }
 
 // written is what a model wrote if it wrote m as the template does, and the prompt before.
-func written(c *chats, m Message, f answer.Format) (text, prompt string, err error) {
+func written(c *Templates, m Message, f answer.Format) (text, prompt string, err error) {
 	chat := []Message{{Role: "user", Content: "Hello"}}
-	o := PromptOptions{Tools: weather}
+	o := Options{Tools: weather}
 	if prompt, err = c.prompt(chat, o); err != nil {
 		return "", "", err
 	}
@@ -174,7 +174,7 @@ func written(c *chats, m Message, f answer.Format) (text, prompt string, err err
 }
 
 // sameCalls compares calls but for their IDs.
-func sameCalls(t *testing.T, text string, got, want []ToolCall) {
+func sameCalls(t *testing.T, text string, got, want []answer.Call) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%d calls in %q, want %d", len(got), text, len(want))
@@ -205,13 +205,13 @@ func TestCallsInPrompts(t *testing.T) {
 	templates["all"] = "{% for m in messages %}{% for name, value in m.items() %}{{ name if name != 'thinking' }}={{ value | tojson if name != 'thinking' }};{% endfor %}{% endfor %}"
 	compared := 0
 	for name, source := range templates {
-		c := newChats(tokenizer.Config{ChatTemplate: source})
-		want, err := c.prompt(raw, PromptOptions{Tools: weather})
+		c := New(tokenizer.Config{ChatTemplate: source})
+		want, err := c.prompt(raw, Options{Tools: weather})
 		if err != nil {
 			continue
 		}
 		compared++
-		if got, err := c.prompt(chat, PromptOptions{Tools: weather}); err != nil || got != want {
+		if got, err := c.prompt(chat, Options{Tools: weather}); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 		}
 	}
@@ -225,18 +225,18 @@ func TestCallsInPrompts(t *testing.T) {
 		{"{{ messages[1].content.split('x') | length }}{{ messages[1].tool_calls[0].function.arguments + 'x' }}", "1" + weatherCalls[0].Arguments + "x"},
 		{"{{ messages[1].tool_calls[0].function.arguments.days }}{{ messages[1].content is defined }}", "3False"},
 	} {
-		c := newChats(tokenizer.Config{ChatTemplate: x.template})
-		if got, err := c.prompt(chat, PromptOptions{}); err != nil || got != x.want {
+		c := New(tokenizer.Config{ChatTemplate: x.template})
+		if got, err := c.prompt(chat, Options{}); err != nil || got != x.want {
 			t.Errorf("%s: %q, %v, want %q", x.template, got, err, x.want)
 		}
 	}
-	c := newChats(tokenizer.Config{ChatTemplate: "{{ raise_exception('no ' + messages[1].tool_calls[0].function.arguments.city) }}"})
-	if _, err := c.prompt(chat, PromptOptions{}); !errors.Is(err, ErrTemplate) || !strings.Contains(err.Error(), "no Zürich") {
+	c := New(tokenizer.Config{ChatTemplate: "{{ raise_exception('no ' + messages[1].tool_calls[0].function.arguments.city) }}"})
+	if _, err := c.prompt(chat, Options{}); !errors.Is(err, ErrTemplate) || !strings.Contains(err.Error(), "no Zürich") {
 		t.Errorf("error %v, want the first one", err)
 	}
-	chat[1].ToolCalls = []ToolCall{{Name: "f", Arguments: "no JSON"}}
-	c = newChats(tokenizer.Config{ChatTemplate: "{{ messages[1].tool_calls[0].function.arguments }}"})
-	if got, err := c.prompt(chat, PromptOptions{}); err != nil || got != "no JSON" {
+	chat[1].ToolCalls = []answer.Call{{Name: "f", Arguments: "no JSON"}}
+	c = New(tokenizer.Config{ChatTemplate: "{{ messages[1].tool_calls[0].function.arguments }}"})
+	if got, err := c.prompt(chat, Options{}); err != nil || got != "no JSON" {
 		t.Errorf("arguments that are no object: %q, %v", got, err)
 	}
 }

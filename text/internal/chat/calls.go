@@ -1,46 +1,12 @@
-// Calls of tools in messages.
+// Forms in which templates get calls of tools.
 
-package text
+package chat
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/avoformer/avoformer/text/answer"
 )
-
-// ToolCall is a call of a tool that a model made. Its arguments are JSON.
-type ToolCall = answer.Call
-
-// Reply is the assistant's message that an answer is.
-func Reply(a answer.Answer) Message {
-	return Message{Role: "assistant", Content: a.Content, Reasoning: a.Reasoning, ToolCalls: a.Calls}
-}
-
-// readCalls reads calls, nil if there are none or if they say more than a ToolCall.
-func readCalls(raw json.RawMessage) []ToolCall {
-	list, err := objects(raw)
-	if err != nil || len(list) == 0 {
-		return nil
-	}
-	calls := make([]ToolCall, len(list))
-	for i, o := range list {
-		function, err := decodeObject(o.fields["function"])
-		if err != nil || !o.only("id", "type", "function") || !function.only("name", "arguments") {
-			return nil
-		}
-		data, err := o.MarshalJSON()
-		if err != nil || calls[i].UnmarshalJSON(data) != nil {
-			return nil
-		}
-	}
-	return calls
-}
-
-// only reports whether o has no other fields.
-func (o *object) only(names ...string) bool {
-	return !slices.ContainsFunc(o.names, func(n string) bool { return !slices.Contains(names, n) })
-}
 
 // callForm is how templates get calls.
 type callForm struct {
@@ -60,8 +26,6 @@ var callForms = []callForm{
 	{asText: true, content: json.RawMessage(`""`)},
 }
 
-func (m Message) hasCalls() bool { return m.ToolCalls != nil }
-
 // write writes messages so, unless they have been written before.
 func (f callForm) write(messages any) (any, error) {
 	list, ok := messages.([]Message)
@@ -71,7 +35,7 @@ func (f callForm) write(messages any) (any, error) {
 	out := make([]json.RawMessage, len(list))
 	for i, m := range list {
 		var err error
-		if out[i], err = m.encode(func(c ToolCall) any { return f.call(c) }); err != nil {
+		if out[i], err = m.encode(func(c answer.Call) any { return f.call(c) }); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +43,7 @@ func (f callForm) write(messages any) (any, error) {
 }
 
 // call is a call as templates get it.
-func (f callForm) call(c ToolCall) any {
+func (f callForm) call(c answer.Call) any {
 	type function struct {
 		Name      string `json:"name"`
 		Arguments any    `json:"arguments"`

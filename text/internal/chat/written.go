@@ -1,6 +1,6 @@
 // Tools for models whose templates have no place for them.
 
-package text
+package chat
 
 import (
 	"encoding/json"
@@ -11,28 +11,14 @@ import (
 
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/text/answer"
+	"github.com/avoformer/avoformer/transformer"
 )
 
-// The tags around calls and their results, where package text writes them.
+// The tags around calls and their results, where package chat writes them.
 const (
 	openCall, closeCall     = "<tool_call>\n", "\n</tool_call>"
 	openResult, closeResult = "<tool_response>\n", "\n</tool_response>"
 )
-
-// format is that of answers to prompts by a template with tools, or without.
-func (t *chatTemplate) format(tools bool, hasToken func(string) bool) answer.Format {
-	f := answer.Detect(t.source, hasToken)
-	if tools && (f.Calls == answer.None || !strings.Contains(t.source, "tools")) {
-		f.Calls = answer.Written
-	}
-	return f
-}
-
-// hasTools reports whether there is a tool. What is no list of tools has some, for an error later.
-func (o *PromptOptions) hasTools() bool {
-	list, err := objects(o.Tools)
-	return err != nil || len(list) > 0
-}
 
 // toolText tells a model of tools, and how to call them.
 func toolText(tools []*object) (string, error) {
@@ -65,7 +51,7 @@ func (t *chatTemplate) renderWritten(messages any, variables map[string]any, ope
 	tools, _ := variables["tools"].([]*object)
 	told, err := toolText(tools)
 	if err != nil {
-		return "", fmt.Errorf("%w: tools: %w", ErrInput, err)
+		return "", fmt.Errorf("%w: tools: %w", transformer.ErrInput, err)
 	}
 	variables["tools"] = nil
 	var failed error
@@ -105,12 +91,12 @@ func (c conversation) tell(told, role string) (conversation, error) {
 		c = slices.Insert(c, 0, m)
 	}
 	if at < 0 {
-		return nil, fmt.Errorf("%w: tools without a message of the user", ErrInput)
+		return nil, fmt.Errorf("%w: tools without a message of the user", transformer.ErrInput)
 	}
 	m := c[at]
 	content, err := withText(m.fields["content"], told, role == "user")
 	if err != nil {
-		return nil, fmt.Errorf("%w: message %d: %w", ErrInput, at, err)
+		return nil, fmt.Errorf("%w: message %d: %w", transformer.ErrInput, at, err)
 	}
 	m.set("content", content)
 	return c, nil
@@ -137,7 +123,7 @@ func (c conversation) written() (conversation, error) {
 			result = false
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: message %d: %w", ErrInput, i, err)
+			return nil, fmt.Errorf("%w: message %d: %w", transformer.ErrInput, i, err)
 		}
 		out = append(out, m)
 	}

@@ -1,4 +1,4 @@
-package text
+package chat
 
 import (
 	"bufio"
@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/jinja"
 	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // chatRequest is a line of what scripts/chats.py and compare_chats.py ask for.
@@ -28,12 +30,12 @@ type chatRequest struct {
 	Error                      string  // or raises
 }
 
-func (r *chatRequest) chats() *chats {
-	return newChats(tokenizer.Config{ChatTemplate: r.Template, Templates: r.Templates, Special: r.Special})
+func (r *chatRequest) chats() *Templates {
+	return New(tokenizer.Config{ChatTemplate: r.Template, Templates: r.Templates, Special: r.Special})
 }
 
-func (r *chatRequest) prompt(c *chats) (string, error) {
-	o := PromptOptions{Template: r.Use, Continue: r.Continue, NoGenerationPrompt: r.Closed, Variables: map[string]any{}}
+func (r *chatRequest) prompt(c *Templates) (string, error) {
+	o := Options{Template: r.Use, Continue: r.Continue, NoGenerationPrompt: r.Closed, Variables: map[string]any{}}
 	if r.Tools != nil {
 		o.Tools = r.Tools
 	}
@@ -59,7 +61,7 @@ func stopClock(t *testing.T) {
 // TestChats compares prompts with those of transformers' apply_chat_template.
 func TestChats(t *testing.T) {
 	stopClock(t)
-	data, err := os.ReadFile("testdata/chats.json")
+	data, err := os.ReadFile("../../testdata/chats.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +72,7 @@ func TestChats(t *testing.T) {
 	for i, r := range requests {
 		got, err := r.prompt(r.chats())
 		switch {
-		case r.Expected == nil && !errors.Is(err, ErrTemplate) && !errors.Is(err, ErrInput) && !errors.Is(err, ErrOption):
+		case r.Expected == nil && !errors.Is(err, ErrTemplate) && !errors.Is(err, transformer.ErrInput) && !errors.Is(err, transformer.ErrOption):
 			t.Errorf("case %d: %q, %v, want an error like %q", i, got, err, r.Error)
 		case r.Expected != nil && (err != nil || got != *r.Expected):
 			t.Errorf("case %d: %q, %v, want %q", i, got, err, *r.Expected)
@@ -80,29 +82,29 @@ func TestChats(t *testing.T) {
 
 // TestPromptErrors names what is wrong.
 func TestPromptErrors(t *testing.T) {
-	c := newChats(tokenizer.Config{Templates: map[string]string{"rag": "{{ documents }}", "other": "{% if %}"}})
+	c := New(tokenizer.Config{Templates: map[string]string{"rag": "{{ documents }}", "other": "{% if %}"}})
 	user := []Message{{Role: "user", Content: "Hi"}}
 	for _, x := range []struct {
 		messages any
-		opts     PromptOptions
+		opts     Options
 		is       error
 		says     string
 	}{
-		{user, PromptOptions{}, ErrTemplate, `["other" "rag"]`},
-		{user, PromptOptions{Template: "other"}, ErrTemplate, "line 1"},
-		{[]Message{}, PromptOptions{Template: "rag"}, ErrInput, "no messages"},
-		{nil, PromptOptions{Template: "rag"}, ErrInput, "no messages"},
-		{"Hi", PromptOptions{Template: "rag"}, ErrInput, "array of objects"},
-		{json.RawMessage(`[{}, 3]`), PromptOptions{Template: "rag"}, ErrInput, "element 1"},
-		{json.RawMessage(`[{}] x`), PromptOptions{Template: "rag"}, ErrInput, "invalid character 'x'"},
-		{make(chan int), PromptOptions{Template: "rag"}, ErrInput, "chan int"},
-		{user, PromptOptions{Template: "rag", Tools: map[string]int{"a": 1}}, ErrOption, "tools"},
-		{user, PromptOptions{Template: "rag", Documents: []string{"a"}}, ErrOption, "documents: element 0"},
-		{user, PromptOptions{Template: "rag", Variables: map[string]any{"tools": nil}}, ErrOption, "Variables = tools"},
-		{user, PromptOptions{Template: "rag", Variables: map[string]any{"messages": nil}}, ErrOption, "Variables = messages"},
-		{user, PromptOptions{Template: "rag", Variables: map[string]any{"f": func() {}}}, ErrTemplate, "func()"},
-		{user, PromptOptions{Template: "rag", Continue: "content"}, ErrTemplate, "content"},
-		{user, PromptOptions{Template: "rag", Continue: "prefix"}, ErrInput, "prefix"},
+		{user, Options{}, ErrTemplate, `["other" "rag"]`},
+		{user, Options{Template: "other"}, ErrTemplate, "line 1"},
+		{[]Message{}, Options{Template: "rag"}, transformer.ErrInput, "no messages"},
+		{nil, Options{Template: "rag"}, transformer.ErrInput, "no messages"},
+		{"Hi", Options{Template: "rag"}, transformer.ErrInput, "array of objects"},
+		{json.RawMessage(`[{}, 3]`), Options{Template: "rag"}, transformer.ErrInput, "element 1"},
+		{json.RawMessage(`[{}] x`), Options{Template: "rag"}, transformer.ErrInput, "invalid character 'x'"},
+		{make(chan int), Options{Template: "rag"}, transformer.ErrInput, "chan int"},
+		{user, Options{Template: "rag", Tools: map[string]int{"a": 1}}, transformer.ErrOption, "tools"},
+		{user, Options{Template: "rag", Documents: []string{"a"}}, transformer.ErrOption, "documents: element 0"},
+		{user, Options{Template: "rag", Variables: map[string]any{"tools": nil}}, transformer.ErrOption, "Variables = tools"},
+		{user, Options{Template: "rag", Variables: map[string]any{"messages": nil}}, transformer.ErrOption, "Variables = messages"},
+		{user, Options{Template: "rag", Variables: map[string]any{"f": func() {}}}, ErrTemplate, "func()"},
+		{user, Options{Template: "rag", Continue: "content"}, ErrTemplate, "content"},
+		{user, Options{Template: "rag", Continue: "prefix"}, transformer.ErrInput, "prefix"},
 	} {
 		_, err := c.prompt(x.messages, x.opts)
 		if !errors.Is(err, x.is) || !strings.Contains(err.Error(), x.says) {
@@ -122,9 +124,9 @@ func TestMessageJSON(t *testing.T) {
 		{Message{Role: "tool", Content: "4", ToolCallID: "x"}, `{"role":"tool","content":"4","tool_call_id":"x"}`},
 		{Message{Role: "assistant", Fields: map[string]any{"content": nil, "tool_calls": []any{}}}, `{"role":"assistant","content":null,"tool_calls":[]}`},
 		{Message{Role: "assistant", Content: "4", Reasoning: "2"}, `{"role":"assistant","content":"4","reasoning_content":"2"}`},
-		{Message{Role: "assistant", ToolCalls: []ToolCall{{ID: "x", Name: "f", Arguments: `{"a": "é"}`}}}, `{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\": \"é\"}"}}]}`},
-		{Message{Role: "assistant", Content: "4", ToolCalls: []ToolCall{{Name: "f", Arguments: "no"}}}, `{"role":"assistant","content":"4","tool_calls":[{"type":"function","function":{"name":"f","arguments":"no"}}]}`},
-		{Message{Role: "assistant", ToolCalls: []ToolCall{{Name: "f", Arguments: "{}"}}, Fields: map[string]any{"content": ""}}, `{"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`},
+		{Message{Role: "assistant", ToolCalls: []answer.Call{{ID: "x", Name: "f", Arguments: `{"a": "é"}`}}}, `{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\": \"é\"}"}}]}`},
+		{Message{Role: "assistant", Content: "4", ToolCalls: []answer.Call{{Name: "f", Arguments: "no"}}}, `{"role":"assistant","content":"4","tool_calls":[{"type":"function","function":{"name":"f","arguments":"no"}}]}`},
+		{Message{Role: "assistant", ToolCalls: []answer.Call{{Name: "f", Arguments: "{}"}}, Fields: map[string]any{"content": ""}}, `{"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`},
 		{Message{Role: "user", Fields: map[string]any{"content": []map[string]string{{"type": "image"}}}}, `{"role":"user","content":[{"type":"image"}]}`},
 	} {
 		data, err := encode(x.message)
@@ -143,7 +145,7 @@ func TestMessageJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"role": "user"}`), &m); err != nil || !reflect.DeepEqual(m, Message{Role: "user", Fields: map[string]any{"content": nil}}) {
 		t.Errorf("a message without content: %+v, %v", m, err)
 	}
-	if err := json.Unmarshal([]byte(`{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"b": 1.0, "a": []}}}]}`), &m); err != nil || !reflect.DeepEqual(m, Message{Role: "assistant", ToolCalls: []ToolCall{{Name: "f", Arguments: `{"b":1.0,"a":[]}`}}, Fields: map[string]any{}}) {
+	if err := json.Unmarshal([]byte(`{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": {"b": 1.0, "a": []}}}]}`), &m); err != nil || !reflect.DeepEqual(m, Message{Role: "assistant", ToolCalls: []answer.Call{{Name: "f", Arguments: `{"b":1.0,"a":[]}`}}, Fields: map[string]any{}}) {
 		t.Errorf("arguments that are an object: %+v, %v", m, err)
 	}
 	for _, calls := range []string{`[{"function": {"name": "f", "arguments": "{}"}, "index": 0}]`, `[{"function": {"name": "f"}}]`, `[{"name": "f", "arguments": {}}]`, `[{"type": "custom", "function": {"name": "f", "arguments": "{}"}}]`, `{}`, `null`} {
@@ -165,7 +167,7 @@ func TestCompareChats(t *testing.T) {
 		t.Skip("make compare-chats starts it")
 	}
 	stopClock(t)
-	var c *chats
+	var c *Templates
 	in := bufio.NewReader(os.Stdin)
 	for {
 		line, err := in.ReadBytes('\n')

@@ -1,4 +1,4 @@
-package text
+package chat
 
 import (
 	"encoding/json"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
 )
 
 // writtenPrompt is what a template makes of messages with the tools of the tests.
-func writtenPrompt(source string, messages any, o PromptOptions) (string, error) {
+func writtenPrompt(source string, messages any, o Options) (string, error) {
 	o.Format, o.Tools = &answer.Format{Calls: answer.Written}, weather
-	return newChats(tokenizer.Config{ChatTemplate: source}).prompt(messages, o)
+	return New(tokenizer.Config{ChatTemplate: source}).prompt(messages, o)
 }
 
 const plainTemplate = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -44,7 +45,7 @@ func TestWrittenTools(t *testing.T) {
 			json.RawMessage(`[{"role": "system", "content": [{"type": "text", "text": "Be kind."}]}, {"role": "user", "content": [{"type": "text", "text": "Hello"}]}]`),
 			"text:Be kind.;text:" + told, "is needed.;text:Hello;"},
 	} {
-		got, err := writtenPrompt(c.template, c.messages, PromptOptions{})
+		got, err := writtenPrompt(c.template, c.messages, Options{})
 		if err != nil || !strings.HasPrefix(got, c.before) || !strings.HasSuffix(got, c.after) || strings.Count(got, told) != 1 {
 			t.Errorf("%s: %q, %v", c.name, got, err)
 		}
@@ -56,12 +57,12 @@ func TestWrittenTools(t *testing.T) {
 	}{
 		{"nothing", hello, ErrTemplate},
 		{turns, rules, ErrTemplate},
-		{turns, []Message{{Role: "assistant", Content: "a"}}, ErrInput},
-		{plainTemplate, json.RawMessage(`[{"role": "system", "content": 7}]`), ErrInput},
-		{plainTemplate, json.RawMessage(`[{"role": "assistant", "tool_calls": [7]}]`), ErrInput},
-		{plainTemplate, json.RawMessage(`[{"role": "tool", "content": [{"type": "image"}]}]`), ErrInput},
+		{turns, []Message{{Role: "assistant", Content: "a"}}, transformer.ErrInput},
+		{plainTemplate, json.RawMessage(`[{"role": "system", "content": 7}]`), transformer.ErrInput},
+		{plainTemplate, json.RawMessage(`[{"role": "assistant", "tool_calls": [7]}]`), transformer.ErrInput},
+		{plainTemplate, json.RawMessage(`[{"role": "tool", "content": [{"type": "image"}]}]`), transformer.ErrInput},
 	} {
-		if got, err := writtenPrompt(c.template, c.messages, PromptOptions{}); !errors.Is(err, c.want) {
+		if got, err := writtenPrompt(c.template, c.messages, Options{}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %q, %v, want %v", c.template, got, err, c.want)
 		}
 	}
@@ -80,7 +81,7 @@ func TestWrittenConversation(t *testing.T) {
 		{Role: "tool", Content: "23"},
 		{Role: "assistant", Content: "War"},
 	}
-	got, err := writtenPrompt(plainTemplate, messages, PromptOptions{Continue: "content"})
+	got, err := writtenPrompt(plainTemplate, messages, Options{Continue: "content"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,30 +101,35 @@ func TestWrittenConversation(t *testing.T) {
 // whatever calls its vocabulary speaks of.
 func TestWrittenFormat(t *testing.T) {
 	t.Parallel()
-	g, err := OpenGenerator("testdata/generate")
+	words, err := tokenizer.Open("../../testdata/generate")
 	if err != nil {
 		t.Fatal(err)
+	}
+	c := New(words.Config())
+	hasToken := func(token string) bool {
+		_, ok := words.TokenID(token)
+		return ok
 	}
 	hello := []Message{{Role: "user", Content: "Hello"}}
 	public := publicTemplates(t)
 	templates := maps.Clone(public)
 	templates["plain"] = plainTemplate
 	for name, source := range templates {
-		o := PromptOptions{Template: source, Tools: weather}
-		f := g.AnswerFormat(o)
-		prompt, err := g.Prompt(hello, o)
+		o := Options{Template: source, Tools: weather}
+		f := c.Format(o, hasToken)
+		prompt, err := c.Prompt(hello, o, hasToken)
 		if err != nil {
 			continue // the template wants something else
 		}
 		if !strings.Contains(prompt, "weather") || f.Calls == answer.None {
 			t.Errorf("%s: calls in the form %q, prompt %q", name, f.Calls, prompt)
 		}
-		if o.Tools = []any{}; g.AnswerFormat(o).Calls == answer.Written {
+		if o.Tools = []any{}; c.Format(o, hasToken).Calls == answer.Written {
 			t.Errorf("%s: calls are written without tools", name)
 		}
 	}
-	o := PromptOptions{Template: plainTemplate, Tools: weather, Format: &answer.Format{}}
-	if f := g.AnswerFormat(o); f.Calls != answer.None {
+	o := Options{Template: plainTemplate, Tools: weather, Format: &answer.Format{}}
+	if f := c.Format(o, hasToken); f.Calls != answer.None {
 		t.Errorf("a format that is given becomes %q", f.Calls)
 	}
 }

@@ -1,0 +1,70 @@
+// One template.
+
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/answer"
+	"github.com/avoformer/avoformer/text/internal/jinja"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// chatTemplate is a template with what may be wrong with it: a template beyond what is
+// known must not keep a folder from being opened.
+type chatTemplate struct {
+	source string
+	parsed *jinja.Template
+	err    error
+}
+
+func newTemplate(source string) *chatTemplate {
+	t := &chatTemplate{source: source}
+	t.parsed, t.err = jinja.Parse(source)
+	return t
+}
+
+// render is the prompt that a template makes of messages.
+func (t *chatTemplate) render(messages any, variables map[string]any, open string, calls callForm) (string, error) {
+	messages, err := calls.write(messages)
+	if err != nil {
+		return "", check.Errorf(transformer.ErrInput, "messages: %w", err)
+	}
+	list, err := readMessages(messages)
+	if err != nil {
+		return "", err
+	}
+	calls.fill(list)
+	return t.renderList(list, variables, open)
+}
+
+// renderList is render for messages that have been read.
+func (t *chatTemplate) renderList(list conversation, variables map[string]any, open string) (string, error) {
+	var rest *continued
+	if open != "" {
+		var err error
+		if rest, err = list.leaveOpen(open, t.source); err != nil {
+			return "", err
+		}
+	}
+	variables["messages"] = list
+	prompt, err := t.parsed.Render(variables)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	if rest != nil {
+		return rest.cut(prompt)
+	}
+	return prompt, nil
+}
+
+// format is that of answers to prompts by a template with tools, or without.
+func (t *chatTemplate) format(tools bool, hasToken func(string) bool) answer.Format {
+	f := answer.Detect(t.source, hasToken)
+	if tools && (f.Calls == answer.None || !strings.Contains(t.source, "tools")) {
+		f.Calls = answer.Written
+	}
+	return f
+}
