@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -87,6 +88,11 @@ func (d Document) accounted(c *class, l *ledger) (Document, error) {
 	return d, nil
 }
 
+// accountFor is d with an account by the class of a model_type.
+func (d Document) accountFor(modelType string) (Document, error) {
+	return d.accounted(cmp.Or(classes[modelType], handMade[modelType]), new(ledger))
+}
+
 // hidden is a document with the value that a field has besides that of an alias, if it has
 // an alias.
 func (d Document) hidden(name string) (Document, bool) {
@@ -133,9 +139,9 @@ func (d Document) warn(format string, args ...any) {
 	}
 }
 
-// settle is the account at the end: an error for a field that was not read and would change
-// what the model computes, and warnings about those that nobody knows.
-func (d Document) settle(m *Model) (warnings []string, err error) {
+// settle ends the account. A field that was not read and would change what the model computes is an error, unless idle
+// reports that it has no effect on this model. Fields that nobody knows are warnings.
+func (d Document) settle(idle func(part Document, field string) bool) (warnings []string, err error) {
 	for _, part := range d.account.ledger.parts {
 		for _, name := range slices.Sorted(maps.Keys(part.fields)) {
 			if part.account.read[name] || neutral[name] != "" || generationFields[name] {
@@ -143,27 +149,12 @@ func (d Document) settle(m *Model) (warnings []string, err error) {
 			}
 			if initial, known := part.account.class.field(name); !known {
 				part.warn("%s = %s: ignored, as by transformers %s, which has no such field here", name, part.value(name), transformersVersion)
-			} else if !part.silent(name, initial) && !part.idle(name, m) {
+			} else if !part.silent(name, initial) && !idle(part, name) {
 				return nil, part.Errorf(name, "not supported by this model_type")
 			}
 		}
 	}
 	return d.account.ledger.warnings, nil
-}
-
-// idle reports whether a field has no effect on a model of these parts.
-func (d Document) idle(name string, m *Model) bool {
-	switch name {
-	case "is_causal": // makes causal attention bidirectional
-		encoder, ok := m.Encoder.(interface{ bothWays() bool })
-		return m.LM == nil && (m.Encoder == nil || ok && encoder.bothWays())
-	case "attention_chunk_size", "sliding_window": // decide how much caches keep
-		return m.LM == nil
-	case "layer_types":
-		var kinds []string
-		return m.LM == nil || d.Field(name, &kinds) == nil && !slices.ContainsFunc(kinds, func(kind string) bool { return kind != fullAttention })
-	}
-	return false
 }
 
 // field is the default of a field.
@@ -192,4 +183,39 @@ func (d Document) silent(name, initial string) bool {
 		return false
 	}
 	return reflect.DeepEqual(have, want) || empty(have) && empty(want)
+}
+
+// asClass has the account go by another class than that of the model_type.
+func (d Document) asClass(name string) {
+	if d.account != nil {
+		d.account.class = handMade[name]
+	}
+}
+
+// unaccounted is the same object, of which nobody notes what is read.
+func (d Document) unaccounted() Document { return Document{Name: d.Name, fields: d.fields} }
+
+// bare is an object without fields, which counts as d's.
+func (d Document) bare() Document { return Document{Name: d.Name, account: d.account} }
+
+// with is d with another value of a field.
+func (d Document) with(field, value string) Document {
+	d.fields = maps.Clone(d.fields)
+	d.fields[field] = json.RawMessage(value)
+	return d
+}
+
+// without is d without some fields.
+func (d Document) without(names ...string) Document {
+	d.fields = maps.Clone(d.fields)
+	for _, name := range names {
+		delete(d.fields, name)
+	}
+	return d
+}
+
+// raw is the JSON of a field, and false if it is absent.
+func (d Document) raw(field string) (json.RawMessage, bool) {
+	v, ok := d.fields[field]
+	return v, ok
 }

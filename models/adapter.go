@@ -19,19 +19,6 @@ import (
 // Language Models"), which become part of its weights as these are read, or stay beside them. No architecture knows of
 // them.
 
-// An Adapter is changes of a model that were trained and published without it.
-type Adapter struct {
-	// Path is that of a folder as Python's peft writes it, with adapter_config.json and
-	// adapter_model.safetensors or .bin, or of its repository in the hub's cache; for a model in a
-	// GGUF file, that of a GGUF file of the type adapter.
-	Path string
-	// Scale multiplies what the adapter adds to weights; 0: 1.
-	Scale float32
-	// Name, unless empty, has the adapter stay beside the weights of a language model, for those texts that ask for it by
-	// this name: several, each for itself, on one model in memory. It may then change layers that repeat alone.
-	Name string
-}
-
 // factors is what an adapter adds to one weight.
 type factors struct {
 	left, right factor // [rows, rank] and [rank, columns]; without right, a vector
@@ -98,10 +85,17 @@ type adapted struct {
 	names    []string            // of adapters that stay beside the weights, by their numbers from 1 on
 }
 
+// wantedAdapter is an adapter that is to be opened.
+type wantedAdapter struct {
+	Path  string
+	Scale float32 // 0: 1
+	Name  string  // of one that stays beside the weights; else ""
+}
+
 // openAdapters opens the adapters of a model.
-func (o Options) openAdapters(b base) (*adapted, error) {
+func openAdapters(wanted []wantedAdapter, b base) (*adapted, error) {
 	a := &adapted{from: map[string]*adapter{}}
-	for _, of := range o.Adapters {
+	for _, of := range wanted {
 		opened, err := of.open(b)
 		if opened != nil {
 			a.adapters = append(a.adapters, opened)
@@ -130,7 +124,7 @@ func inAdapter(path string, err error) error {
 }
 
 // open reads all but the elements of an adapter's tensors.
-func (a Adapter) open(b base) (*adapter, error) {
+func (a wantedAdapter) open(b base) (*adapter, error) {
 	scale := a.Scale
 	if scale == 0 {
 		scale = 1
@@ -212,19 +206,6 @@ func (a *adapted) name(of *adapter, name string) error {
 	}
 	a.names = append(a.names, name)
 	of.name, of.number = name, len(a.names)
-	return nil
-}
-
-// beside tells the model of the adapters beside its weights, or returns an error if it cannot have any.
-func (a *adapted) beside(m *Model) error {
-	if len(a.names) == 0 {
-		return nil
-	}
-	d, ok := m.LM.(*decoder)
-	if !ok || m.Encoder != nil || m.Audio != nil || d.AttendsToMemory() {
-		return check.Option("Name", a.names[0], "adapters with a name are supported for language models that are decoders alone, not for %s", m.Config.ModelType)
-	}
-	d.adapters, m.Adapters = a.names, a.names
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -68,12 +67,10 @@ func openPEFT(fsys fs.FS, b base) (*adapter, error) {
 	if !exists(fsys, name) {
 		name = weights + ".bin"
 	}
-	file := &files{name: name, of: map[string]transformer.Reader{}}
-	if err := file.add(fsys, name); err != nil {
-		file.Close()
-		return nil, check.InFile(name, ErrFormat, err)
+	file, err := openFile(fsys, name)
+	if err != nil {
+		return nil, err
 	}
-	file.names = slices.Sorted(maps.Keys(file.of))
 	a.tensors, a.close = file, file.Close
 	if !b.isNamed(f.Base) && f.Base != "" {
 		a.warnings = append(a.warnings, fmt.Sprintf("%s: base_model_name_or_path = %q, and the model is in %s", peftConfig, f.Base, b.path))

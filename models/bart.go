@@ -139,8 +139,8 @@ type bartEncoder struct {
 	start   int // token in front of the decoder's text
 }
 
-// bothWays is not that of the encoder alone.
-func (b *bartEncoder) bothWays() bool { return false }
+// BothWays is not that of the encoder alone.
+func (b *bartEncoder) BothWays() bool { return false }
 
 func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
@@ -230,7 +230,7 @@ func newMarian(c *Checkpoint) (*Model, error) {
 		if l.Has("embed_positions.weight") {
 			return embedder{tokens: tokens, positions: l.At("embed_positions.").Embedding(config.MaxPositions, config.Dim)}
 		}
-		return embedder{tokens: tokens, waves: &sinusoids{config.MaxPositions, math.Pow(10000, -2/float64(config.Dim))}}
+		return embedder{tokens: tokens, waves: &sinusoids{length: config.MaxPositions, ratio: math.Pow(10000, -2/float64(config.Dim))}}
 	}
 	e, d := body.At("encoder."), body.At("decoder.")
 	var shared, source, target *transformer.Embedding
@@ -259,7 +259,7 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	shared, source, target := config.tables(body)
 	e := embedder{
 		tokens: source,
-		waves:  &sinusoids{config.MaxPositions + first, math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first, padded: true,
+		waves:  &sinusoids{length: config.MaxPositions + first, ratio: math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first, padded: true,
 	}
 	d := e
 	d.tokens = target

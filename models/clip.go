@@ -26,7 +26,7 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&both); err != nil {
 		return nil, err
 	}
-	textDoc, imageDoc, err := c.towers()
+	textDoc, imageDoc, err := towerConfigs(c.JSON)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	pooled.out = c.Loader.At("visual_projection.").Linear(images.dim, both.Projection, false)
-	return &Model{Encoder: texts, Image: images, Joint: &Joint{
+	pooled.out = c.Loader.At("visual_projection.").Linear(images.Dim(), both.Projection, false)
+	return &Model{Encoder: texts, Image: images, Joint: &joint{
 		text: texts, image: images, imageHead: pooled,
 		textHead: &head{pool: end, out: c.Loader.At("text_projection.").Linear(c.Config.Dim, both.Projection, false)},
 		scale:    logScale(c.Loader),
@@ -54,10 +54,11 @@ func (c *Checkpoint) clipText(d Document, l *transformer.Loader) (*textEncoder, 
 	if err := decodeAll(d, &tower, &words); err != nil {
 		return nil, nil, err
 	}
-	texts, err := c.loadTextTower(tower, words, d, l)
+	texts, err := loadTextTower(tower, words, d, l)
 	if err != nil {
 		return nil, nil, err
 	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = words.Vocab, tower.Dim, tower.Layers, words.MaxPositions
 	texts.mask = transformer.Causal()
 	return texts, poolAt(func(tokens []int) int {
 		if words.EOS == 2 { // what the first configurations said; it is the last token of the vocabulary
@@ -111,9 +112,9 @@ func newCLIPImage(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Config.Dim, c.Config.Layers = images.dim, images.depth
+	c.Config.Dim, c.Config.Layers = images.Dim(), images.depth
 	if l := c.Loader.At("visual_projection."); l.Has("weight") {
-		pooled.out = l.Linear(images.dim, projected.Projection, false)
+		pooled.out = l.Linear(images.Dim(), projected.Projection, false)
 	}
 	return &Model{Image: images, ImagePooler: pooled}, nil
 }

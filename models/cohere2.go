@@ -29,7 +29,7 @@ func newCohere2(c *Checkpoint) (*Model, error) {
 		}
 		return (i+1)%config.Pattern != 0
 	}
-	windows, err := c.windows(config.windowFields, config.Layers, slides)
+	windows, err := c.JSON.windows(config.windowFields, config.Layers, slides)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ type CrossEncoder struct {
 	Activation string // the class of what becomes of the logits, "" if it is not said
 }
 
-// OpenCrossEncoder reads those files beside m; nil if the folder was not saved so, or not with
+// openCrossEncoder reads those files beside a model; nil if the folder was not saved so, or not with
 // modules.json: sentence-transformers then asks for none of them.
-func OpenCrossEncoder(fsys fs.FS, m *Model) (*CrossEncoder, error) {
+func openCrossEncoder(fsys fs.FS, encoder sentenceEncoder, modelType string) (*CrossEncoder, error) {
 	modules, err := sentenceModules(fsys, "CrossEncoder")
 	if err != nil || modules == nil {
 		return nil, err
@@ -20,8 +20,8 @@ func OpenCrossEncoder(fsys fs.FS, m *Model) (*CrossEncoder, error) {
 	if len(modules) != 1 || modules[0].kind() != "Transformer" || modules[0].Path != "" {
 		return nil, modulesError(ErrConfig, "a CrossEncoder of other modules than a Transformer in the folder itself is not supported")
 	}
-	s := &SentenceEmbedder{encoder: m.Encoder}
-	if err := s.readTransformer(fsys, m.Config.ModelType, classification); err != nil {
+	s := &SentenceEmbedder{encoder: encoder}
+	if err := s.readTransformer(fsys, modelType, classification); err != nil {
 		return nil, err
 	}
 	doc, err := readJSON(fsys, wholeFile)

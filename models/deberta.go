@@ -1,6 +1,7 @@
 package models
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -193,8 +194,8 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 	return m, nil
 }
 
-// bothWays is that of textEncoder.
-func (m *deberta) bothWays() bool { return true }
+// BothWays is that of textEncoder.
+func (m *deberta) BothWays() bool { return true }
 
 func (m *deberta) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if err := m.embed(ws, dst, in, nil); err != nil { // [rows, D]
@@ -234,4 +235,30 @@ func (l *debertaLayer) forward(ws *Workspace, x []float32, batch Batch, near *ne
 		return err
 	}
 	return l.feedNorm.Forward(ws, x, y) // x = norm(y)  [rows, D]
+}
+
+// attention is that whose tensors l has.
+func (config *debertaConfig) attention(l *transformer.Loader) *disentangled {
+	dim, self := config.Dim, l.At("self.")
+	a := &disentangled{
+		query: self.At("query_proj.").Linear(dim, dim, true), key: self.At("key_proj.").Linear(dim, dim, true), value: self.At("value_proj.").Linear(dim, dim, true),
+		out: l.At("output.dense.").Linear(dim, dim, true),
+	}
+	products := 1 + len(config.Kinds)
+	for _, kind := range config.Kinds {
+		to, shared, name := &a.keyDistance, a.key, "pos_key_proj."
+		if kind == "p2c" {
+			to, shared, name = &a.queryDistance, a.query, "pos_query_proj."
+		}
+		switch {
+		case !config.Relative:
+		case config.ShareKey:
+			*to = shared
+		default:
+			*to = self.At(name).Linear(dim, dim, true)
+		}
+	}
+	headDim := dim / config.Heads
+	a.core = transformer.Attention{Heads: config.Heads, HeadDim: headDim, Scale: float32(1 / math.Sqrt(float64(headDim*products)))}
+	return a
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -179,71 +178,11 @@ func softCap(ws *Workspace, x []float32, limit float32) {
 // causal is shared by the layers without a window.
 var causal = transformer.Causal()
 
-// decoderModel is the model of the decoder d with the head that the architecture names: the
-// embedding itself to logits where the checkpoint ties the two; a classifier of each text
-// by its last token that is no padding, or of each token; or none.
-func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
-	m, err := c.decoderHead(d, tied)
-	_, said := c.JSON.fields["is_causal"] // settle reads it, since a language model must not have it
-	if err == nil && m.LM == nil && said && c.JSON.empty("is_causal") && !slices.ContainsFunc(d.windows, func(w int) bool { return w > 0 }) {
-		clear(d.masks) // of embedding models; with windows it is an error
-	}
-	return m, err
-}
-
-// decoderHead is the model by what its architecture's name says of the head.
-func (c *Checkpoint) decoderHead(d *decoder, tied bool) (*Model, error) {
-	lm := c.Loader.Under("weight", "lm_head.", "embed_out.")        // the latter for GPT-NeoX's
-	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
-	labels := func() *transformer.Linear {
-		return c.classify(classifier, d.tokens.Dim, classifier.Has("bias"))
-	}
-	switch c.Config.Head() {
-	case "ForCausalLM", "LMHeadModel":
-		if bare := c.Loader.Has("embed_tokens.weight"); bare && !tied && !lm.Has("weight") {
-			return &Model{Encoder: causalEncoder{d}}, nil // embedding models are published so
-		}
-		if tied {
-			d.head = lm.Tied(d.tokens, nil)
-		} else {
-			d.head = lm.Linear(d.tokens.Dim, d.tokens.Vocab, false)
-		}
-		return &Model{LM: d}, nil
-	case "Model":
-		return &Model{Encoder: causalEncoder{d}}, nil
-	case "ForSequenceClassification":
-		pool, err := c.poolBeforePadding()
-		return &Model{Encoder: causalEncoder{d}, Classifier: &head{pool: pool, out: labels()}}, err
-	case "ForTokenClassification":
-		const field = "token_classification_bias" // absent: true
-		if (c.JSON.Has(field) || c.JSON.isNull(field)) && c.JSON.empty(field) && c.Loader.Has("score.bias") {
-			return nil, c.JSON.Errorf(field, "but the checkpoint has score.bias")
-		}
-		return &Model{Encoder: causalEncoder{d}, TokenClassifier: &head{out: labels()}}, nil
-	}
-	return nil, c.unknownHead()
-}
-
-// poolBeforePadding takes the last token of a text that is not pad_token_id, wherever in the text
-// that stands, as transformers does; the last of all where there is no such token.
-func (c *Checkpoint) poolBeforePadding() (pooling, error) {
-	pad := struct {
-		Token int `json:"pad_token_id" min:"-1"`
-	}{-1}
-	if initial, ok := c.JSON.initial("pad_token_id"); ok && !c.JSON.isNull("pad_token_id") {
-		if err := pyjson.Unmarshal([]byte(initial), &pad.Token); err != nil { // null leaves it
-			return nil, err
-		}
-	}
-	err := c.JSON.Decode(&pad)
-	return poolAt(lastBut(pad.Token)), err
-}
-
 // causalEncoder is a decoder as an encoder, whose tokens see those in front of them.
 type causalEncoder struct{ *decoder }
 
-// bothWays tells that no token is hidden from those in front of it.
-func (e causalEncoder) bothWays() bool {
+// BothWays tells that no token is hidden from those in front of it.
+func (e causalEncoder) BothWays() bool {
 	return !slices.ContainsFunc(e.masks, func(m *transformer.Mask) bool { return m != nil })
 }
 
@@ -254,72 +193,18 @@ func (e causalEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
 }
 
-// windowFields are the fields of config.json that tell; see [Checkpoint.windows].
-type windowFields struct {
-	Window     int      `json:"sliding_window" min:"0"` // 0: null
-	LayerTypes []string `json:"layer_types"`
-}
-
-// The values of layer_types.
-const (
-	fullAttention    = "full_attention"
-	slidingAttention = "sliding_attention"
-)
-
-// windows is the window of each layer, 0 where it has none. slides tells which have one
-// where layer_types does not; without a size of the window none has.
-func (c *Checkpoint) windows(f windowFields, layers int, slides func(layer int) bool) (func(layer int) int, error) {
-	if f.LayerTypes != nil {
-		if err := c.JSON.layerTypes(f.LayerTypes, layers); err != nil {
-			return nil, err
+// historyBytes is the memory of a history: of one token, of a text of the given length (0: no limit), and of a row of an
+// encoder's memory.
+func (d *decoder) historyBytes(length int) (token, text, memoryRow int64) {
+	for i, l := range d.layers {
+		rows := length
+		if w := d.windows[i]; w > 0 {
+			rows = min(rows, w+transformer.PageRows) // of the page that begins the window, some are seen no more
 		}
+		n := l.CacheBytes(d.held)
+		token += n
+		text += n * int64((rows+transformer.PageRows-1)/transformer.PageRows*transformer.PageRows)
+		memoryRow += memoryBytes(l)
 	}
-	if f.Window == 0 && slices.Contains(f.LayerTypes, slidingAttention) {
-		return nil, c.JSON.Errorf("layer_types", "%s without the size of a window", slidingAttention)
-	}
-	return func(i int) int {
-		if f.LayerTypes != nil && f.LayerTypes[i] == slidingAttention || f.LayerTypes == nil && slides(i) {
-			return f.Window
-		}
-		return 0
-	}, nil
-}
-
-// layerTypes returns an error unless layer_types has a known kind for each layer.
-func (d Document) layerTypes(kinds []string, layers int) error {
-	if len(kinds) != layers {
-		return d.Errorf("layer_types", "want %d values, as many as layers", layers)
-	}
-	for _, kind := range kinds {
-		if kind != fullAttention && kind != slidingAttention {
-			return d.Errorf("layer_types", "want %q and %q", fullAttention, slidingAttention)
-		}
-	}
-	return nil
-}
-
-// noLM is the error of asking a model without one for what a language model does.
-func (m *Model) noLM() error {
-	return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
-}
-
-// Logits sets dst, [rows, vocabulary], to the logits of the token after each token of a
-// batch, with m.LM. The tokens follow those that cache holds, which may be nil, as
-// memory may be.
-func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
-	if m.LM == nil {
-		return m.noLM()
-	}
-	if ws == nil {
-		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
-	}
-	if len(dst) != batch.Rows()*m.LM.Vocab() {
-		return check.Errorf(transformer.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
-	}
-	defer ws.Release(ws.Mark())
-	x := ws.Alloc(batch.Rows() * m.LM.Dim())                                 // [rows, D]
-	if err := m.LM.Hidden(ws, x, tokens, batch, memory, cache); err != nil { // [rows, D]
-		return err
-	}
-	return m.LM.Logits(ws, dst, x) // [rows, V]
+	return token, text, memoryRow
 }

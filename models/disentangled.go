@@ -77,32 +77,6 @@ type disentangled struct {
 	core                       transformer.Attention
 }
 
-// attention is that whose tensors l has.
-func (config *debertaConfig) attention(l *transformer.Loader) *disentangled {
-	dim, self := config.Dim, l.At("self.")
-	a := &disentangled{
-		query: self.At("query_proj.").Linear(dim, dim, true), key: self.At("key_proj.").Linear(dim, dim, true), value: self.At("value_proj.").Linear(dim, dim, true),
-		out: l.At("output.dense.").Linear(dim, dim, true),
-	}
-	products := 1 + len(config.Kinds)
-	for _, kind := range config.Kinds {
-		to, shared, name := &a.keyDistance, a.key, "pos_key_proj."
-		if kind == "p2c" {
-			to, shared, name = &a.queryDistance, a.query, "pos_query_proj."
-		}
-		switch {
-		case !config.Relative:
-		case config.ShareKey:
-			*to = shared
-		default:
-			*to = self.At(name).Linear(dim, dim, true)
-		}
-	}
-	headDim := dim / config.Heads
-	a.core = transformer.Attention{Heads: config.Heads, HeadDim: headDim, Scale: float32(1 / math.Sqrt(float64(headDim*products)))}
-	return a
-}
-
 // forward sets dst, [rows, D], to x plus the attention of x, [rows, D].
 func (a *disentangled) forward(ws *Workspace, dst, x []float32, batch Batch, near *nearby) error {
 	defer ws.Release(ws.Mark())

@@ -31,8 +31,8 @@ func (e *embedder) Dim() int {
 	return e.tokens.Dim
 }
 
-// positionLimit is the number of positions that are added to tokens; 0: none are.
-func (e *embedder) positionLimit() int {
+// PositionLimit is the number of positions that are added to tokens; 0: none are.
+func (e *embedder) PositionLimit() int {
 	switch {
 	case e.positions != nil:
 		return e.positions.Vocab - e.first
@@ -100,7 +100,7 @@ func (e *embedder) addTypes(ws *Workspace, x []float32, in Tokens) error {
 // addPositions adds the vectors of positions, counted in each sequence, to x. Where tokens first-1
 // are padding, their position is first-1 too, and the tokens after them are counted without them.
 func (e *embedder) addPositions(ws *Workspace, x []float32, in Tokens, cache *Cache) error {
-	most := e.positionLimit()
+	most := e.PositionLimit()
 	if most == 0 {
 		return nil
 	}
@@ -164,18 +164,18 @@ type textEncoder struct {
 	added  *transformer.Mask // to the scores, which hides nothing; nil: nothing is
 }
 
-// bothWays tells that no token is hidden from those in front of it.
-func (e *textEncoder) bothWays() bool { return e.mask == nil }
+// BothWays tells that no token is hidden from those in front of it.
+func (e *textEncoder) BothWays() bool { return e.mask == nil }
 
-// hidesRest tells that Encode reads Visible.
-func (e *textEncoder) hidesRest() {}
+// HidesRest tells that Encode reads Visible.
+func (e *textEncoder) HidesRest() {}
 
 func (e *textEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if err := e.embed(ws, dst, in, nil); err != nil { // [rows, D]
 		return err
 	}
 	defer ws.Release(ws.Mark())
-	mask := e.mask.And(e.bias.mask(ws, in.Batch, nil)).And(in.visible()).And(e.added)                  // [1, heads, L, L]
+	mask := e.mask.And(e.bias.mask(ws, in.Batch, nil)).And(visible(in)).And(e.added)                   // [1, heads, L, L]
 	return e.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: in.Batch, Mask: mask}, nil) // [rows, D]
 }
 
@@ -244,4 +244,12 @@ func (r *relativeBias) mask(ws *Workspace, batch Batch, cache *Cache) *transform
 		}
 	}
 	return transformer.AdditiveMask(bias, sequences, r.heads, queries, keys)
+}
+
+// visible is the mask that hides what in.Visible leaves out; nil: nothing is hidden.
+func visible(in Tokens) *transformer.Mask {
+	if in.Visible == nil {
+		return nil
+	}
+	return transformer.ValidLengths(in.Visible...)
 }

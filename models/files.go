@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
@@ -42,6 +44,17 @@ func openWeights(fsys fs.FS, dir string) (*files, error) {
 		}
 	}
 	return nil, noWeights(fsys, dir)
+}
+
+// openFile opens a file of weights.
+func openFile(fsys fs.FS, name string) (*files, error) {
+	w := &files{name: name, of: map[string]transformer.Reader{}}
+	if err := w.add(fsys, name); err != nil {
+		w.Close()
+		return nil, check.InFile(name, ErrFormat, err)
+	}
+	w.names = slices.Sorted(maps.Keys(w.of))
+	return w, nil
 }
 
 // openFiles opens the file single or, where there is none, the shards that index lists.
@@ -84,11 +97,6 @@ func openFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 	}
 	slices.Sort(w.names)
 	return w, nil
-}
-
-func exists(fsys fs.FS, name string) bool {
-	_, err := fs.Stat(fsys, name)
-	return err == nil
 }
 
 // noWeights is the error of a folder without weights that can be read.
@@ -241,4 +249,15 @@ func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
 		return b.ReadBlocks(dst, name, from)
 	}
 	return errors.ErrUnsupported
+}
+
+// repeats reports whether a name is that of a layer among several: one of its parts is
+// a number.
+func repeats(name string) bool {
+	for part := range strings.SplitSeq(name, ".") {
+		if part != "" && strings.Trim(part, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
 }

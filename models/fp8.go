@@ -37,7 +37,7 @@ func fp8Of(doc Document) (*fp8Scheme, error) {
 	if doc.empty(field) {
 		return nil, nil
 	}
-	d, err := Document{Name: doc.Name, fields: doc.fields}.Sub(field) // what else it says is the architecture's to read
+	d, err := doc.unaccounted().Sub(field) // what else it says is the architecture's to read
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func fp8Of(doc Document) (*fp8Scheme, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.Groups)) {
-		if err := groups.fp8Group(name); err != nil {
+		if err := fp8Group(groups, name); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +93,7 @@ func fp8Of(doc Document) (*fp8Scheme, error) {
 }
 
 // fp8Group is an error about a group of config_groups whose weights are not in FP8 with scales as above.
-func (d Document) fp8Group(name string) error {
+func fp8Group(d Document, name string) error {
 	group, err := d.Sub(name)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 	if err := config.capped(c.JSON); err != nil {
 		return nil, err
 	}
-	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	if err := config.capped(c.JSON); err != nil {
 		return nil, err
 	}
-	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })
+	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })
 	if err != nil {
 		return nil, err
 	}

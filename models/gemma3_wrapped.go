@@ -1,8 +1,6 @@
 package models
 
 import (
-	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -56,12 +54,9 @@ func (c *Checkpoint) gemma3Text() (Document, error) {
 		return text, text.Errorf(kind, `want "gemma3_text"`)
 	}
 	c.JSON.note(tied)
-	text.fields = maps.Clone(text.fields)
-	text.fields[kind] = json.RawMessage(`"gemma3_text"`)
-	delete(text.fields, tied)
-	delete(text.fields, "final_logit_softcapping")
-	if c.JSON.Has(tied) {
-		text.fields[tied] = c.JSON.fields[tied]
+	text = text.with(kind, `"gemma3_text"`).without(tied, "final_logit_softcapping")
+	if said, ok := c.JSON.raw(tied); ok && c.JSON.Has(tied) {
+		text = text.with(tied, string(said))
 	}
 	return text, nil
 }

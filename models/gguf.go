@@ -20,63 +20,6 @@ import (
 // says, and in those of llama.cpp what the architectures call their tensors. Sources:
 // the GGUF specification and the names in llama.cpp's gguf-py.
 
-// OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's and Mixtral's
-// too), qwen2, qwen2moe, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, gpt-oss, granite, granitemoe, smollm3, olmo2,
-// cohere2, gptneox, starcoder2 and lfm2, or bert, nomic-bert, nomic-bert-moe, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
-// A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
-// the first part.
-//
-// Weights keep the format that the file has them in, the embedding and the head too, as far
-// as [transformer.FromGGUF] can. Where blocks are multiplied as integers, so are the rows
-// that they are multiplied with; [Options] with the format float32 for the pattern "*" avoids it.
-func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
-
-func (o Options) openGGUF(path string) (*Model, error) {
-	file, err := gguf.Open(path)
-	if err != nil {
-		return nil, check.InFile(path, ErrFolder, err)
-	}
-	defer file.Close()
-	m, err := o.readGGUF(file)
-	if err != nil {
-		return nil, check.InFile(path, ErrFormat, err)
-	}
-	return m, nil
-}
-
-func (o Options) readGGUF(file *gguf.File) (*Model, error) {
-	r := &ggufReader{file: file, weights: transformer.FromGGUF(file), fields: map[string]any{}, read: map[string]bool{}}
-	doc, err := r.document()
-	if err != nil {
-		return nil, err
-	}
-	c := &Checkpoint{JSON: doc, llamaCpp: true}
-	if c.Config, err = common(doc, Document{}); err != nil {
-		return nil, err
-	}
-	build, ok := builderOf(c.Config.ModelType)
-	if !ok {
-		return nil, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.arch)}
-	}
-	c.rename, c.widened, c.neighbours, o.asStored = llamaCppName(r.arch), r.widened, ggufDecoders[r.arch].neighbours, true
-	if r.isEncoder() {
-		c.rename = ggufEncoders[r.arch].names(r)
-	}
-	ignored := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
-	if r.pool != nil {
-		ignored = append(ignored, "output.weight")
-	}
-	m, err := c.build(build, base{Weights: r.weights, gguf: r.arch}, o, ignored...)
-	if err != nil {
-		return nil, err
-	}
-	if r.pool != nil {
-		m.Sentence = sentence(m.Encoder, r.pool)
-	}
-	m.Warnings = append(m.Warnings, o.warn(append(r.unread(), r.guessed(m)...)...)...)
-	return m, nil
-}
-
 // ggufReader collects the fields of config.json from metadata.
 type ggufReader struct {
 	file    *gguf.File
@@ -87,6 +30,21 @@ type ggufReader struct {
 	pool    pooling         // of an embedder; else nil
 	err     error           // the first
 }
+
+func newGGUFReader(file *gguf.File) *ggufReader {
+	return &ggufReader{file: file, weights: transformer.FromGGUF(file), fields: map[string]any{}, read: map[string]bool{}}
+}
+
+// names gives llama.cpp's names of the tensors that Hugging Face's have.
+func (r *ggufReader) names() func(name string) string {
+	if own, ok := ggufEncoders[r.arch]; ok {
+		return own.names(r)
+	}
+	return llamaCppName(r.arch)
+}
+
+// neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
+func (r *ggufReader) neighbours() bool { return ggufDecoders[r.arch].neighbours }
 
 func (r *ggufReader) isEncoder() bool { _, ok := ggufEncoders[r.arch]; return ok }
 
@@ -114,14 +72,14 @@ func (r *ggufReader) unread() (warnings []string) {
 	return warnings
 }
 
-// guessed is a warning for each thing about texts that the file leaves open.
-func (r *ggufReader) guessed(m *Model) (warnings []string) {
+// guessed is a warning for each thing about texts that the file leaves open. endless tells that no token ends a text.
+func (r *ggufReader) guessed(endless bool) (warnings []string) {
 	if model, _ := r.file.Text("tokenizer.ggml.model"); model == "gpt2" {
 		if pre, _ := r.file.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
 			warnings = append(warnings, fmt.Sprintf("metadata: tokenizer.ggml.pre = %q: does not say how the model's tokenizer cuts texts; they are cut as llama.cpp does by default", pre))
 		}
 	}
-	if m.LM != nil && len(m.Config.EOSTokens) == 0 {
+	if endless {
 		warnings = append(warnings, "metadata: no token ends a text: generation goes on to its limit")
 	}
 	return warnings
@@ -194,9 +152,6 @@ func (r *ggufReader) document() (Document, error) {
 	}
 	return parse(ggufMetadata, text)
 }
-
-// ggufMetadata is the name of what is made of a GGUF file's metadata.
-const ggufMetadata = "metadata"
 
 // decoder reads what decoders have beside the sizes of all models.
 func (r *ggufReader) decoder() {
@@ -278,11 +233,6 @@ func (r *ggufReader) numberOf(key string, without float64) float64 {
 	}
 	r.note(err)
 	return x
-}
-
-// keyError is an error about a key of a GGUF file.
-func keyError(key string, value any, format string, args ...any) error {
-	return &check.Error{Kind: ErrConfig, Field: key, Value: check.Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
 }
 
 // want notes an error if the architecture has another number than the only one supported.

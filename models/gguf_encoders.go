@@ -175,13 +175,6 @@ func (r *ggufReader) pooling() pooling {
 	return ggufPoolings[n]
 }
 
-// sentence is the embedder with a pooling. Files do not say whether vectors have length 1; everyone who
-// reads them makes them so.
-func sentence(encoder Encoder, pool pooling) *SentenceEmbedder {
-	dim := encoder.Dim()
-	return &SentenceEmbedder{IncludePrompt: true, encoder: encoder, pools: []pooling{pool}, rest: []sentenceModule{{}}, out: dim, dim: dim}
-}
-
 // ggufEmbeddings are llama.cpp's names of BERT's embeddings.
 var ggufEmbeddings = map[string]string{
 	"embeddings.word_embeddings": "token_embd", "embeddings.token_type_embeddings": "token_types",

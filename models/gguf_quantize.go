@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
-	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -26,36 +26,6 @@ var fallbacks = map[kernels.Format]kernels.Format{
 	kernels.FormatQ4_K: kernels.FormatQ5_0, kernels.FormatQ5_K: kernels.FormatQ5_1, kernels.FormatQ6_K: kernels.FormatQ8_0,
 }
 
-// QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in another format: those that
-// o.Formats and o.Weights choose by their names in the file, so that the file opens as the model with these weights. Of a format
-// whose blocks do not divide the rows of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1
-// for q5_k, q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer among it, stays as it
-// is. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match ErrOption.
-func QuantizeGGUF(w io.Writer, path string, o Options) error {
-	file, err := gguf.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if err := o.check(); err != nil {
-		return err
-	}
-	o = Options{Weights: o.Weights, Formats: o.Formats, Warn: o.Warn, asStored: true}
-	q := quantizer{file: file, options: o}
-	if o.Weights == kernels.FormatF32 && len(o.Formats) == 0 {
-		return check.Errorf(ErrOption, "weights in %v: want a format of fewer bits", o.Weights)
-	}
-	for _, f := range append([]NamedFormat{{Format: o.Weights}}, o.Formats...) {
-		if _, ok := typeOf(f.Format); !ok {
-			return check.Errorf(ErrOption, "weights in %v: want a format that GGUF files have", f.Format)
-		}
-	}
-	if err := q.write(w); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
 // typeOf is a format's type of GGUF.
 func typeOf(f kernels.Format) (gguf.Type, bool) {
 	for t := range fileTypes {
@@ -66,21 +36,49 @@ func typeOf(f kernels.Format) (gguf.Type, bool) {
 	return gguf.F32, f == kernels.FormatF32
 }
 
+// ggufPattern is the format for the weights whose name matches a pattern.
+type ggufPattern struct {
+	pattern string
+	format  kernels.Format
+}
+
+func (p ggufPattern) matches(name string) bool {
+	ok, _ := path.Match(p.pattern, name)
+	return ok
+}
+
 // quantizer writes a file again.
 type quantizer struct {
 	file     *gguf.File
-	options  Options
+	weights  kernels.Format // of weights that no pattern matches; FormatF32: as they are
+	patterns []ggufPattern
+	// formatOf is the format for a weight, or a table, that is stored in another.
+	formatOf func(name string, stored kernels.Format, table bool) kernels.Format
+	warn     func(warning string)
 	fallback map[[2]kernels.Format][]string // weights with a format in the place of another
 }
 
-func (q *quantizer) write(w io.Writer) error {
-	r := &ggufReader{file: q.file, weights: transformer.FromGGUF(q.file), fields: map[string]any{}, read: map[string]bool{}}
+// write writes the file at path, whose name errors have.
+func (q *quantizer) write(w io.Writer, path string) error {
+	for _, f := range append([]ggufPattern{{format: q.weights}}, q.patterns...) {
+		if _, ok := typeOf(f.format); !ok {
+			return check.Errorf(ErrOption, "weights in %v: want a format that GGUF files have", f.format)
+		}
+	}
+	if err := q.writeFile(w); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (q *quantizer) writeFile(w io.Writer) error {
+	r := newGGUFReader(q.file)
 	if _, err := r.document(); err != nil {
 		return err
 	}
-	for _, f := range q.options.Formats {
+	for _, f := range q.patterns {
 		if !slices.ContainsFunc(q.file.Names(), f.matches) {
-			return check.Option("Pattern", f.Pattern, "the file has no weight of such a name")
+			return check.Option("Pattern", f.pattern, "the file has no weight of such a name")
 		}
 	}
 	var pairs []gguf.Pair
@@ -89,8 +87,8 @@ func (q *quantizer) write(w io.Writer) error {
 		switch {
 		case key == "general.alignment" || strings.HasPrefix(key, "split."):
 			continue
-		case key == "general.file_type" && q.options.Weights != kernels.FormatF32:
-			kind, _ := typeOf(q.options.Weights)
+		case key == "general.file_type" && q.weights != kernels.FormatF32:
+			kind, _ := typeOf(q.weights)
 			value = fileTypes[kind]
 		}
 		pairs = append(pairs, gguf.Pair{Key: key, Value: value})
@@ -101,12 +99,12 @@ func (q *quantizer) write(w io.Writer) error {
 	for _, name := range q.file.Names() {
 		tensors = append(tensors, q.tensor(name, r.weights.Format(name), tied))
 	}
-	q.warn()
+	q.warnOfFallbacks()
 	return gguf.Write(w, pairs, tensors)
 }
 
-// warn tells of fallbacks, in a line for each format.
-func (q *quantizer) warn() {
+// warnOfFallbacks tells of fallbacks, in a line for each format.
+func (q *quantizer) warnOfFallbacks() {
 	for _, f := range slices.SortedFunc(maps.Keys(q.fallback), func(a, b [2]kernels.Format) int { return slices.Compare(a[:], b[:]) }) {
 		names := q.fallback[f]
 		elements, _ := f[0].Block()
@@ -114,7 +112,7 @@ func (q *quantizer) warn() {
 		if len(names) > 1 {
 			more = fmt.Sprintf(" and %d more", len(names)-1)
 		}
-		q.options.warn(fmt.Sprintf("in %v instead of %v, since %d does not divide their rows: %s%s", f[1], f[0], elements, names[0], more))
+		q.warn(fmt.Sprintf("in %v instead of %v, since %d does not divide their rows: %s%s", f[1], f[0], elements, names[0], more))
 	}
 }
 
@@ -122,10 +120,10 @@ func (q *quantizer) warn() {
 func (q *quantizer) format(name string, columns int, stored kernels.Format, tied bool) kernels.Format {
 	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
 	router := strings.Contains(name, ".ffn_gate_inp") // which llama.cpp leaves alone too
-	if router && !slices.ContainsFunc(q.options.Formats, func(f NamedFormat) bool { return f.matches(name) }) {
+	if router && !slices.ContainsFunc(q.patterns, func(f ggufPattern) bool { return f.matches(name) }) {
 		return stored
 	}
-	wanted := q.options.format(name, stored, table)
+	wanted := q.formatOf(name, stored, table)
 	if wanted == stored {
 		return stored
 	}

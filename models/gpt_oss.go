@@ -1,7 +1,6 @@
 package models
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
@@ -38,7 +37,7 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.HeadDim, config.Hidden = 201088, 2880, 36, 64, 8, 64, 2880
 	config.MaxPositions, config.Eps, config.RopeTheta, config.kinds = 131072, 1e-5, 150000, true
 	if c.JSON.empty("rope_parameters") && c.JSON.empty("rope_scaling") {
-		c.JSON.fields["rope_parameters"] = json.RawMessage(gptOSSRope)
+		c.JSON = c.JSON.with("rope_parameters", gptOSSRope)
 	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 	if c.JSON.isNull("sliding_window") {
 		config.Window = 0
 	}
-	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
 	if err != nil {
 		return nil, err
 	}

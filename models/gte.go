@@ -99,7 +99,7 @@ func (config *gteConfig) publishedRotary(d Document) (*transformer.RotaryConfig,
 	if err != nil {
 		return nil, err
 	}
-	rotary, err := d.rotaryOf(Document{Name: d.Name, account: d.account}, rope(theta*scaling.Factor), config.HeadDim, config.MaxPositions)
+	rotary, err := d.rotaryOf(d.bare(), rope(theta*scaling.Factor), config.HeadDim, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}

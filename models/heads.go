@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -111,52 +110,9 @@ func activate(a kernels.Activation) func(t kernels.Threads, x []float32) {
 
 func tanh(t kernels.Threads, x []float32) { t.Tanh(x, x) }
 
-// classify is the last layer of a classifier, whose labels are as many as the
-// configuration names, or as its weight has rows.
-func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transformer.Linear {
-	if len(c.Config.Labels) == 0 {
-		n := 2 // the default of transformers
-		if shape, ok := l.Shape("weight"); ok && len(shape) == 2 && shape[0] < 1<<20 {
-			n = shape[0]
-		}
-		c.Config.Labels = labelNames(n)
-	}
-	return l.Linear(in, len(c.Config.Labels), bias)
-}
-
-// labelNames are those that transformers gives to n labels without names.
-func labelNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("LABEL_%d", i)
-	}
-	return names
-}
-
-// vocabulary is the last layer of a masked language model: decoder, whose weight is that of
-// the embedding where the configuration ties them, and which has the tensor bias, or decoder.bias,
-// which goes before it.
-func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedding, tied bool) *transformer.Linear {
-	bias, copied := "bias", "decoder.bias"
-	if l.Has(copied) {
-		bias, copied = copied, bias
-	}
-	l.Ignore(copied)
-	b := l.Tensor(bias, c.Config.Vocab)
-	if tied {
-		return l.At("decoder.").Tied(words, b)
-	}
-	return l.LinearOf(words.Dim, c.Config.Vocab, l.Tensor("decoder.weight", c.Config.Vocab, words.Dim), b)
-}
-
 // answer is the head of question answering: whether an answer starts and ends at a token.
-func answer(l *transformer.Loader, dim int) Head {
+func answer(l *transformer.Loader, dim int) *head {
 	return &head{out: l.At("qa_outputs.").Linear(dim, 2, true)}
-}
-
-// unknownHead is the error of an architecture with a head that is not supported.
-func (c *Checkpoint) unknownHead() error {
-	return c.JSON.Errorf("architectures", "this head is not supported")
 }
 
 // A pooling sets dst, [sequences, dim], to a vector for each sequence of x, [rows, dim],
@@ -281,3 +237,6 @@ func normalizeRows(x []float32, dim int) {
 		}
 	}
 }
+
+// poolings are the modes of sentence-transformers' Pooling by their names.
+var poolings = map[string]pooling{"cls": poolFirst, "max": poolMax, "mean": poolMean, "mean_sqrt_len_tokens": poolMeanSqrt, "weightedmean": poolWeightedMean, "lasttoken": poolLast}

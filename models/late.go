@@ -63,7 +63,7 @@ func (t *TokenEmbedder) Project(ws *Workspace, dst, x []float32, rows int) error
 const pylateDense = "pylate.models.Dense.Dense"
 
 // openLate reads the modules of a folder with a vector for each token, if it is one.
-func openLate(fsys fs.FS, m *Model) error {
+func (f *sentenceFiles) openLate(fsys fs.FS, m sentenceParts) error {
 	doc, err := readJSON(fsys, wholeFile)
 	if ignoreMissing(err) != nil {
 		return err
@@ -77,7 +77,7 @@ func openLate(fsys fs.FS, m *Model) error {
 		return err
 	}
 	if m.Encoder == nil {
-		return modulesError(ErrFolder, "beside a model_type %q that is no encoder", m.Config.ModelType)
+		return modulesError(ErrFolder, "beside a model_type %q that is no encoder", m.ModelType)
 	}
 	s := &SentenceEmbedder{encoder: m.Encoder, IncludePrompt: true, out: m.Encoder.Dim()}
 	t := &TokenEmbedder{dim: m.Encoder.Dim()}
@@ -105,7 +105,7 @@ func openLate(fsys fs.FS, m *Model) error {
 	if err := t.readWhole(doc, s); err != nil {
 		return err
 	}
-	if err := s.readTransformer(fsys, m.Config.ModelType, lateInteraction(t)); err != nil {
+	if err := s.readTransformer(fsys, m.ModelType, lateInteraction(t)); err != nil {
 		return err
 	}
 	if class == "ColBERT" {
@@ -113,20 +113,13 @@ func openLate(fsys fs.FS, m *Model) error {
 			return err
 		}
 	}
-	if _, ok := m.Encoder.(interface{ hidesRest() }); t.Expansion != nil && !t.Expansion.Attend && !ok {
-		return modulesError(ErrFolder, "beside a model_type %q whose queries would be lengthened by tokens that the others do not see is not supported", m.Config.ModelType)
+	if _, ok := m.Encoder.(interface{ HidesRest() }); t.Expansion != nil && !t.Expansion.Attend && !ok {
+		return modulesError(ErrFolder, "beside a model_type %q whose queries would be lengthened by tokens that the others do not see is not supported", m.ModelType)
 	}
 	s.out = 0
-	m.Warnings = append(m.Warnings, append(s.warnings, t.warnings...)...)
-	m.Sentence, m.Vectors = s, t
+	f.Warnings = append(f.Warnings, append(s.warnings, t.warnings...)...)
+	f.Sentence, f.Vectors = s, t
 	return nil
-}
-
-// says reports whether a field is a string of that value.
-func (d Document) says(field, value string) bool {
-	var s string
-	_, ok := d.fields[field]
-	return ok && pyjson.Unmarshal(d.fields[field], &s) == nil && s == value
 }
 
 // addDense reads a module Dense that makes vectors of tokens, as it does here if nothing else is said.
@@ -153,7 +146,7 @@ func (t *TokenEmbedder) addNormalize(fsys fs.FS, dir string) error {
 	if ignoreMissing(err) != nil {
 		return err
 	}
-	in, out, err := doc.ports()
+	in, out, err := ports(doc)
 	if err == nil {
 		err = doc.settleBy("Normalize", &t.warnings)
 	}
@@ -304,13 +297,13 @@ func applyModules(ws *Workspace, modules []sentenceModule, x []float32, width in
 }
 
 // openM3 reads what BGE-M3 has beside the encoder of its vectors: a weight, and a vector, of each token.
-func openM3(fsys fs.FS, m *Model) error {
+func (f *sentenceFiles) openM3(fsys fs.FS, m sentenceParts) error {
 	const weight, vectors = "sparse_linear.pt", "colbert_linear.pt"
 	if !exists(fsys, weight) && !exists(fsys, vectors) {
 		return nil
 	}
-	if m.Config.ModelType != "xlm-roberta" || m.Encoder == nil {
-		return check.InFile("config.json", ErrFolder, check.Errorf(ErrFolder, "%s or %s beside a model_type %q is not supported", weight, vectors, m.Config.ModelType))
+	if m.ModelType != "xlm-roberta" || m.Encoder == nil {
+		return check.InFile("config.json", ErrFolder, check.Errorf(ErrFolder, "%s or %s beside a model_type %q is not supported", weight, vectors, m.ModelType))
 	}
 	dim := m.Encoder.Dim()
 	if exists(fsys, weight) {
@@ -321,14 +314,14 @@ func openM3(fsys fs.FS, m *Model) error {
 		if linear.Out != 1 {
 			return check.InFile(weight, ErrFormat, check.Errorf(ErrFormat, "%d outputs, want 1", linear.Out))
 		}
-		m.Sparse = &tokenWeights{linear: linear, skip: []int{0, 1, 2, 3}} // begin, padding, end and unknown of XLM-RoBERTa's tokenizer
+		f.Sparse = &tokenWeights{linear: linear, skip: []int{0, 1, 2, 3}} // begin, padding, end and unknown of XLM-RoBERTa's tokenizer
 	}
 	if exists(fsys, vectors) {
 		linear, err := openLinear(fsys, vectors, dim)
 		if err != nil {
 			return err
 		}
-		m.Vectors = &TokenEmbedder{SkipFirst: true, MeanScore: true, rows: []sentenceModule{{dense: linear}, {}}, dim: linear.Out}
+		f.Vectors = &TokenEmbedder{SkipFirst: true, MeanScore: true, rows: []sentenceModule{{dense: linear}, {}}, dim: linear.Out}
 	}
 	return nil
 }

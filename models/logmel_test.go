@@ -14,7 +14,7 @@ import (
 // TestLogMel compares with what transformers' WhisperFeatureExtractor computes in numpy.
 // Its float32 in torch is up to 3e-5 away from that.
 func TestLogMel(t *testing.T) {
-	f, err := safetensors.Open("testdata/folders/log-mel/expected.safetensors")
+	f, err := safetensors.Open("../../testdata/folders/log-mel/expected.safetensors")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,7 @@
 package models
 
 import (
-	"fmt"
 	"path"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
@@ -22,6 +18,8 @@ type (
 	Cache     = transformer.Cache
 	Pages     = transformer.Pages
 	History   = transformer.History
+	Tokens    = transformer.Tokens
+	Memory    = transformer.Memory
 )
 
 // A Model is what a folder holds. Its parts are nil where the architecture, or the
@@ -60,7 +58,7 @@ type Model struct {
 	ImagePooler     Head
 
 	// Joint compares texts and images by vectors of one space.
-	Joint *Joint
+	Joint Joint
 
 	// Sentence is the embedding of sentences that modules.json describes.
 	Sentence *SentenceEmbedder
@@ -69,24 +67,6 @@ type Model struct {
 	// how. A folder that has them alone has a Sentence whose Dim is 0: prompts and lengths.
 	Sparse  SparseHead
 	Vectors *TokenEmbedder
-}
-
-// Tokens is a batch of sequences of tokens, without padding.
-type Tokens struct {
-	IDs   []int // of the rows of Batch
-	Types []int // token_type_ids; nil: all 0. Models without types do not read them.
-	Batch Batch
-	// Visible is how many tokens of each sequence, its first, are seen by all of them; nil: all. Encoders
-	// for which a [TokenEmbedder] has an Expansion read it.
-	Visible []int
-}
-
-// visible is the mask that hides the rest; nil: nothing is hidden.
-func (in Tokens) visible() *transformer.Mask {
-	if in.Visible == nil {
-		return nil
-	}
-	return transformer.ValidLengths(in.Visible...)
 }
 
 // An Encoder turns tokens into hidden states.
@@ -119,14 +99,6 @@ type LanguageModel interface {
 	Hidden(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error
 	// Logits sets dst, [rows, Vocab], to the logits for rows x of what Hidden gives.
 	Logits(ws *Workspace, dst, x []float32) error
-}
-
-// Memory is the output of an encoder: as many sequences as the decoder has, or one that
-// all of them share.
-type Memory struct {
-	X     []float32 // [rows of Batch, width]
-	Batch Batch
-	Mask  *transformer.Mask // which rows each target sequence sees; nil: all
 }
 
 // An AudioEncoder turns features of sound into hidden states.
@@ -276,74 +248,92 @@ func (o Options) check() error {
 	return nil
 }
 
-// repeats reports whether a name is that of a layer among several: one of its parts is
-// a number.
-func repeats(name string) bool {
-	for part := range strings.SplitSeq(name, ".") {
-		if part != "" && strings.Trim(part, "0123456789") == "" {
-			return true
-		}
+// noLM is the error of asking a model without one for what a language model does.
+func (m *Model) noLM() error {
+	return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
+}
+
+// Logits sets dst, [rows, vocabulary], to the logits of the token after each token of a
+// batch, with m.LM. The tokens follow those that cache holds, which may be nil, as
+// memory may be.
+func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, memory *Memory, cache *Cache) error {
+	if m.LM == nil {
+		return m.noLM()
 	}
-	return false
-}
-
-// A Checkpoint is what an architecture makes a model from.
-type Checkpoint struct {
-	Config Config              // what all configurations have
-	Loader *transformer.Loader // of the weights; Open calls its Finish
-	JSON   Document            // config.json
-
-	// llamaCpp tells that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
-	llamaCpp bool
-	// neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
-	neighbours bool
-	// fp8 tells that quantization_config has been heeded: weights in FP8 have their scales.
-	fp8 bool
-	// widened makes warnings of weights that take more memory than their file; or is nil.
-	widened func(held []transformer.Holding) []string
-	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same
-}
-
-// A Builder makes the model of a checkpoint. What is wrong with the weights it
-// leaves to the Loader.
-type Builder func(c *Checkpoint) (*Model, error)
-
-var registry struct {
-	sync.Mutex
-	builders map[string]Builder
-}
-
-// Register makes Open use build for the model types, as config.json spells them. It panics
-// if one of them is registered already.
-func Register(build Builder, modelTypes ...string) {
-	registry.Lock()
-	defer registry.Unlock()
-	if registry.builders == nil {
-		registry.builders = map[string]Builder{}
+	if ws == nil {
+		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
-	for _, t := range modelTypes {
-		if registry.builders[t] != nil {
-			panic(fmt.Sprintf("models.Register: model type %q is registered already", t))
-		}
-		registry.builders[t] = build
+	if len(dst) != batch.Rows()*m.LM.Vocab() {
+		return check.Errorf(transformer.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
 	}
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(batch.Rows() * m.LM.Dim())                                 // [rows, D]
+	if err := m.LM.Hidden(ws, x, tokens, batch, memory, cache); err != nil { // [rows, D]
+		return err
+	}
+	return m.LM.Logits(ws, dst, x) // [rows, V]
 }
 
-// ModelTypes lists the registered model types in alphabetical order.
-func ModelTypes() []string {
-	registry.Lock()
-	defer registry.Unlock()
-	var types []string
-	for t := range registry.builders {
-		types = append(types, t)
-	}
-	slices.Sort(types)
-	return types
+// A Joint makes vectors of texts and images, of length 1 in one space.
+type Joint interface {
+	Dim() int // width of the vectors
+	// EmbedTexts sets dst, [sequences, Dim], to the vectors of texts, which end with the
+	// token that their tokenizer puts there.
+	EmbedTexts(ws *Workspace, dst []float32, in Tokens) error
+	// EmbedImages sets dst, [images, Dim], to the vectors of pixels, [images, channels,
+	// height, width].
+	EmbedImages(ws *Workspace, dst, pixels []float32, images, height, width int) error
+	// Compare sets dst, [images, texts], to the logits of each image and text belonging
+	// together: the products of their vectors, [images, Dim] and [texts, Dim], scaled.
+	Compare(ws *Workspace, dst, images, texts []float32) error
 }
 
-func builderOf(modelType string) (Builder, bool) {
-	registry.Lock()
-	defer registry.Unlock()
-	b, ok := registry.builders[modelType]
-	return b, ok
+// An Adapter is changes of a model that were trained and published without it.
+type Adapter struct {
+	// Path is that of a folder as Python's peft writes it, with adapter_config.json and
+	// adapter_model.safetensors or .bin, or of its repository in the hub's cache; for a model in a
+	// GGUF file, that of a GGUF file of the type adapter.
+	Path string
+	// Scale multiplies what the adapter adds to weights; 0: 1.
+	Scale float32
+	// Name, unless empty, has the adapter stay beside the weights of a language model, for those texts that ask for it by
+	// this name: several, each for itself, on one model in memory. It may then change layers that repeat alone.
+	Name string
 }
+
+// Footprint is the memory of a model in bytes: of its weights, and of the keys and values of texts that it generates. What
+// else a program takes is not in it: the tokenizer, and workspaces, which depend on how many tokens are computed at a time. Nor
+// are the dense layers that modules.json and the files of BGE-M3 add.
+type Footprint struct {
+	Weights int64 `json:"weights"` // as they are held
+	Loading int64 `json:"loading"` // the most while they are read and packed
+	// Token is the keys and values of one token in the format of Options.Cache, and Context those of a text of
+	// Config.MaxLength tokens, which is less than as many times Token where layers have windows. They are 0 of models that generate nothing,
+	// and Context is 0 where texts have no limit.
+	Token   int64 `json:"token,omitempty"`
+	Context int64 `json:"context,omitempty"`
+	// MemoryRow is the keys and values of a hidden state of the encoder that the decoder attends to, if there is one.
+	MemoryRow int64 `json:"memory_row,omitempty"`
+}
+
+// BareEmbedder is what sentence-transformers makes of a folder without modules.json, which needs
+// m.Encoder: a text's vector is the mean of its hidden states, or the last of them where the
+// checkpoint is named after a language model.
+func (m *Model) BareEmbedder() *SentenceEmbedder {
+	mode := "mean"
+	if m.Config.Head() == "ForCausalLM" {
+		mode = "lasttoken"
+	}
+	s, _ := m.PooledEmbedder(mode)
+	return s
+}
+
+// PooledEmbedder is BareEmbedder with a mode of sentence-transformers' Pooling: cls, lasttoken, max, mean,
+// mean_sqrt_len_tokens or weightedmean; ErrOption for another one.
+func (m *Model) PooledEmbedder(mode string) (*SentenceEmbedder, error) {
+	return pooledSentences(m.Encoder, mode)
+}
+
+// Splade makes sparse vectors by the head of masked words as SPLADE does, an error of Weigh without one; it is for folders
+// that do not say how theirs are made.
+func (m *Model) Splade() SparseHead { return newSplade(m.MaskedLM) }

@@ -180,11 +180,11 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	return m, nil
 }
 
-// bothWays is that of textEncoder.
-func (m *modernbert) bothWays() bool { return true }
+// BothWays is that of textEncoder.
+func (m *modernbert) BothWays() bool { return true }
 
-// hidesRest is that of textEncoder.
-func (m *modernbert) hidesRest() {}
+// HidesRest is that of textEncoder.
+func (m *modernbert) HidesRest() {}
 
 func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	if err := m.embed(ws, dst, in, nil); err != nil { // [rows, D]
@@ -208,7 +208,7 @@ func (l *modernbertLayer) forward(ws *Workspace, x []float32, in Tokens) error {
 		return err
 	}
 	if err := l.attention.Forward(ws, x, transformer.AttentionInput{ // x += attention(y)  [rows, D]
-		Query: y, Batch: in.Batch, Mask: l.mask.And(in.visible()), Residual: x,
+		Query: y, Batch: in.Batch, Mask: l.mask.And(visible(in)), Residual: x,
 	}, nil); err != nil {
 		return err
 	}

@@ -66,9 +66,7 @@ func (config *nomicConfig) read(d Document) error {
 		Vocab: 30528, Layers: 12, Heads: 12, Activation: "swiglu", MaxPositions: 2048, Types: 2, Eps: 1e-12,
 		Theta: 1000, Fraction: 1, QKVBias: true, UpBias: true, DownBias: true, PadTo: 1, Tied: true,
 	}
-	if d.account != nil {
-		d.account.class = handMade["nomic_bert of the hub"]
-	}
+	d.asClass("nomic_bert of the hub")
 	if err := d.Decode(&hub); err != nil {
 		return err
 	}

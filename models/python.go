@@ -2,6 +2,8 @@ package models
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
@@ -73,4 +75,29 @@ func (d Document) tokenCount(field string) (int, error) {
 		err = d.Errorf(field, "want a number of tokens")
 	}
 	return n, err
+}
+
+// known returns an error unless all fields are among names.
+func (d Document) known(names ...string) error {
+	for _, field := range slices.Sorted(maps.Keys(d.fields)) {
+		if !slices.Contains(names, field) {
+			return d.Errorf(field, "unknown field")
+		}
+	}
+	return nil
+}
+
+// says reports whether a field is a string of that value.
+func (d Document) says(field, value string) bool {
+	var s string
+	_, ok := d.fields[field]
+	return ok && pyjson.Unmarshal(d.fields[field], &s) == nil && s == value
+}
+
+// among returns an error if a field is there with another value than those.
+func (d Document) among(field string, values ...string) error {
+	if v, ok := d.fields[field]; ok && !slices.Contains(values, string(v)) {
+		return d.Errorf(field, "want %s", values[0])
+	}
+	return nil
 }

@@ -63,7 +63,7 @@ func (f *qwenConfig) windows(c *Checkpoint, slides func(layer int) bool) (func(l
 	if !f.UseWindow {
 		f.Window = 0 // published with one that is not used
 	}
-	return c.windows(f.windowFields, f.Layers, slides)
+	return c.JSON.windows(f.windowFields, f.Layers, slides)
 }
 
 // layer is the configuration of a layer of a version.

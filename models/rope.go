@@ -66,7 +66,7 @@ const ropeTypes = "default, linear, proportional, dynamic, yarn, llama3 or longr
 // the model was made for. As in transformers, rope_scaling hides rope_parameters unless it is
 // empty, and a theta in either goes before rope_theta.
 func (d Document) rotary(f ropeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
-	object := Document{Name: d.Name, account: d.account}
+	object := d.bare()
 	for _, field := range []string{"rope_parameters", "rope_scaling"} {
 		if d.empty(field) {
 			continue

@@ -12,6 +12,19 @@ import (
 
 // Vectors of sentences: what sentence-transformers' modules compute. sentence_folder.go reads them.
 
+// sentenceEncoder turns tokens into hidden states.
+type sentenceEncoder interface {
+	Dim() int // width of the hidden states
+	// Encode sets dst, [rows, Dim], to the hidden states of the last layer.
+	Encode(ws *Workspace, dst []float32, in Tokens) error
+}
+
+// sentenceHead turns hidden states into logits, as models.Head does.
+type sentenceHead interface {
+	Out() int
+	Forward(ws *Workspace, dst, x []float32, in Tokens) error
+}
+
 // A SentenceEmbedder makes one vector of a text, by the modules that
 // sentence-transformers' modules.json lists after the encoder: pooling, dense layers,
 // normalization.
@@ -33,7 +46,8 @@ type SentenceEmbedder struct {
 	// unless the folder says otherwise; see EmbedAfter.
 	IncludePrompt bool
 
-	encoder Encoder
+	encoder sentenceEncoder
+	static  bool      // whether the encoder has no layers
 	pools   []pooling // joined
 	means   bool      // pools is the mean alone
 	rest    []sentenceModule
@@ -43,29 +57,6 @@ type SentenceEmbedder struct {
 
 	allLayers bool // config.json has the encoder give the hidden states of all layers
 	warnings  []string
-}
-
-// BareEmbedder is what sentence-transformers makes of a folder without modules.json, which needs
-// m.Encoder: a text's vector is the mean of its hidden states, or the last of them where the
-// checkpoint is named after a language model.
-func (m *Model) BareEmbedder() *SentenceEmbedder {
-	mode := "mean"
-	if m.Config.Head() == "ForCausalLM" {
-		mode = "lasttoken"
-	}
-	s, _ := m.PooledEmbedder(mode)
-	return s
-}
-
-// PooledEmbedder is BareEmbedder with a mode of sentence-transformers' Pooling: cls, lasttoken, max, mean,
-// mean_sqrt_len_tokens or weightedmean; ErrOption for another one.
-func (m *Model) PooledEmbedder(mode string) (*SentenceEmbedder, error) {
-	pool, ok := poolings[mode]
-	if !ok {
-		return nil, check.Option("Pooling", mode, "want one of %s", strings.Join(slices.Sorted(maps.Keys(poolings)), ", "))
-	}
-	dim := m.Encoder.Dim()
-	return &SentenceEmbedder{IncludePrompt: true, encoder: m.Encoder, pools: []pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
 }
 
 // Normalized is whether vectors have length 1.
@@ -146,4 +137,21 @@ func (s *SentenceEmbedder) poolBehind(ws *Workspace, dst, x []float32, in Tokens
 		copy(dst[i*s.dim:(i+1)*s.dim], y[i*width:])
 	}
 	return nil
+}
+
+// pooledSentences is the embedder of an encoder alone, with a mode of sentence-transformers' Pooling.
+func pooledSentences(encoder sentenceEncoder, mode string) (*SentenceEmbedder, error) {
+	pool, ok := poolings[mode]
+	if !ok {
+		return nil, check.Option("Pooling", mode, "want one of %s", strings.Join(slices.Sorted(maps.Keys(poolings)), ", "))
+	}
+	dim := encoder.Dim()
+	return &SentenceEmbedder{IncludePrompt: true, encoder: encoder, pools: []pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
+}
+
+// normalizedSentences is the embedder of a GGUF file with a pooling. Such files do not say whether vectors have length 1; everyone who
+// reads them makes them so.
+func normalizedSentences(encoder sentenceEncoder, pool pooling) *SentenceEmbedder {
+	dim := encoder.Dim()
+	return &SentenceEmbedder{IncludePrompt: true, encoder: encoder, pools: []pooling{pool}, rest: []sentenceModule{{}}, out: dim, dim: dim}
 }

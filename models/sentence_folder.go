@@ -48,26 +48,59 @@ func (m module) kind() string {
 	return ""
 }
 
-// openSentence reads modules.json, if there is one and it is for vectors.
-func openSentence(fsys fs.FS, doc Document, m *Model) (*SentenceEmbedder, error) {
-	modules, err := sentenceModules(fsys, "SentenceTransformer")
-	if _, ok := m.Encoder.(*staticEncoder); ok && err == nil && modules == nil {
-		return bareStatic(m, doc)
-	}
-	if err != nil || modules == nil || len(modules) == 1 && m.Classifier != nil { // the last is a cross-encoder
+// sentenceParts are the parts of a model that the files of sentence-transformers build on.
+type sentenceParts struct {
+	ModelType  string
+	Encoder    sentenceEncoder // nil: none
+	Static     bool            // whether Encoder has no layers
+	Causal     sentenceEncoder // the decoder, as an encoder whose tokens see those in front of them; nil: none
+	Classifies bool            // whether there is a classifier
+	MaskedLM   sentenceHead    // to the logits of the vocabulary at each token; nil: none
+}
+
+// sentenceFiles is what a folder holds beside the model.
+type sentenceFiles struct {
+	Sentence *SentenceEmbedder // nil where the folder does not say how vectors of texts are made
+	Sparse   SparseHead        // nil: none
+	Vectors  *TokenEmbedder    // nil: none
+	Warnings []string
+}
+
+// openSentenceFiles reads the files beside a model with the given parts and config.json.
+func openSentenceFiles(fsys fs.FS, doc Document, m sentenceParts) (*sentenceFiles, error) {
+	f := &sentenceFiles{}
+	var err error
+	if f.Sentence, err = f.openSentence(fsys, doc, m); err != nil {
 		return nil, err
 	}
-	s := &SentenceEmbedder{encoder: m.Encoder, allLayers: doc.truth("output_hidden_states", false)}
-	if d, ok := m.LM.(*decoder); ok {
+	for _, open := range []func(fs.FS, sentenceParts) error{f.openM3, f.openSparse, f.openLate} {
+		if err := open(fsys, m); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// openSentence reads modules.json, if there is one and it is for vectors.
+func (f *sentenceFiles) openSentence(fsys fs.FS, doc Document, m sentenceParts) (*SentenceEmbedder, error) {
+	modules, err := sentenceModules(fsys, "SentenceTransformer")
+	if m.Static && err == nil && modules == nil {
+		return bareStatic(m.Encoder, doc)
+	}
+	if err != nil || modules == nil || len(modules) == 1 && m.Classifies { // the last is a cross-encoder
+		return nil, err
+	}
+	s := &SentenceEmbedder{encoder: m.Encoder, static: m.Static, allLayers: doc.truth("output_hidden_states", false)}
+	if m.Causal != nil {
 		switch {
 		case m.Encoder == nil:
-			s.encoder = causalEncoder{d}
-		case m.Config.ModelType == "bart" || m.Config.ModelType == "mbart":
-			return nil, modulesError(ErrFolder, "beside a model_type %q, whose decoder would make the vectors, is not supported", m.Config.ModelType)
+			s.encoder = m.Causal
+		case m.ModelType == "bart" || m.ModelType == "mbart":
+			return nil, modulesError(ErrFolder, "beside a model_type %q, whose decoder would make the vectors, is not supported", m.ModelType)
 		}
 	}
 	if s.encoder == nil {
-		return nil, modulesError(ErrFolder, "beside a model_type %q that is no encoder", m.Config.ModelType)
+		return nil, modulesError(ErrFolder, "beside a model_type %q that is no encoder", m.ModelType)
 	}
 	for i, module := range modules {
 		if err := s.add(fsys, i, module); err != nil {
@@ -78,10 +111,10 @@ func openSentence(fsys fs.FS, doc Document, m *Model) (*SentenceEmbedder, error)
 		return nil, modulesError(ErrConfig, "no pooling")
 	}
 	s.dim = s.out
-	if err := s.readTransformer(fsys, m.Config.ModelType, extraction); err != nil {
+	if err := s.readTransformer(fsys, m.ModelType, extraction); err != nil {
 		return nil, err
 	}
-	m.Warnings = append(m.Warnings, s.warnings...)
+	f.Warnings = append(f.Warnings, s.warnings...)
 	return s, s.readWhole(fsys)
 }
 
@@ -124,10 +157,10 @@ func (s *SentenceEmbedder) add(fsys fs.FS, i int, m module) error {
 	kind, pooled := m.kind(), len(s.pools) > 0
 	switch {
 	case i == 0 && kind == "StaticEmbedding":
-		if _, ok := s.encoder.(*staticEncoder); !ok {
+		if !s.static {
 			return moduleError(i, "type", m.Type, "want a Transformer: config.json has another model_type than model2vec")
 		}
-		s.static()
+		s.takeMeans()
 		return nil
 	case i == 0 && kind == "Transformer":
 		if m.Path != "" {

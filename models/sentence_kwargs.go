@@ -31,7 +31,7 @@ var arguments = []struct{ field, what string }{
 }
 
 // argumentsFor are the arguments for one of anyValue, but for those without effect.
-func (d Document) argumentsFor(what string) (Document, error) {
+func argumentsFor(d Document, what string) (Document, error) {
 	for _, a := range arguments {
 		if _, ok := d.fields[a.field]; !ok || a.what != what {
 			continue
@@ -100,8 +100,8 @@ func init() {
 }
 
 // tokenizerArguments are fields that take the place of those of tokenizer_config.json.
-func (d Document) tokenizerArguments() (map[string]json.RawMessage, error) {
-	args, err := d.argumentsFor("processor")
+func tokenizerArguments(d Document) (map[string]json.RawMessage, error) {
+	args, err := argumentsFor(d, "processor")
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ var callParameters = []string{
 
 // callArguments are the arguments of the call of the tokenizer: those of sentence-transformers, in
 // the place of which go those for texts, and then those for everything.
-func (d Document) callArguments() (Document, error) {
+func callArguments(d Document) (Document, error) {
 	call := Document{Name: d.Name + ": processing_kwargs", fields: map[string]json.RawMessage{}}
 	if d.empty("processing_kwargs") {
 		return call, nil
@@ -173,12 +173,4 @@ func (d Document) callArguments() (Document, error) {
 		call.among("return_tensors", `"pt"`), call.among("padding", "true", "false", `"longest"`, `"do_not_pad"`),
 		call.among("truncation", "true", `"longest_first"`, `"only_first"`),
 	)
-}
-
-// among returns an error if a field is there with another value than those.
-func (d Document) among(field string, values ...string) error {
-	if v, ok := d.fields[field]; ok && !slices.Contains(values, string(v)) {
-		return d.Errorf(field, "want %s", values[0])
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,16 +16,6 @@ import (
 )
 
 // The modules after the encoder, each with a config.json of its own.
-
-// known returns an error unless all fields are among names.
-func (d Document) known(names ...string) error {
-	for _, field := range slices.Sorted(maps.Keys(d.fields)) {
-		if !slices.Contains(names, field) {
-			return d.Errorf(field, "unknown field")
-		}
-	}
-	return nil
-}
 
 // readModule reads the configuration in a module's folder.
 func readModule(fsys fs.FS, dir string) (Document, error) {
@@ -40,9 +29,6 @@ var poolingFields = []struct{ field, mode string }{
 	{"pooling_mode_cls_token", "cls"}, {"pooling_mode_max_tokens", "max"}, {"pooling_mode_mean_tokens", "mean"},
 	{"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"}, {"pooling_mode_weightedmean_tokens", "weightedmean"}, {"pooling_mode_lasttoken", "lasttoken"},
 }
-
-// poolings are the modes by their names.
-var poolings = map[string]pooling{"cls": poolFirst, "max": poolMax, "mean": poolMean, "mean_sqrt_len_tokens": poolMeanSqrt, "weightedmean": poolWeightedMean, "lasttoken": poolLast}
 
 // addPooling reads the pooling module in a folder, which makes a new vector of the hidden states.
 func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
@@ -61,7 +47,7 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 	if v := doc.fields[width]; len(v) == 0 || v[0] == '{' || doc.isNull(width) {
 		return doc.Errorf(width, "want the width of the hidden states")
 	}
-	modes, err := doc.poolingModes()
+	modes, err := poolingModes(doc)
 	if err != nil {
 		return err
 	}
@@ -84,7 +70,7 @@ func (s *SentenceEmbedder) addPooling(fsys fs.FS, dir string) error {
 }
 
 // poolingModes are the names of the modes, at least one.
-func (d Document) poolingModes() (modes pyjson.OneOr[string], err error) {
+func poolingModes(d Document) (modes pyjson.OneOr[string], err error) {
 	d.note("pooling_mode")
 	if _, ok := d.fields["pooling_mode"]; ok {
 		if err := d.Field("pooling_mode", &modes); err != nil {
@@ -116,18 +102,18 @@ const (
 var inputs = []string{"input_ids", "attention_mask", "token_type_ids", "position_ids", "modality", "prompt_length", "all_layer_embeddings"}
 
 // ports are the names of what a module takes and gives.
-func (d Document) ports() (in, out string, err error) { return d.portsOr(vector) }
+func ports(d Document) (in, out string, err error) { return portsOr(d, vector) }
 
 // portsOr is ports of a module that takes otherwise unless it says something else.
-func (d Document) portsOr(otherwise string) (in, out string, err error) {
-	if in, err = d.port("module_input_name", otherwise); err == nil {
-		out, err = d.port("module_output_name", in)
+func portsOr(d Document, otherwise string) (in, out string, err error) {
+	if in, err = port(d, "module_input_name", otherwise); err == nil {
+		out, err = port(d, "module_output_name", in)
 	}
 	return in, out, err
 }
 
 // port is the name that a field gives; one that is no string is its text, which no other is.
-func (d Document) port(field, otherwise string) (string, error) {
+func port(d Document, field, otherwise string) (string, error) {
 	d.note(field)
 	v, ok := d.fields[field]
 	var name string
@@ -151,7 +137,7 @@ func (s *SentenceEmbedder) addNormalize(fsys fs.FS, dir string) error {
 	} else if err != nil {
 		return err
 	}
-	in, out, err := doc.ports()
+	in, out, err := ports(doc)
 	if err == nil {
 		err = doc.settleBy("Normalize", &s.warnings)
 	}
@@ -204,7 +190,7 @@ func (s *SentenceEmbedder) readDense(fsys fs.FS, doc Document, dir, otherwise st
 	if err := doc.Decode(&raw); err != nil {
 		return module, "", "", err
 	}
-	in, out, err = doc.portsOr(otherwise)
+	in, out, err = portsOr(doc, otherwise)
 	switch {
 	case err != nil:
 	case doc.truth("use_residual", false) && raw.In != raw.Out:

@@ -51,7 +51,7 @@ func TokenizerFields(fsys fs.FS, class string) (map[string]json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	return doc.tokenizerArguments()
+	return tokenizerArguments(doc)
 }
 
 // task is what the module Transformer does: its name, what of transformers' output it takes, and what
@@ -92,14 +92,14 @@ func (s *SentenceEmbedder) readTransformer(fsys fs.FS, modelType string, t task)
 	if err := t.check(doc); err != nil {
 		return err
 	}
-	config, err := doc.argumentsFor("config")
+	config, err := argumentsFor(doc, "config")
 	if err == nil {
 		err = checkConfigArguments(config, modelType)
 	}
 	if err != nil {
 		return err
 	}
-	model, err := doc.argumentsFor("model")
+	model, err := argumentsFor(doc, "model")
 	if err == nil {
 		err = model.known()
 	}
@@ -112,11 +112,11 @@ func (s *SentenceEmbedder) readTransformer(fsys fs.FS, modelType string, t task)
 
 // readLengths reads the most tokens of texts, of queries and of documents.
 func (s *SentenceEmbedder) readLengths(doc Document) error {
-	fields, err := doc.tokenizerArguments()
+	fields, err := tokenizerArguments(doc)
 	if err != nil {
 		return err
 	}
-	call, err := doc.callArguments()
+	call, err := callArguments(doc)
 	if err != nil {
 		return err
 	}
@@ -140,9 +140,9 @@ func (s *SentenceEmbedder) readLengths(doc Document) error {
 			s.MaxLength = most
 		}
 	}
-	if p, ok := s.encoder.(interface{ positionLimit() int }); ok && p.positionLimit() > 0 {
+	if p, ok := s.encoder.(interface{ PositionLimit() int }); ok && p.PositionLimit() > 0 {
 		for _, n := range []*int{&s.MaxLength, &s.QueryLength, &s.DocumentLength} {
-			*n = min(*n, p.positionLimit())
+			*n = min(*n, p.PositionLimit())
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ func (c *Checkpoint) siglip(image func(d Document, l *transformer.Loader) (*imag
 	if err := c.JSON.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	textDoc, imageDoc, err := c.towers()
+	textDoc, imageDoc, err := towerConfigs(c.JSON)
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +36,14 @@ func (c *Checkpoint) siglip(image func(d Document, l *transformer.Loader) (*imag
 	if err != nil {
 		return nil, err
 	}
-	if textHead.out != nil && textHead.out.Out != images.dim {
-		return nil, textDoc.Errorf("projection_size", "vectors of images have %d", images.dim)
+	if textHead.out != nil && textHead.out.Out != images.Dim() {
+		return nil, textDoc.Errorf("projection_size", "vectors of images have %d", images.Dim())
 	}
-	joint := &Joint{text: texts, image: images, textHead: textHead, imageHead: attend, scale: logScale(c.Loader, 1)}
+	both := &joint{text: texts, image: images, textHead: textHead, imageHead: attend, scale: logScale(c.Loader, 1)}
 	if bias := c.Loader.Tensor("logit_bias", 1); len(bias) == 1 {
-		joint.bias = bias[0]
+		both.bias = bias[0]
 	}
-	return &Model{Encoder: texts, Image: images, ImagePooler: attend, Joint: joint}, nil
+	return &Model{Encoder: texts, Image: images, ImagePooler: attend, Joint: both}, nil
 }
 
 // siglipText is the tower of texts that d describes, and what pools its hidden states.
@@ -55,10 +55,11 @@ func (c *Checkpoint) siglipText(d Document, l *transformer.Loader) (*textEncoder
 	if words.Projection == 0 {
 		words.Projection = tower.Dim
 	}
-	texts, err := c.loadTextTower(tower, words, d, l)
+	texts, err := loadTextTower(tower, words, d, l)
 	if err != nil {
 		return nil, nil, err
 	}
+	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = words.Vocab, tower.Dim, tower.Layers, words.MaxPositions
 	return texts, &head{pool: poolLast, out: l.At("head.").Linear(tower.Dim, words.Projection, true)}, nil
 }
 
@@ -102,7 +103,7 @@ func (c *Checkpoint) siglipImageAlone(image func(d Document, l *transformer.Load
 	if err != nil {
 		return nil, err
 	}
-	c.Config.Dim, c.Config.Layers = images.dim, images.depth
+	c.Config.Dim, c.Config.Layers = images.Dim(), images.depth
 	return &Model{Image: images, ImagePooler: attend}, nil
 }
 

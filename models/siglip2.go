@@ -50,7 +50,7 @@ func siglip2Image(d Document, l *transformer.Loader) (*imageTower, *probe, error
 	patch := l.At("embeddings.patch_embedding.")
 	weight := patch.Tensor("weight", tower.Dim, flexible.Patch*flexible.Patch*flexible.Channels) // [D, height, width, channels]
 	area := flexible.Patch * flexible.Patch
-	t.patches = &patches{flexible.Channels, flexible.Patch, flexible.Patch, patch.LinearOf(area*flexible.Channels, tower.Dim, stepsFirst(weight, area, flexible.Channels), patch.Tensor("bias", tower.Dim))}
+	t.patches = &patches{channels: flexible.Channels, height: flexible.Patch, width: flexible.Patch, project: patch.LinearOf(area*flexible.Channels, tower.Dim, stepsFirst(weight, area, flexible.Channels), patch.Tensor("bias", tower.Dim))}
 	t.positions = l.Tensor("embeddings.position_embedding.weight", flexible.Patches, tower.Dim)
 	t.after = l.At("post_layernorm.").Norm(tower.norm())
 	attend, err := newProbe(tower, d, l.At("head."))

@@ -31,7 +31,7 @@ func newSmolLM3(c *Checkpoint) (*Model, error) {
 		}
 		return (i+1)%config.Every != 0
 	}
-	windows, err := c.windows(config.windowFields, config.Layers, func(i int) bool { return config.UseWindow && !rotates(i) })
+	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return config.UseWindow && !rotates(i) })
 	if err != nil {
 		return nil, err
 	}

@@ -46,17 +46,16 @@ type SparseHead interface {
 // splade is the vocabulary's weights by a masked language model: of each token of the vocabulary the largest of
 // log(1+ReLU(logit)) over the text, or the sum.
 type splade struct {
-	logits Head
+	logits sentenceHead
 	sum    bool
 	twice  bool // log(1+log(1+ReLU(logit)))
 }
 
+// newSplade makes sparse vectors by a head of masked words as SPLADE does, an error of Weigh where that is nil.
+func newSplade(logits sentenceHead) SparseHead { return &splade{logits: logits} }
+
 // spladeRows is how many rows have their logits at a time: a vocabulary of 250,000 has 32 MB for them.
 const spladeRows = 32
-
-// Splade makes sparse vectors by the head of masked words as SPLADE does, an error of Weigh without one; it is for folders
-// that do not say how theirs are made.
-func (m *Model) Splade() SparseHead { return &splade{logits: m.MaskedLM} }
 
 func (s *splade) Weigh(ws *Workspace, x []float32, in Tokens, result func(i int, v SparseVector)) error {
 	defer ws.Release(ws.Mark())
@@ -163,7 +162,7 @@ func (h *tokenWeights) Weigh(ws *Workspace, x []float32, in Tokens, result func(
 }
 
 // openSparse reads the modules of sentence-transformers' SparseEncoder, if the folder is one.
-func openSparse(fsys fs.FS, m *Model) error {
+func (f *sentenceFiles) openSparse(fsys fs.FS, m sentenceParts) error {
 	modules, err := sentenceModules(fsys, "SparseEncoder")
 	if err != nil || modules == nil || m.MaskedLM == nil { // without a head of masked words it is of another kind
 		return err
@@ -180,7 +179,7 @@ func openSparse(fsys fs.FS, m *Model) error {
 	s := &SentenceEmbedder{encoder: m.Encoder, IncludePrompt: true}
 	t := filling
 	t.silent = first == "MLMTransformer"
-	if err := s.readTransformer(fsys, m.Config.ModelType, t); err != nil {
+	if err := s.readTransformer(fsys, m.ModelType, t); err != nil {
 		return err
 	}
 	head, err := spladePooling(fsys, modules[1].Path, &s.warnings)
@@ -188,13 +187,13 @@ func openSparse(fsys fs.FS, m *Model) error {
 		return err
 	}
 	head.logits = m.MaskedLM
-	m.Sparse = head
+	f.Sparse = head
 	if err := s.readWhole(fsys); err != nil {
 		return err
 	}
 	s.dim = 0
-	m.Warnings = append(m.Warnings, s.warnings...)
-	m.Sentence = s
+	f.Warnings = append(f.Warnings, s.warnings...)
+	f.Sentence = s
 	return nil
 }
 

@@ -3,83 +3,20 @@ package models
 import (
 	"math"
 
-	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Two towers: an encoder of texts and one of images, trained so that vectors of what
 // belongs together are close. CLIP and SigLIP have them.
 
-// towers are the configs of the encoders of texts and of images.
-func (c *Checkpoint) towers() (texts, images Document, err error) {
-	if texts, err = c.JSON.Sub("text_config"); err == nil {
-		images, err = c.JSON.Sub("vision_config")
+// towerConfigs are the configurations of the encoders of texts and of images.
+func towerConfigs(d Document) (texts, images Document, err error) {
+	if texts, err = d.Sub("text_config"); err == nil {
+		images, err = d.Sub("vision_config")
 		texts.note("projection_dim") // CLIP's own counts
 		images.note("projection_dim")
 	}
 	return texts, images, err
-}
-
-// A Joint makes vectors of texts and images, of length 1 in one space.
-type Joint struct {
-	text        Encoder
-	image       ImageEncoder
-	textHead    Head
-	imageHead   Head
-	scale, bias float32
-}
-
-// Dim is the width of the vectors.
-func (j *Joint) Dim() int { return j.textHead.Out() }
-
-// EmbedTexts sets dst, [sequences, Dim], to the vectors of texts, which end with the
-// token that their tokenizer puts there.
-func (j *Joint) EmbedTexts(ws *Workspace, dst []float32, in Tokens) error {
-	defer ws.Release(ws.Mark())
-	x := ws.Alloc(in.Batch.Rows() * j.text.Dim())    // [rows, D]
-	if err := j.text.Encode(ws, x, in); err != nil { // [rows, D]
-		return err
-	}
-	if err := j.textHead.Forward(ws, dst, x, in); err != nil { // [sequences, Dim]
-		return err
-	}
-	normalizeRows(dst, j.Dim())
-	return nil
-}
-
-// EmbedImages sets dst, [images, Dim], to the vectors of pixels, [images, channels,
-// height, width].
-func (j *Joint) EmbedImages(ws *Workspace, dst, pixels []float32, images, height, width int) error {
-	rows, err := j.image.Rows(height, width)
-	if err != nil {
-		return err
-	}
-	defer ws.Release(ws.Mark())
-	x := ws.Alloc(images * rows * j.image.Dim())                                       // [images, rows, D]
-	if err := j.image.EncodeImages(ws, x, pixels, images, height, width); err != nil { // [images, rows, D]
-		return err
-	}
-	if err := j.imageHead.Forward(ws, dst, x, Tokens{Batch: transformer.Uniform(images, rows)}); err != nil { // [images, Dim]
-		return err
-	}
-	normalizeRows(dst, j.Dim())
-	return nil
-}
-
-// Compare sets dst, [images, texts], to the logits of each image and text belonging
-// together: the products of their vectors, [images, Dim] and [texts, Dim], scaled.
-func (j *Joint) Compare(ws *Workspace, dst, images, texts []float32) error {
-	dim := j.Dim()
-	m, n := len(images)/dim, len(texts)/dim
-	if len(images) != m*dim || len(texts) != n*dim || len(dst) != m*n {
-		return check.Errorf(transformer.ErrShape, "%d elements for vectors of images of %d and of texts of %d, each of %d", len(dst), len(images), len(texts), dim)
-	}
-	ws.Threads.Gemm(kernels.NoTrans, kernels.Trans, m, n, dim, j.scale, images, dim, texts, dim, 0, dst, n) // [images, texts]
-	for i := range dst {
-		dst[i] += j.bias
-	}
-	return nil
 }
 
 // logScale is the factor whose logarithm a checkpoint has.
@@ -168,13 +105,12 @@ func (config *imageTowerConfig) side(d Document) (int, error) {
 }
 
 // loadTextTower is the encoder of texts.
-func (c *Checkpoint) loadTextTower(config towerConfig, text textTowerConfig, d Document, l *transformer.Loader) (*textEncoder, error) {
+func loadTextTower(config towerConfig, text textTowerConfig, d Document, l *transformer.Loader) (*textEncoder, error) {
 	layers, err := config.stack(d, l)
 	if err != nil {
 		return nil, err
 	}
 	layers.Norm = l.At("final_layer_norm.").Norm(config.norm())
-	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = text.Vocab, config.Dim, config.Layers, text.MaxPositions
 	return &textEncoder{
 		embedder: embedder{
 			tokens:    l.At("embeddings.token_embedding.").Embedding(text.Vocab, config.Dim),

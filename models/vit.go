@@ -121,7 +121,7 @@ type timmConfig struct {
 // newTimmViT is the model of a checkpoint of timm, whose sizes are those of its tensors.
 func newTimmViT(c *Checkpoint) (*Model, error) {
 	t := timmConfig{Pool: "token"}
-	c.JSON.account.class = handMade["timm"]
+	c.JSON.asClass("timm")
 	if err := c.JSON.Decode(&t); err != nil {
 		return nil, err
 	}

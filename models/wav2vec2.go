@@ -164,7 +164,7 @@ func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*convolutio
 	size := width * width * steps
 	for i := range groups {
 		w := stepsFirst(weight[i*size:(i+1)*size], width, steps)
-		groups[i] = &convolution{width, steps, 1, steps / 2, l.LinearOf(steps*width, width, w, bias[i*width:(i+1)*width])}
+		groups[i] = &convolution{in: width, steps: steps, stride: 1, pad: steps / 2, linear: l.LinearOf(steps*width, width, w, bias[i*width:(i+1)*width])}
 	}
 	return groups
 }

@@ -1,0 +1,167 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// What an architecture makes a model from, and the registry of architectures by model_type.
+
+// A Checkpoint is what an architecture makes a model from.
+type Checkpoint struct {
+	Config Config              // what all configurations have
+	Loader *transformer.Loader // of the weights; Open calls its Finish
+	JSON   Document            // config.json
+
+	// llamaCpp tells that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
+	llamaCpp bool
+	// neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
+	neighbours bool
+	// fp8 tells that quantization_config has been heeded: weights in FP8 have their scales.
+	fp8 bool
+	// widened makes warnings of weights that take more memory than their file; or is nil.
+	widened func(held []transformer.Holding) []string
+	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same
+}
+
+// A Builder makes the model of a checkpoint. What is wrong with the weights it
+// leaves to the Loader.
+type Builder func(c *Checkpoint) (*Model, error)
+
+var registry struct {
+	sync.Mutex
+	builders map[string]Builder
+}
+
+// Register makes Open use build for the model types, as config.json spells them. It panics
+// if one of them is registered already.
+func Register(build Builder, modelTypes ...string) {
+	registry.Lock()
+	defer registry.Unlock()
+	if registry.builders == nil {
+		registry.builders = map[string]Builder{}
+	}
+	for _, t := range modelTypes {
+		if registry.builders[t] != nil {
+			panic(fmt.Sprintf("models.Register: model type %q is registered already", t))
+		}
+		registry.builders[t] = build
+	}
+}
+
+// ModelTypes lists the registered model types in alphabetical order.
+func ModelTypes() []string {
+	registry.Lock()
+	defer registry.Unlock()
+	var types []string
+	for t := range registry.builders {
+		types = append(types, t)
+	}
+	slices.Sort(types)
+	return types
+}
+
+func builderOf(modelType string) (Builder, bool) {
+	registry.Lock()
+	defer registry.Unlock()
+	b, ok := registry.builders[modelType]
+	return b, ok
+}
+
+// decoderModel is the model of the decoder d with the head that the architecture names: the
+// embedding itself to logits where the checkpoint ties the two; a classifier of each text
+// by its last token that is no padding, or of each token; or none.
+func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
+	m, err := c.decoderHead(d, tied)
+	_, said := c.JSON.raw("is_causal") // settle reads it, since a language model must not have it
+	if err == nil && m.LM == nil && said && c.JSON.empty("is_causal") && !slices.ContainsFunc(d.windows, func(w int) bool { return w > 0 }) {
+		clear(d.masks) // of embedding models; with windows it is an error
+	}
+	return m, err
+}
+
+// decoderHead is the model by what its architecture's name says of the head.
+func (c *Checkpoint) decoderHead(d *decoder, tied bool) (*Model, error) {
+	lm := c.Loader.Under("weight", "lm_head.", "embed_out.")        // the latter for GPT-NeoX's
+	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
+	labels := func() *transformer.Linear {
+		return c.classify(classifier, d.tokens.Dim, classifier.Has("bias"))
+	}
+	switch c.Config.Head() {
+	case "ForCausalLM", "LMHeadModel":
+		if bare := c.Loader.Has("embed_tokens.weight"); bare && !tied && !lm.Has("weight") {
+			return &Model{Encoder: causalEncoder{d}}, nil // embedding models are published so
+		}
+		if tied {
+			d.head = lm.Tied(d.tokens, nil)
+		} else {
+			d.head = lm.Linear(d.tokens.Dim, d.tokens.Vocab, false)
+		}
+		return &Model{LM: d}, nil
+	case "Model":
+		return &Model{Encoder: causalEncoder{d}}, nil
+	case "ForSequenceClassification":
+		pool, err := c.poolBeforePadding()
+		return &Model{Encoder: causalEncoder{d}, Classifier: &head{pool: pool, out: labels()}}, err
+	case "ForTokenClassification":
+		const field = "token_classification_bias" // absent: true
+		if (c.JSON.Has(field) || c.JSON.isNull(field)) && c.JSON.empty(field) && c.Loader.Has("score.bias") {
+			return nil, c.JSON.Errorf(field, "but the checkpoint has score.bias")
+		}
+		return &Model{Encoder: causalEncoder{d}, TokenClassifier: &head{out: labels()}}, nil
+	}
+	return nil, c.unknownHead()
+}
+
+// poolBeforePadding takes the last token of a text that is not pad_token_id, wherever in the text
+// that stands, as transformers does; the last of all where there is no such token.
+func (c *Checkpoint) poolBeforePadding() (pooling, error) {
+	pad := struct {
+		Token int `json:"pad_token_id" min:"-1"`
+	}{-1}
+	if initial, ok := c.JSON.initial("pad_token_id"); ok && !c.JSON.isNull("pad_token_id") {
+		if err := pyjson.Unmarshal([]byte(initial), &pad.Token); err != nil { // null leaves it
+			return nil, err
+		}
+	}
+	err := c.JSON.Decode(&pad)
+	return poolAt(lastBut(pad.Token)), err
+}
+
+// classify is the last layer of a classifier, whose labels are as many as the
+// configuration names, or as its weight has rows.
+func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transformer.Linear {
+	if len(c.Config.Labels) == 0 {
+		n := 2 // the default of transformers
+		if shape, ok := l.Shape("weight"); ok && len(shape) == 2 && shape[0] < 1<<20 {
+			n = shape[0]
+		}
+		c.Config.Labels = labelNames(n)
+	}
+	return l.Linear(in, len(c.Config.Labels), bias)
+}
+
+// vocabulary is the last layer of a masked language model: decoder, whose weight is that of
+// the embedding where the configuration ties them, and which has the tensor bias, or decoder.bias,
+// which goes before it.
+func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedding, tied bool) *transformer.Linear {
+	bias, copied := "bias", "decoder.bias"
+	if l.Has(copied) {
+		bias, copied = copied, bias
+	}
+	l.Ignore(copied)
+	b := l.Tensor(bias, c.Config.Vocab)
+	if tied {
+		return l.At("decoder.").Tied(words, b)
+	}
+	return l.LinearOf(words.Dim, c.Config.Vocab, l.Tensor("decoder.weight", c.Config.Vocab, words.Dim), b)
+}
+
+// unknownHead is the error of an architecture with a head that is not supported.
+func (c *Checkpoint) unknownHead() error {
+	return c.JSON.Errorf("architectures", "this head is not supported")
+}
