@@ -248,9 +248,9 @@ compare-files: $(if $(PYTHON),,scripts/configs/.venv) ## files beside config.jso
 	@status=0; for script in $(FILES_SCRIPTS); do echo $$script; $(CONFIGS_PYTHON) $$script $(FLAGS) || status=1; done; exit $$status
 
 .PHONY: config-table
-config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/classes.go and internal/account/classes.go from the classes of transformers, peft and sentence-transformers
-	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/classes.go.new
-	gofmt models/classes.go.new > models/classes.go && rm models/classes.go.new
+config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/internal/configuration/classes.go and internal/account/classes.go from the classes of transformers, peft and sentence-transformers
+	$(CONFIGS_PYTHON) scripts/configs/classes.py > models/internal/configuration/classes.go.new
+	gofmt models/internal/configuration/classes.go.new > models/internal/configuration/classes.go && rm models/internal/configuration/classes.go.new
 	$(CONFIGS_PYTHON) scripts/configs/account.py > internal/account/classes.go.new
 	gofmt internal/account/classes.go.new > internal/account/classes.go && rm internal/account/classes.go.new
 

@@ -16,7 +16,10 @@ var arrowLimits = map[string]arrows.Limit{
 	"transformer/gguf":                {Knot: 6, Up: 4},
 	"transformer/pytorch":             {Knot: 5, Up: 5},
 	"transformer/internal/checkpoint": {Knot: 7, Up: 11},
-	"models":                          {Knot: 31, Up: 36},
+	"models/sentence":                 {Knot: 7, Up: 5},
+	"models/internal/configuration":   {Up: 2},
+	"models/internal/llamacpp":        {Up: 4},
+	"models/internal/lora":            {Knot: 5, Up: 4},
 	"generation":                      {Knot: 6, Up: 10},
 	"grammar":                         {Knot: 14, Up: 24},
 }

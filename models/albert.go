@@ -1,6 +1,7 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -42,12 +43,12 @@ func newALBERT(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "albert.", "")
-	e := &textEncoder{layers: config.stack(c, body.At("encoder."), layer)}
-	if e.embedder, err = c.bertEmbedder(config.bertConfig, body.At("embeddings."), config.Width, 0); err != nil {
+	e := &block.TextEncoder{Layers: config.stack(c, body.At("encoder."), layer)}
+	if e.Embedder, err = c.bertEmbedder(config.bertConfig, body.At("embeddings."), config.Width, 0); err != nil {
 		return nil, err
 	}
-	e.project = body.At("encoder.embedding_hidden_mapping_in.").Linear(config.Width, config.Dim, true)
-	return config.heads(c, &Model{Encoder: e}, body, e.tokens)
+	e.Project = body.At("encoder.embedding_hidden_mapping_in.").Linear(config.Width, config.Dim, true)
+	return config.heads(c, &Model{Encoder: e}, body, e.Tokens)
 }
 
 // stack is the layers in the order in which they are passed; a layer may be there several times.
@@ -77,7 +78,7 @@ func (config *albertConfig) heads(c *Checkpoint, m *Model, body *transformer.Loa
 	name, pooler := c.Config.Head(), (*transformer.Linear)(nil)
 	if name == "ForSequenceClassification" || body.Has("pooler.weight") {
 		pooler = body.At("pooler.").Linear(dim, dim, true)
-		m.Pooler = &head{pool: poolFirst, dense: pooler, act: tanh}
+		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh}
 	}
 	switch name {
 	case "Model":
@@ -89,17 +90,17 @@ func (config *albertConfig) heads(c *Checkpoint, m *Model, body *transformer.Loa
 			return nil, err
 		}
 		predictions := l.At("predictions.")
-		m.MaskedLM = &head{
-			dense: predictions.At("dense.").Linear(dim, config.Width, true), act: activate(act),
-			norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
-			out:  c.vocabulary(predictions, words, config.Tied),
+		m.MaskedLM = &block.Head{
+			Dense: predictions.At("dense.").Linear(dim, config.Width, true), Act: block.Activate(act),
+			Norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
+			Last: c.vocabulary(predictions, words, config.Tied),
 		}
 	case "ForSequenceClassification":
-		m.Classifier = &head{pool: poolFirst, dense: pooler, act: tanh, out: c.classify(l.At("classifier."), dim, true)}
+		m.Classifier = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh, Last: c.classify(l.At("classifier."), dim, true)}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
 	case "ForQuestionAnswering":
-		m.Answer = answer(l, dim)
+		m.Answer = block.Answer(l, dim)
 	default:
 		return nil, c.unknownHead()
 	}

@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -62,7 +63,7 @@ var bartNorm = transformer.NormConfig{Eps: 1e-5}
 
 // layers is the configuration of a layer of the encoder and one of the decoder.
 func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder transformer.LayerConfig, err error) {
-	activation, sharpness, err := c.JSON.feedActivation("activation_function", f.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("activation_function", f.Activation)
 	switch {
 	case err != nil:
 	case f.Dim%f.EncoderHeads != 0:
@@ -86,7 +87,7 @@ func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder tra
 
 // bart is an encoder-decoder whose embedders are e and d, and whose head is tied to shared. Where normalization comes
 // first, there is one after the last layer too.
-func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transformer.Embedding, e, d embedder, normFirst bool) (*Model, error) {
+func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transformer.Embedding, e, d block.Embedder, normFirst bool) (*Model, error) {
 	encoderLayer, decoderLayer, err := f.layers(c, normFirst)
 	if err != nil {
 		return nil, err
@@ -96,21 +97,21 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transf
 		c.Config.DecoderStart = 2 // that of BART and M2M-100 in transformers
 	}
 	if f.ScaleEmbedding && !c.Loader.Failed() {
-		e.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
-		d.tokens.Scale = e.tokens.Scale
+		e.Tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
+		d.Tokens.Scale = e.Tokens.Scale
 	}
-	lm := &decoder{embedder: d}
+	lm := &block.Decoder{Embedder: d}
 	for i := 0; i < f.DecoderLayers && !c.Loader.Stopped(); i++ {
-		lm.add(body.At("decoder."+bartNames.Layers, i).Layer(decoderLayer, bartNames.Layer), 0)
+		lm.Add(body.At("decoder."+bartNames.Layers, i).Layer(decoderLayer, bartNames.Layer), 0)
 	}
 	if normFirst {
 		norm := bartNorm
 		norm.Shape = []int{f.Dim}
-		lm.norm = body.At("decoder.layer_norm.").Norm(norm)
+		lm.Norm = body.At("decoder.layer_norm.").Norm(norm)
 	}
-	encoder := &textEncoder{
-		embedder: e,
-		layers:   body.At("encoder.").Stack(transformer.StackConfig{Layers: f.EncoderLayers, Layer: encoderLayer, FinalNorm: normFirst}, bartNames),
+	encoder := &block.TextEncoder{
+		Embedder: e,
+		Layers:   body.At("encoder.").Stack(transformer.StackConfig{Layers: f.EncoderLayers, Layer: encoderLayer, FinalNorm: normFirst}, bartNames),
 	}
 	if c.Config.Head() == "ForSequenceClassification" && c.Config.ModelType == "bart" {
 		end := struct {
@@ -122,9 +123,9 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transf
 		l := c.Loader.At("classification_head.")
 		return &Model{
 			Encoder: &bartEncoder{encoder, lm, c.Config.DecoderStart},
-			Classifier: &head{
-				pool: poolAt(lastOf(end.EOS)), dense: l.At("dense.").Linear(f.Dim, f.Dim, true), act: tanh,
-				out: c.classify(l.At("out_proj."), f.Dim, true),
+			Classifier: &block.Head{
+				Pool: block.PoolAt(block.LastOf(end.EOS)), Dense: l.At("dense.").Linear(f.Dim, f.Dim, true), Act: block.Tanh,
+				Last: c.classify(l.At("out_proj."), f.Dim, true),
 			},
 		}, nil
 	}
@@ -134,8 +135,8 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transf
 // bartEncoder is encoder and decoder as one: the hidden states after the decoder, which
 // gets the same text, one place later, and attends to the encoder.
 type bartEncoder struct {
-	*textEncoder
-	decoder *decoder
+	*block.TextEncoder
+	decoder *block.Decoder
 	start   int // token in front of the decoder's text
 }
 
@@ -145,7 +146,7 @@ func (b *bartEncoder) BothWays() bool { return false }
 func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 	defer ws.Release(ws.Mark())
 	memory := &Memory{X: ws.Alloc(len(dst)), Batch: in.Batch}      // [rows, D]
-	if err := b.textEncoder.Encode(ws, memory.X, in); err != nil { // [rows, D]
+	if err := b.TextEncoder.Encode(ws, memory.X, in); err != nil { // [rows, D]
 		return err
 	}
 	shifted := make([]int, len(in.IDs))
@@ -160,7 +161,7 @@ func (b *bartEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 
 // bartHead loads the decoder's head and, if there is one, its bias. Checkpoints of the
 // model without head are used with the embedding as head.
-func (c *Checkpoint) bartHead(d *decoder, shared *transformer.Embedding, tied bool) error {
+func (c *Checkpoint) bartHead(d *block.Decoder, shared *transformer.Embedding, tied bool) error {
 	switch c.Config.Head() {
 	case "ForConditionalGeneration", "MTModel":
 	case "Model":
@@ -169,12 +170,12 @@ func (c *Checkpoint) bartHead(d *decoder, shared *transformer.Embedding, tied bo
 		return c.unknownHead()
 	}
 	if head := c.Loader.At("lm_head."); tied {
-		d.head = head.Tied(shared, nil)
+		d.Head = head.Tied(shared, nil)
 	} else {
-		d.head = head.Linear(d.tokens.Dim, d.tokens.Vocab, false)
+		d.Head = head.Linear(d.Tokens.Dim, d.Tokens.Vocab, false)
 	}
-	if c.Loader.Has("final_logits_bias") && d.head != nil {
-		d.head.Bias = c.Loader.Tensor("final_logits_bias", 1, d.tokens.Vocab)
+	if c.Loader.Has("final_logits_bias") && d.Head != nil {
+		d.Head.Bias = c.Loader.Tensor("final_logits_bias", 1, d.Tokens.Vocab)
 	}
 	return nil
 }
@@ -203,13 +204,13 @@ func newBART(c *Checkpoint) (*Model, error) {
 	}
 	body := c.bartBody()
 	shared, source, target := config.tables(body)
-	embed := func(l *transformer.Loader, tokens *transformer.Embedding) embedder {
+	embed := func(l *transformer.Loader, tokens *transformer.Embedding) block.Embedder {
 		const first = 2 // the table has two more rows in front
 		norm := bartNorm
 		norm.Shape = []int{config.Dim}
-		return embedder{
-			tokens: tokens, positions: l.At("embed_positions.").Embedding(config.MaxPositions+first, config.Dim), first: first,
-			embedNorm: l.At("layernorm_embedding.").Norm(norm),
+		return block.Embedder{
+			Tokens: tokens, Positions: l.At("embed_positions.").Embedding(config.MaxPositions+first, config.Dim), First: first,
+			EmbedNorm: l.At("layernorm_embedding.").Norm(norm),
 		}
 	}
 	c.Config.MaxLength = config.MaxPositions
@@ -226,11 +227,11 @@ func newMarian(c *Checkpoint) (*Model, error) {
 		config.DecoderVocab = config.Vocab
 	}
 	body := c.bartBody()
-	embed := func(l *transformer.Loader, tokens *transformer.Embedding) embedder {
+	embed := func(l *transformer.Loader, tokens *transformer.Embedding) block.Embedder {
 		if l.Has("embed_positions.weight") {
-			return embedder{tokens: tokens, positions: l.At("embed_positions.").Embedding(config.MaxPositions, config.Dim)}
+			return block.Embedder{Tokens: tokens, Positions: l.At("embed_positions.").Embedding(config.MaxPositions, config.Dim)}
 		}
-		return embedder{tokens: tokens, waves: &sinusoids{length: config.MaxPositions, ratio: math.Pow(10000, -2/float64(config.Dim))}}
+		return block.Embedder{Tokens: tokens, Waves: &block.Sinusoids{Length: config.MaxPositions, Ratio: math.Pow(10000, -2/float64(config.Dim))}}
 	}
 	e, d := body.At("encoder."), body.At("decoder.")
 	var shared, source, target *transformer.Embedding
@@ -257,12 +258,12 @@ func newM2M100(c *Checkpoint) (*Model, error) {
 	body.Ignore("*embed_positions.weights") // what is computed here
 	first := config.Pad + 1
 	shared, source, target := config.tables(body)
-	e := embedder{
-		tokens: source,
-		waves:  &sinusoids{length: config.MaxPositions + first, ratio: math.Pow(10000, -1/float64(config.Dim/2-1))}, first: first, padded: true,
+	e := block.Embedder{
+		Tokens: source,
+		Waves:  &block.Sinusoids{Length: config.MaxPositions + first, Ratio: math.Pow(10000, -1/float64(config.Dim/2-1))}, First: first, Padded: true,
 	}
 	d := e
-	d.tokens = target
+	d.Tokens = target
 	c.Config.MaxLength = config.MaxPositions
 	return c.bart(config.bartFields, body, shared, e, d, true)
 }

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -32,8 +34,8 @@ var bertDefaults = bertConfig{
 }
 
 // layer is the configuration of a layer of the encoder.
-func (c bertConfig) layer(d Document) (transformer.LayerConfig, error) {
-	activation, sharpness, err := d.feedActivation("hidden_act", c.Activation)
+func (c bertConfig) layer(d configuration.Document) (transformer.LayerConfig, error) {
+	activation, sharpness, err := d.FeedActivation("hidden_act", c.Activation)
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
@@ -77,7 +79,7 @@ func newBERT(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config)
+	return c.bertHeads(&Model{Encoder: b}, body, b.Tokens, config)
 }
 
 // bertHeads adds the heads of BERT, which Nomic BERT has too.
@@ -86,13 +88,13 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 	var pooler *transformer.Linear
 	if body.Has("pooler.dense.weight") {
 		pooler = body.At("pooler.dense.").Linear(dim, dim, true)
-		m.Pooler = &head{pool: poolFirst, dense: pooler, act: tanh}
+		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh}
 	}
-	pooled := func(out *transformer.Linear) *head {
+	pooled := func(out *transformer.Linear) *block.Head {
 		if pooler == nil {
 			pooler = body.At("pooler.dense.").Linear(dim, dim, true) // to say that it is missing
 		}
-		return &head{pool: poolFirst, dense: pooler, act: tanh, out: out}
+		return &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh, Last: out}
 	}
 	switch c.Config.Head() {
 	case "Model":
@@ -114,9 +116,9 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 	case "ForSequenceClassification":
 		m.Classifier = pooled(c.classify(l.At("classifier."), dim, true))
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
 	case "ForQuestionAnswering":
-		m.Answer = answer(l, dim)
+		m.Answer = block.Answer(l, dim)
 	default:
 		return nil, c.unknownHead()
 	}
@@ -130,28 +132,28 @@ func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embe
 		return nil, err
 	}
 	dim := c.Config.Dim
-	return &head{
-		dense: l.At("transform.dense.").Linear(dim, dim, true), act: activate(act),
-		norm: l.Under("weight", "transform.LayerNorm.", "transform.layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
-		out:  c.vocabulary(l, words, tied),
+	return &block.Head{
+		Dense: l.At("transform.dense.").Linear(dim, dim, true), Act: block.Activate(act),
+		Norm: l.Under("weight", "transform.LayerNorm.", "transform.layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
+		Last: c.vocabulary(l, words, tied),
 	}, nil
 }
 
 // loadBERT is the encoder whose tensors body has, with first as the position of the
 // first token; above 0 it is that after the padding token.
-func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*textEncoder, error) {
+func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*block.TextEncoder, error) {
 	layer, err := config.layer(c.JSON)
 	if err != nil {
 		return nil, err
 	}
-	b := &textEncoder{}
-	if b.mask, err = c.directed(); err != nil {
+	b := &block.TextEncoder{}
+	if b.Mask, err = c.directed(); err != nil {
 		return nil, err
 	}
-	if b.embedder, err = c.bertEmbedder(config, body.At("embeddings."), config.Dim, first); err != nil {
+	if b.Embedder, err = c.bertEmbedder(config, body.At("embeddings."), config.Dim, first); err != nil {
 		return nil, err
 	}
-	b.layers = body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)
+	b.Layers = body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)
 	return b, nil
 }
 
@@ -163,26 +165,26 @@ func (c *Checkpoint) directed() (*transformer.Mask, error) {
 	if err := c.JSON.Decode(&says); err != nil || !says.Decoder {
 		return nil, err
 	}
-	return causal, nil
+	return transformer.Causal(), nil
 }
 
 // bertEmbedder is the embeddings of the given width whose tensors tables has; first is that of loadBERT.
-func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader, width, first int) (embedder, error) {
+func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader, width, first int) (block.Embedder, error) {
 	if config.MaxPositions <= first {
-		return embedder{}, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
+		return block.Embedder{}, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions-first
-	e := embedder{
-		tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, width),
-		first:     first,
-		padded:    first > 0,
-		embedNorm: tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{width}, Eps: config.Eps}),
+	e := block.Embedder{
+		Tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, width),
+		First:     first,
+		Padded:    first > 0,
+		EmbedNorm: tables.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{width}, Eps: config.Eps}),
 	}
 	if config.Types > 0 {
-		e.types = tables.At("token_type_embeddings.").Embedding(config.Types, width)
+		e.Types = tables.At("token_type_embeddings.").Embedding(config.Types, width)
 	}
 	if config.Positions == "absolute" {
-		e.positions = tables.At("position_embeddings.").Embedding(config.MaxPositions, width)
+		e.Positions = tables.At("position_embeddings.").Embedding(config.MaxPositions, width)
 	}
 	return e, nil
 }

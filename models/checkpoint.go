@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -13,9 +15,9 @@ import (
 
 // A Checkpoint is what an architecture makes a model from.
 type Checkpoint struct {
-	Config Config              // what all configurations have
-	Loader *transformer.Loader // of the weights; Open calls its Finish
-	JSON   Document            // config.json
+	Config Config                 // what all configurations have
+	Loader *transformer.Loader    // of the weights; Open calls its Finish
+	JSON   configuration.Document // config.json
 
 	// llamaCpp tells that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
 	llamaCpp bool
@@ -75,61 +77,61 @@ func builderOf(modelType string) (Builder, bool) {
 // decoderModel is the model of the decoder d with the head that the architecture names: the
 // embedding itself to logits where the checkpoint ties the two; a classifier of each text
 // by its last token that is no padding, or of each token; or none.
-func (c *Checkpoint) decoderModel(d *decoder, tied bool) (*Model, error) {
+func (c *Checkpoint) decoderModel(d *block.Decoder, tied bool) (*Model, error) {
 	m, err := c.decoderHead(d, tied)
-	_, said := c.JSON.raw("is_causal") // settle reads it, since a language model must not have it
-	if err == nil && m.LM == nil && said && c.JSON.empty("is_causal") && !slices.ContainsFunc(d.windows, func(w int) bool { return w > 0 }) {
-		clear(d.masks) // of embedding models; with windows it is an error
+	_, said := c.JSON.Raw("is_causal") // settle reads it, since a language model must not have it
+	if err == nil && m.LM == nil && said && c.JSON.Empty("is_causal") && !slices.ContainsFunc(d.Windows, func(w int) bool { return w > 0 }) {
+		clear(d.Masks) // of embedding models; with windows it is an error
 	}
 	return m, err
 }
 
 // decoderHead is the model by what its architecture's name says of the head.
-func (c *Checkpoint) decoderHead(d *decoder, tied bool) (*Model, error) {
+func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 	lm := c.Loader.Under("weight", "lm_head.", "embed_out.")        // the latter for GPT-NeoX's
 	classifier := c.Loader.Under("weight", "score.", "classifier.") // the latter for GPT-2's of tokens
 	labels := func() *transformer.Linear {
-		return c.classify(classifier, d.tokens.Dim, classifier.Has("bias"))
+		return c.classify(classifier, d.Tokens.Dim, classifier.Has("bias"))
 	}
 	switch c.Config.Head() {
 	case "ForCausalLM", "LMHeadModel":
 		if bare := c.Loader.Has("embed_tokens.weight"); bare && !tied && !lm.Has("weight") {
-			return &Model{Encoder: causalEncoder{d}}, nil // embedding models are published so
+			return &Model{Encoder: block.CausalEncoder{Decoder: d}}, nil // embedding models are published so
 		}
 		if tied {
-			d.head = lm.Tied(d.tokens, nil)
+			d.Head = lm.Tied(d.Tokens, nil)
 		} else {
-			d.head = lm.Linear(d.tokens.Dim, d.tokens.Vocab, false)
+			d.Head = lm.Linear(d.Tokens.Dim, d.Tokens.Vocab, false)
 		}
 		return &Model{LM: d}, nil
 	case "Model":
-		return &Model{Encoder: causalEncoder{d}}, nil
+		return &Model{Encoder: block.CausalEncoder{Decoder: d}}, nil
 	case "ForSequenceClassification":
 		pool, err := c.poolBeforePadding()
-		return &Model{Encoder: causalEncoder{d}, Classifier: &head{pool: pool, out: labels()}}, err
+		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Classifier: &block.Head{Pool: pool, Last: labels()}}, err
 	case "ForTokenClassification":
 		const field = "token_classification_bias" // absent: true
-		if (c.JSON.Has(field) || c.JSON.isNull(field)) && c.JSON.empty(field) && c.Loader.Has("score.bias") {
+		if (c.JSON.Has(field) || c.JSON.IsNull(field)) && c.JSON.Empty(field) && c.Loader.Has("score.bias") {
 			return nil, c.JSON.Errorf(field, "but the checkpoint has score.bias")
 		}
-		return &Model{Encoder: causalEncoder{d}, TokenClassifier: &head{out: labels()}}, nil
+		return &Model{Encoder: block.CausalEncoder{Decoder: d}, TokenClassifier: &block.Head{Last: labels()}}, nil
 	}
 	return nil, c.unknownHead()
 }
 
 // poolBeforePadding takes the last token of a text that is not pad_token_id, wherever in the text
 // that stands, as transformers does; the last of all where there is no such token.
-func (c *Checkpoint) poolBeforePadding() (pooling, error) {
+func (c *Checkpoint) poolBeforePadding() (block.Pooling, error) {
 	pad := struct {
 		Token int `json:"pad_token_id" min:"-1"`
 	}{-1}
-	if initial, ok := c.JSON.initial("pad_token_id"); ok && !c.JSON.isNull("pad_token_id") {
+	if initial, ok := c.JSON.Initial("pad_token_id"); ok && !c.JSON.IsNull("pad_token_id") {
 		if err := pyjson.Unmarshal([]byte(initial), &pad.Token); err != nil { // null leaves it
 			return nil, err
 		}
 	}
 	err := c.JSON.Decode(&pad)
-	return poolAt(lastBut(pad.Token)), err
+	return block.PoolAt(block.LastBut(pad.Token)), err
 }
 
 // classify is the last layer of a classifier, whose labels are as many as the
@@ -140,7 +142,7 @@ func (c *Checkpoint) classify(l *transformer.Loader, in int, bias bool) *transfo
 		if shape, ok := l.Shape("weight"); ok && len(shape) == 2 && shape[0] < 1<<20 {
 			n = shape[0]
 		}
-		c.Config.Labels = labelNames(n)
+		c.Config.Labels = configuration.LabelNames(n)
 	}
 	return l.Linear(in, len(c.Config.Labels), bias)
 }

@@ -3,6 +3,8 @@ package models
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -26,7 +28,7 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&both); err != nil {
 		return nil, err
 	}
-	textDoc, imageDoc, err := towerConfigs(c.JSON)
+	textDoc, imageDoc, err := block.TowerConfigs(c.JSON)
 	if err != nil {
 		return nil, err
 	}
@@ -38,29 +40,29 @@ func newCLIP(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	pooled.out = c.Loader.At("visual_projection.").Linear(images.Dim(), both.Projection, false)
-	return &Model{Encoder: texts, Image: images, Joint: &joint{
-		text: texts, image: images, imageHead: pooled,
-		textHead: &head{pool: end, out: c.Loader.At("text_projection.").Linear(c.Config.Dim, both.Projection, false)},
-		scale:    logScale(c.Loader),
+	pooled.Last = c.Loader.At("visual_projection.").Linear(images.Dim(), both.Projection, false)
+	return &Model{Encoder: texts, Image: images, Joint: &block.Joint{
+		Text: texts, Image: images, ImageHead: pooled,
+		TextHead: &block.Head{Pool: end, Last: c.Loader.At("text_projection.").Linear(c.Config.Dim, both.Projection, false)},
+		Scale:    block.LogScale(c.Loader),
 	}}, nil
 }
 
 // clipText is the tower of texts that d describes, and what takes the hidden state of the token
 // that ends a text, which has seen all of it.
-func (c *Checkpoint) clipText(d Document, l *transformer.Loader) (*textEncoder, pooling, error) {
-	tower := towerConfig{Dim: 512, Layers: 12, Heads: 8, Hidden: 2048, Activation: "quick_gelu", Eps: 1e-5}
-	words := textTowerConfig{Vocab: 49408, MaxPositions: 77, EOS: 49407}
-	if err := decodeAll(d, &tower, &words); err != nil {
+func (c *Checkpoint) clipText(d configuration.Document, l *transformer.Loader) (*block.TextEncoder, block.Pooling, error) {
+	tower := block.TowerConfig{Dim: 512, Layers: 12, Heads: 8, Hidden: 2048, Activation: "quick_gelu", Eps: 1e-5}
+	words := block.TextTowerConfig{Vocab: 49408, MaxPositions: 77, EOS: 49407}
+	if err := block.DecodeAll(d, &tower, &words); err != nil {
 		return nil, nil, err
 	}
-	texts, err := loadTextTower(tower, words, d, l)
+	texts, err := block.LoadTextTower(tower, words, d, l)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = words.Vocab, tower.Dim, tower.Layers, words.MaxPositions
-	texts.mask = transformer.Causal()
-	return texts, poolAt(func(tokens []int) int {
+	texts.Mask = transformer.Causal()
+	return texts, block.PoolAt(func(tokens []int) int {
 		if words.EOS == 2 { // what the first configurations said; it is the last token of the vocabulary
 			return slices.Index(tokens, slices.Max(tokens))
 		}
@@ -69,18 +71,18 @@ func (c *Checkpoint) clipText(d Document, l *transformer.Loader) (*textEncoder, 
 }
 
 // clipImage is the tower of images that d describes, and what pools its hidden states.
-func (c *Checkpoint) clipImage(d Document, l *transformer.Loader) (*imageTower, *head, error) {
-	tower := towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "quick_gelu", Eps: 1e-5}
-	pixels := imageTowerConfig{Image: 224, Patch: 32, Channels: 3}
-	if err := decodeAll(d, &tower, &pixels); err != nil {
+func (c *Checkpoint) clipImage(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *block.Head, error) {
+	tower := block.TowerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "quick_gelu", Eps: 1e-5}
+	pixels := block.ImageTowerConfig{Image: 224, Patch: 32, Channels: 3}
+	if err := block.DecodeAll(d, &tower, &pixels); err != nil {
 		return nil, nil, err
 	}
-	images, err := loadImageTower(tower, pixels, d, l, true)
+	images, err := block.LoadImageTower(tower, pixels, d, l, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	images.before = l.At("pre_layrnorm.").Norm(tower.norm())
-	return images, &head{pool: poolFirst, norm: l.At("post_layernorm.").Norm(tower.norm()), dim: tower.Dim}, nil
+	images.Before = l.At("pre_layrnorm.").Norm(tower.Norm())
+	return images, &block.Head{Pool: block.PoolFirst, Norm: l.At("post_layernorm.").Norm(tower.Norm()), Dim: tower.Dim}, nil
 }
 
 // newCLIPText is the tower of texts alone. Its Pooler gives the hidden state of the token that
@@ -94,9 +96,9 @@ func newCLIPText(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	pooled := &head{pool: end, dim: c.Config.Dim}
+	pooled := &block.Head{Pool: end, Dim: c.Config.Dim}
 	if l := c.Loader.At("text_projection."); l.Has("weight") {
-		pooled.out = l.Linear(c.Config.Dim, projected.Projection, false)
+		pooled.Last = l.Linear(c.Config.Dim, projected.Projection, false)
 	}
 	return &Model{Encoder: texts, Pooler: pooled}, nil
 }
@@ -112,9 +114,9 @@ func newCLIPImage(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Config.Dim, c.Config.Layers = images.Dim(), images.depth
+	c.Config.Dim, c.Config.Layers = images.Dim(), images.Depth
 	if l := c.Loader.At("visual_projection."); l.Has("weight") {
-		pooled.out = l.Linear(images.Dim(), projected.Projection, false)
+		pooled.Last = l.Linear(images.Dim(), projected.Projection, false)
 	}
 	return &Model{Image: images, ImagePooler: pooled}, nil
 }

@@ -1,6 +1,10 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // Cohere 2: Cohere, 2025, "Command A: An Enterprise-Ready Large Language Model". Parallel
 // layers, of which those with a window have rotary positions and those that see all have none.
@@ -9,7 +13,7 @@ func init() { Register(newCohere2, "cohere2") }
 
 type cohere2Config struct {
 	llamaFields
-	windowFields
+	configuration.WindowFields
 	Eps     float32 `json:"layer_norm_eps"`
 	Bias    bool    `json:"attention_bias"`
 	Logits  float32 `json:"logit_scale"`
@@ -17,19 +21,19 @@ type cohere2Config struct {
 }
 
 func newCohere2(c *Checkpoint) (*Model, error) {
-	config := cohere2Config{llamaFields: llamaDefaults, windowFields: windowFields{Window: 4096}, Eps: 1e-5, Logits: 0.0625, Pattern: 4}
+	config := cohere2Config{llamaFields: llamaDefaults, WindowFields: configuration.WindowFields{Window: 4096}, Eps: 1e-5, Logits: 0.0625, Pattern: 4}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Heads, config.MaxPositions = 256000, 8192, 22528, 40, 64, 8192
-	config.Tied, config.kinds = true, true
+	config.Tied, config.Kinds = true, true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
 	slides := func(i int) bool {
 		if config.LayerTypes != nil {
-			return config.LayerTypes[i] == slidingAttention
+			return config.LayerTypes[i] == configuration.SlidingAttention
 		}
 		return (i+1)%config.Pattern != 0
 	}
-	windows, err := c.JSON.windows(config.windowFields, config.Layers, slides)
+	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, slides)
 	if err != nil {
 		return nil, err
 	}
@@ -44,17 +48,17 @@ func newCohere2(c *Checkpoint) (*Model, error) {
 	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Dim = config.Bias, config.Bias, config.Dim
 	layer.Self.Rotary.Pairing = transformer.PairNeighbours
 	config.norm = layer.Norm
-	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		self := layer.Self
 		if !slides(i) {
 			self.Rotary = nil
 		}
-		return &parallelLayer{
-			norm:      l.At(llamaLayer.SelfNorm).Norm(layer.Norm),
-			attention: l.At(llamaLayer.Self).Attention(self, llamaLayer.Attention),
-			feed:      l.FeedForward(layer.FeedForward, llamaLayer.Feed),
+		return &block.ParallelLayer{
+			Norm:      l.At(llamaLayer.SelfNorm).Norm(layer.Norm),
+			Attention: l.At(llamaLayer.Self).Attention(self, llamaLayer.Attention),
+			Feed:      l.FeedForward(layer.FeedForward, llamaLayer.Feed),
 		}, windows(i)
 	})
-	d.scale = config.Logits
+	d.Scale = config.Logits
 	return c.decoderModel(d, config.Tied)
 }

@@ -1,244 +1,97 @@
 package models
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"math"
-	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
-	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
-// Configurations: what all of them say, and how config.json is read without guessing.
+// What all configurations say.
 
-// A Document is a JSON object of a file.
-type Document struct {
-	Name    string // of the file, and the path to the object in it
-	fields  map[string]json.RawMessage
-	account *account // of which fields are read; nil: nobody asks
+// Config is what the configurations of all architectures say, by one name each.
+type Config struct {
+	ModelType     string
+	Architectures []string // classes of transformers, the first of which decides about heads
+	Vocab         int      // number of tokens
+	Dim           int      // width of the hidden states
+	Layers        int
+	MaxLength     int      // the most tokens of a sequence; 0: not limited
+	Labels        []string // of a classifier, by index
+	MultiLabel    bool     // each label on its own, not one of all
+
+	// Tokens with a meaning of their own; -1 where there is none.
+	PadToken, BOSToken, DecoderStart int
+	EOSTokens                        []int // that end a text
 }
 
-// parse reads the object in text.
-func parse(name string, text []byte) (Document, error) {
-	d := Document{Name: name}
-	if err := pyjson.Unmarshal(text, &d.fields); err != nil {
-		return d, d.errorf("", "", "%w", err)
+// Head is the end of the first architecture's name that tells the head, such as
+// "ForSequenceClassification", "LMHeadModel" or "MTModel"; "Model" is without head, as
+// are all other names.
+func (c *Config) Head() string {
+	name := "Model"
+	if len(c.Architectures) > 0 {
+		name = c.Architectures[0]
 	}
-	if d.fields == nil {
-		return d, d.errorf("", "", "want an object, have null")
+	if at := strings.LastIndex(name, "For"); at > 0 {
+		return name[at:]
 	}
-	return d, nil
-}
-
-// Has reports whether the object has the field, and not as null.
-func (d Document) Has(field string) bool {
-	v, ok := d.fields[field]
-	return ok && !bytes.Equal(v, []byte("null"))
-}
-
-// isNull reports whether the object has the field, as null.
-func (d Document) isNull(field string) bool {
-	_, ok := d.fields[field]
-	return ok && !d.Has(field)
-}
-
-// Sub is the object that is the value of a field.
-func (d Document) Sub(field string) (Document, error) {
-	if !d.Has(field) {
-		return Document{}, d.errorf(field, "", "missing")
-	}
-	d.note(field)
-	part, err := parse(d.Name+": "+field, d.fields[field])
-	if err != nil || d.account == nil {
-		return part, err
-	}
-	var c *class
-	if d.account.class != nil {
-		c = classes[d.account.class.parts[field]]
-	}
-	return part.accounted(c, d.account.ledger)
-}
-
-// note tells the account that a field is read.
-func (d Document) note(field string) {
-	if d.account != nil {
-		d.account.read[field] = true
-	}
-}
-
-// Errorf is an error about the value of a field, which it names.
-func (d Document) Errorf(field, format string, args ...any) error {
-	return d.errorf(field, d.value(field), format, args...)
-}
-
-// errorf is an error about a field with a value, of which there may be none.
-func (d Document) errorf(field, value, format string, args ...any) error {
-	file, object, _ := strings.Cut(d.Name, ": ")
-	if file == ggufMetadata {
-		file = "" // whoever opened it names it
-	}
-	parts := slices.DeleteFunc([]string{strings.ReplaceAll(object, ": ", "."), field}, func(s string) bool { return s == "" })
-	return &check.Error{Kind: ErrConfig, File: file, Field: strings.Join(parts, "."), Value: value, Err: fmt.Errorf(format, args...)}
-}
-
-// value is the text of a field's value, shortened.
-func (d Document) value(field string) string {
-	v, ok := d.fields[field]
-	if !ok {
-		return "(absent)"
-	}
-	return check.JSON(v)
-}
-
-// Decode fills the struct that into points to, whose tags name the fields. It has the
-// defaults beforehand, which null and absent fields leave. Fields of structs embedded in
-// it count as its own. Integers must be at least 1
-// and floating-point numbers above 0, or what a tag min says.
-//
-// Fields of config.json that no Decode has asked for are looked up in the table of
-// transformers' configuration classes when the model is complete: such a field is an error if
-// it would change what the model computes, and one of [Model].Warnings if it is not in the table.
-func (d Document) Decode(into any) error {
-	v := reflect.ValueOf(into).Elem()
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			continue
-		}
-		d.note(name)
-		if d.Has(name) {
-			if err := d.Field(name, v.FieldByIndex(f.Index).Addr().Interface()); err != nil {
-				return err
-			}
-		}
-		least, err := 1.0, error(nil)
-		text, given := f.Tag.Lookup("min")
-		if given {
-			if least, err = strconv.ParseFloat(text, 64); err != nil {
-				panic(fmt.Sprintf("models: tag min of %s: %v", f.Name, err))
-			}
-		}
-		switch x := v.FieldByIndex(f.Index); {
-		case x.CanInt() && (float64(x.Int()) < least || x.Int() > math.MaxInt32):
-			return d.Errorf(name, "want an integer from %g to %d", least, math.MaxInt32)
-		case x.CanFloat() && (math.IsInf(x.Float(), 0) || given && !(x.Float() >= least) || !given && !(x.Float() > 0)):
-			if given {
-				return d.Errorf(name, "want at least %g", least)
-			}
-			return d.Errorf(name, "want a number above 0")
+	for _, end := range []string{"LMHeadModel", "MTModel"} {
+		if strings.HasSuffix(name, end) {
+			return end
 		}
 	}
-	return nil
+	return "Model"
 }
 
-// Field decodes the value of one field, which must be there.
-func (d Document) Field(name string, into any) error {
-	err := pyjson.Unmarshal(d.fields[name], into)
-	var wrong *pyjson.TypeError
-	switch {
-	case errors.As(err, &wrong) && wrong.Path == "":
-		return d.Errorf(name, "want %v", wrong.Want)
-	case err != nil:
-		return d.Errorf(name, "%v", err)
-	}
-	return nil
+// tokenFields are the tokens with a meaning of their own.
+type tokenFields struct {
+	Pad   int                                 `json:"pad_token_id" min:"-1"`
+	BOS   configuration.TokenID               `json:"bos_token_id" min:"-1"`
+	Start int                                 `json:"decoder_start_token_id" min:"-1"`
+	EOS   pyjson.OneOr[configuration.TokenID] `json:"eos_token_id"`
 }
 
-// Activation is that named by a field.
-func (d Document) Activation(field, name string) (kernels.Activation, error) {
-	switch name {
-	case "relu":
-		return kernels.ActReLU, nil
-	case "gelu", "gelu_python":
-		return kernels.ActGELU, nil
-	case "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_accurate":
-		return kernels.ActGELUTanh, nil
-	case "silu", "swish":
-		return kernels.ActSiLU, nil
-	case "tanh":
-		return kernels.ActTanh, nil
-	case "relu2":
-		return kernels.ActReLU2, nil
+// common reads what all configurations have. generation, which may be empty, goes
+// before config.json in what concerns generation.
+func common(d, generation configuration.Document) (Config, error) {
+	raw := struct {
+		ModelType     string               `json:"model_type"`
+		Architectures []string             `json:"architectures"`
+		Labels        configuration.Labels `json:"id2label"`
+		LabelCount    int                  `json:"num_labels" min:"0"`
+		Problem       any                  `json:"problem_type"` // transformers compares it with names: what is no string is none of them
+		tokenFields
+	}{tokenFields: tokenFields{Pad: -1, BOS: -1, Start: -1}}
+	if err := d.Decode(&raw); err != nil {
+		return Config{}, err
 	}
-	return 0, d.errorf(field, strconv.Quote(name), "unknown activation")
-}
-
-// feedActivation is the activation of a feed-forward network that is named by a field, and its sharpness.
-func (d Document) feedActivation(field, name string) (a kernels.Activation, sharpness float32, err error) {
-	if name == "quick_gelu" { // x*sigmoid(1.702x)
-		return kernels.ActSiLU, 1.702, nil
+	if err := generation.Decode(&raw.tokenFields); err != nil {
+		return Config{}, err
 	}
-	a, err = d.Activation(field, name)
-	return a, 0, err
-}
-
-// mostLabels is the most labels of a classifier.
-const mostLabels = 1 << 20
-
-// labels are names by their index: an object whose keys are the numbers from 0 on.
-type labels []string
-
-func (l *labels) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		return nil
-	}
-	byID := map[int]string{}
-	err := pyjson.Members(text, func(key string, value json.RawMessage) error {
-		id, err := strconv.Atoi(key)
-		if err != nil || id < 0 || id >= mostLabels {
-			return fmt.Errorf("key %.20q, want numbers from 0 to at most %d", key, mostLabels-1)
-		}
+	if raw.ModelType == "" && d.Has("architecture") { // timm's: vit_base_patch16_224
 		var name string
-		if pyjson.Unmarshal(value, &name) != nil {
-			name = check.JSON(value) // such as a number, which transformers takes for a name as well
+		if err := d.Field("architecture", &name); err != nil {
+			return Config{}, err
 		}
-		byID[id] = name
-		return nil
-	})
-	if err != nil {
-		return err
+		raw.ModelType, _, _ = strings.Cut(name, "_")
 	}
-	*l = make(labels, len(byID))
-	for id, name := range byID {
-		if id >= len(byID) {
-			return fmt.Errorf("key %q, want the numbers from 0 to %d", strconv.Itoa(id), len(byID)-1)
+	if raw.ModelType == "" {
+		return Config{}, d.ErrorWith("model_type", "", "missing")
+	}
+	c := Config{
+		ModelType: raw.ModelType, Architectures: raw.Architectures, MultiLabel: raw.Problem == "multi_label_classification",
+		PadToken: raw.Pad, BOSToken: int(raw.BOS), DecoderStart: raw.Start,
+	}
+	for _, id := range raw.EOS {
+		c.EOSTokens = append(c.EOSTokens, int(id))
+	}
+	c.Labels = raw.Labels
+	if d.Has("num_labels") && len(raw.Labels) != raw.LabelCount { // the names are then those of transformers
+		if raw.LabelCount > configuration.MostLabels {
+			return c, d.Errorf("num_labels", "want at most %d", configuration.MostLabels)
 		}
-		(*l)[id] = name
+		c.Labels = configuration.LabelNames(raw.LabelCount)
 	}
-	return nil
+	return c, nil
 }
-
-// tokenID is the number of a token. One beyond 32 bits is that of no vocabulary, and stands for a token that never comes.
-type tokenID int
-
-func (t *tokenID) UnmarshalJSON(text []byte) error {
-	if n, err := strconv.ParseInt(string(text), 10, 64); n > math.MaxInt32 && (err == nil || errors.Is(err, strconv.ErrRange)) {
-		*t = math.MaxInt32
-		return nil
-	}
-	return pyjson.Unmarshal(text, (*int)(t))
-}
-
-// labelNames are those that transformers gives to n labels without names.
-func labelNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("LABEL_%d", i)
-	}
-	return names
-}
-
-// keyError is an error about a key of a GGUF file.
-func keyError(key string, value any, format string, args ...any) error {
-	return &check.Error{Kind: ErrConfig, Field: key, Value: check.Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
-}
-
-// ggufMetadata is the name of what is made of a GGUF file's metadata.
-const ggufMetadata = "metadata"

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -44,7 +46,7 @@ type debertaConfig struct {
 }
 
 // read decodes and completes the configuration.
-func (config *debertaConfig) read(d Document) error {
+func (config *debertaConfig) read(d configuration.Document) error {
 	*config = debertaConfig{
 		Vocab: 128100, Dim: 1536, Layers: 24, Heads: 24, Hidden: 6144, Activation: "gelu", MaxPositions: 512, Eps: 1e-7, Tied: true,
 		Reach: -1, Buckets: -1, NormDist: "none", Absolute: true, PoolAct: "gelu", Legacy: true,
@@ -52,7 +54,7 @@ func (config *debertaConfig) read(d Document) error {
 	if err := d.Decode(config); err != nil {
 		return err
 	}
-	config.ShareKey = d.truth("share_att_key", false)
+	config.ShareKey = d.Truth("share_att_key", false)
 	if config.Dim%config.Heads != 0 {
 		return d.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
@@ -91,9 +93,9 @@ func (config *debertaConfig) read(d Document) error {
 }
 
 type deberta struct {
-	embedder
+	block.Embedder
 	layers    []debertaLayer
-	distances *distances // nil: none
+	distances *block.Distances // nil: none
 }
 
 func newDeBERTa(c *Checkpoint) (*Model, error) {
@@ -101,7 +103,7 @@ func newDeBERTa(c *Checkpoint) (*Model, error) {
 	if err := config.read(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func newDeBERTa(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	body.Ignore("embeddings.position_embeddings.weight") // published where they are not used
-	m := &deberta{embedder: embeddings}
+	m := &deberta{Embedder: embeddings}
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	if config.Relative {
 		m.distances = config.distances(body.At("encoder."), norm)
@@ -134,18 +136,18 @@ func newDeBERTa(c *Checkpoint) (*Model, error) {
 			feedNorm: l.At("output.LayerNorm.").Norm(norm),
 		})
 	}
-	return config.heads(c, &Model{Encoder: m}, m.tokens, norm)
+	return config.heads(c, &Model{Encoder: m}, m.Tokens, norm)
 }
 
 // distances are those whose tensors l has.
-func (config *debertaConfig) distances(l *transformer.Loader, norm transformer.NormConfig) *distances {
-	t := &distances{span: config.Reach, buckets: config.Buckets, reach: config.Reach}
-	if t.buckets > 0 {
-		t.span = t.buckets
+func (config *debertaConfig) distances(l *transformer.Loader, norm transformer.NormConfig) *block.Distances {
+	t := &block.Distances{Span: config.Reach, Buckets: config.Buckets, Reach: config.Reach}
+	if t.Buckets > 0 {
+		t.Span = t.Buckets
 	}
-	t.weight = l.Tensor("rel_embeddings.weight", 2*t.span, config.Dim)
+	t.Weight = l.Tensor("rel_embeddings.weight", 2*t.Span, config.Dim)
 	if config.NormDist == "layer_norm" {
-		t.norm = l.At("LayerNorm.").Norm(norm)
+		t.Norm = l.At("LayerNorm.").Norm(norm)
 	}
 	return t
 }
@@ -168,9 +170,9 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 			return nil, err
 		}
 		l = l.At("lm_predictions.lm_head.")
-		m.MaskedLM = &head{
-			dense: l.At("dense.").Linear(dim, dim, true), act: activate(act), norm: l.At("LayerNorm.").Norm(norm),
-			out: l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
+		m.MaskedLM = &block.Head{
+			Dense: l.At("dense.").Linear(dim, dim, true), Act: block.Activate(act), Norm: l.At("LayerNorm.").Norm(norm),
+			Last: l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
 		}
 	case "ForSequenceClassification":
 		if c.JSON.Has("pooler_hidden_size") && config.PoolWidth != dim {
@@ -180,14 +182,14 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 		if err != nil {
 			return nil, err
 		}
-		m.Classifier = &head{
-			pool: poolFirst, dense: l.At("pooler.dense.").Linear(dim, dim, true), act: activate(act),
-			out: c.classify(l.At("classifier."), dim, true),
+		m.Classifier = &block.Head{
+			Pool: block.PoolFirst, Dense: l.At("pooler.dense.").Linear(dim, dim, true), Act: block.Activate(act),
+			Last: c.classify(l.At("classifier."), dim, true),
 		}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
 	case "ForQuestionAnswering":
-		m.Answer = answer(l, dim)
+		m.Answer = block.Answer(l, dim)
 	default:
 		return nil, c.unknownHead()
 	}
@@ -198,11 +200,11 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 func (m *deberta) BothWays() bool { return true }
 
 func (m *deberta) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if err := m.embed(ws, dst, in, nil); err != nil { // [rows, D]
+	if err := m.Embed(ws, dst, in, nil); err != nil { // [rows, D]
 		return err
 	}
 	defer ws.Release(ws.Mark())
-	near, err := m.distances.nearby(ws, in.Batch.MaxLength(), m.Dim()) // [n, D]
+	near, err := m.distances.Nearby(ws, in.Batch.MaxLength(), m.Dim()) // [n, D]
 	if err != nil {
 		return err
 	}
@@ -215,17 +217,17 @@ func (m *deberta) Encode(ws *Workspace, dst []float32, in Tokens) error {
 }
 
 type debertaLayer struct {
-	attention     *disentangled
+	attention     *block.Disentangled
 	attentionNorm *transformer.Norm
 	feed          *transformer.FeedForward
 	feedNorm      *transformer.Norm
 }
 
 // forward replaces x by the layer's output.
-func (l *debertaLayer) forward(ws *Workspace, x []float32, batch Batch, near *nearby) error {
+func (l *debertaLayer) forward(ws *Workspace, x []float32, batch Batch, near *block.Nearby) error {
 	defer ws.Release(ws.Mark())
 	y := ws.Alloc(len(x))                                              // [rows, D]
-	if err := l.attention.forward(ws, y, x, batch, near); err != nil { // y = x + attention(x)  [rows, D]
+	if err := l.attention.Forward(ws, y, x, batch, near); err != nil { // y = x + attention(x)  [rows, D]
 		return err
 	}
 	if err := l.attentionNorm.Forward(ws, x, y); err != nil { // x = norm(y)  [rows, D]
@@ -238,17 +240,17 @@ func (l *debertaLayer) forward(ws *Workspace, x []float32, batch Batch, near *ne
 }
 
 // attention is that whose tensors l has.
-func (config *debertaConfig) attention(l *transformer.Loader) *disentangled {
+func (config *debertaConfig) attention(l *transformer.Loader) *block.Disentangled {
 	dim, self := config.Dim, l.At("self.")
-	a := &disentangled{
-		query: self.At("query_proj.").Linear(dim, dim, true), key: self.At("key_proj.").Linear(dim, dim, true), value: self.At("value_proj.").Linear(dim, dim, true),
-		out: l.At("output.dense.").Linear(dim, dim, true),
+	a := &block.Disentangled{
+		Query: self.At("query_proj.").Linear(dim, dim, true), Key: self.At("key_proj.").Linear(dim, dim, true), Value: self.At("value_proj.").Linear(dim, dim, true),
+		Out: l.At("output.dense.").Linear(dim, dim, true),
 	}
 	products := 1 + len(config.Kinds)
 	for _, kind := range config.Kinds {
-		to, shared, name := &a.keyDistance, a.key, "pos_key_proj."
+		to, shared, name := &a.KeyDistance, a.Key, "pos_key_proj."
 		if kind == "p2c" {
-			to, shared, name = &a.queryDistance, a.query, "pos_query_proj."
+			to, shared, name = &a.QueryDistance, a.Query, "pos_query_proj."
 		}
 		switch {
 		case !config.Relative:
@@ -259,6 +261,6 @@ func (config *debertaConfig) attention(l *transformer.Loader) *disentangled {
 		}
 	}
 	headDim := dim / config.Heads
-	a.core = transformer.Attention{Heads: config.Heads, HeadDim: headDim, Scale: float32(1 / math.Sqrt(float64(headDim*products)))}
+	a.Core = transformer.Attention{Heads: config.Heads, HeadDim: headDim, Scale: float32(1 / math.Sqrt(float64(headDim*products)))}
 	return a
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -21,7 +22,7 @@ type dinov2Config struct {
 	QKVBias    bool    `json:"qkv_bias"`
 	Gated      bool    `json:"use_swiglu_ffn"`
 	MaskToken  bool    `json:"use_mask_token"`
-	imageTowerConfig
+	block.ImageTowerConfig
 }
 
 var dinov2Attention = transformer.AttentionNames{Query: "attention.query.", Key: "attention.key.", Value: "attention.value.", Out: "output.dense."}
@@ -29,7 +30,7 @@ var dinov2Attention = transformer.AttentionNames{Query: "attention.query.", Key:
 func newDINOv2(c *Checkpoint) (*Model, error) {
 	config := dinov2Config{
 		Dim: 768, Layers: 12, Heads: 12, HiddenBy: 4, Activation: "gelu", Eps: 1e-6, QKVBias: true, MaskToken: true,
-		imageTowerConfig: imageTowerConfig{Image: 224, Patch: 14, Channels: 3},
+		ImageTowerConfig: block.ImageTowerConfig{Image: 224, Patch: 14, Channels: 3},
 	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func newDINOv2(c *Checkpoint) (*Model, error) {
 	if config.Dim%config.Heads != 0 {
 		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
-	side, err := config.side(c.JSON)
+	side, err := config.Side(c.JSON)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +73,14 @@ func newDINOv2(c *Checkpoint) (*Model, error) {
 		})
 	}
 	m := &Model{
-		Image: &imageTower{
-			dim: config.Dim, size: config.Image, side: side,
-			patches:   loadPatches(body.At("embeddings.patch_embeddings.projection."), config.Dim, config.Channels, config.Patch, config.Patch, true),
-			class:     body.Tensor("embeddings.cls_token", 1, 1, config.Dim),
-			positions: body.Tensor("embeddings.position_embeddings", 1, 1+side*side, config.Dim),
-			layers:    stack,
+		Image: &block.ImageTower{
+			Width: config.Dim, Pixels: config.Image, Side: side,
+			Patches:   block.LoadPatches(body.At("embeddings.patch_embeddings.projection."), config.Dim, config.Channels, config.Patch, config.Patch, true),
+			Class:     body.Tensor("embeddings.cls_token", 1, 1, config.Dim),
+			Positions: body.Tensor("embeddings.position_embeddings", 1, 1+side*side, config.Dim),
+			Layers:    stack,
 		},
-		ImagePooler: &head{dim: config.Dim, pool: poolFirst},
+		ImagePooler: &block.Head{Dim: config.Dim, Pool: block.PoolFirst},
 	}
 	switch c.Config.Head() {
 	case "Model":
@@ -155,9 +156,9 @@ func (h *classAndMean) Forward(ws *Workspace, dst, x []float32, in Tokens) error
 	dim, n := h.out.In/2, in.Batch.Len()
 	defer ws.Release(ws.Mark())
 	class, mean, both := ws.Alloc(n*dim), ws.Alloc(n*dim), ws.Alloc(2*n*dim) // [images, D], [images, D], [images, 2D]
-	err := poolFirst(class, x, in, dim, 0)
+	err := block.PoolFirst(class, x, in, dim, 0)
 	if err == nil {
-		err = poolMean(mean, x, in, dim, 1)
+		err = block.PoolMean(mean, x, in, dim, 1)
 	}
 	if err != nil {
 		return check.Errorf(transformer.ErrShape, "class and mean of patches: %w", err)

@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -33,7 +34,7 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("activation", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("activation", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -45,13 +46,13 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: 1e-12}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "distilbert.", "")
 	tables := body.At("embeddings.")
-	b := &textEncoder{
-		embedder: embedder{
-			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
-			positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
-			embedNorm: tables.At("LayerNorm.").Norm(norm),
+	b := &block.TextEncoder{
+		Embedder: block.Embedder{
+			Tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+			Positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
+			EmbedNorm: tables.At("LayerNorm.").Norm(norm),
 		},
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+		Layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
 			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 			Norm:        norm,
@@ -63,25 +64,25 @@ func newDistilBERT(c *Checkpoint) (*Model, error) {
 	case "Model":
 		l.Ignore("vocab_*")
 	case "ForMaskedLM":
-		h := &head{
-			dense: l.At("vocab_transform.").Linear(dim, dim, true), act: activate(activation),
-			norm: l.At("vocab_layer_norm.").Norm(norm),
+		h := &block.Head{
+			Dense: l.At("vocab_transform.").Linear(dim, dim, true), Act: block.Activate(activation),
+			Norm: l.At("vocab_layer_norm.").Norm(norm),
 		}
 		if bias := l.Tensor("vocab_projector.bias", config.Vocab); config.Tied {
-			h.out = l.At("vocab_projector.").Tied(b.tokens, bias)
+			h.Last = l.At("vocab_projector.").Tied(b.Tokens, bias)
 		} else {
-			h.out = l.LinearOf(dim, config.Vocab, l.Tensor("vocab_projector.weight", config.Vocab, dim), bias)
+			h.Last = l.LinearOf(dim, config.Vocab, l.Tensor("vocab_projector.weight", config.Vocab, dim), bias)
 		}
 		m.MaskedLM = h
 	case "ForSequenceClassification":
-		m.Classifier = &head{
-			pool: poolFirst, dense: l.At("pre_classifier.").Linear(dim, dim, true), act: activate(kernels.ActReLU),
-			out: c.classify(l.At("classifier."), dim, true),
+		m.Classifier = &block.Head{
+			Pool: block.PoolFirst, Dense: l.At("pre_classifier.").Linear(dim, dim, true), Act: block.Activate(kernels.ActReLU),
+			Last: c.classify(l.At("classifier."), dim, true),
 		}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
 	case "ForQuestionAnswering":
-		m.Answer = answer(l, dim)
+		m.Answer = block.Answer(l, dim)
 	default:
 		return nil, c.unknownHead()
 	}

@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -31,14 +32,14 @@ func newELECTRA(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &textEncoder{mask: mask, layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)}
-	if e.embedder, err = c.bertEmbedder(config.bertConfig, body.At("embeddings."), config.Width, 0); err != nil {
+	e := &block.TextEncoder{Mask: mask, Layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, bertLayers)}
+	if e.Embedder, err = c.bertEmbedder(config.bertConfig, body.At("embeddings."), config.Width, 0); err != nil {
 		return nil, err
 	}
 	if config.Width != config.Dim {
-		e.project = body.At("embeddings_project.").Linear(config.Width, config.Dim, true)
+		e.Project = body.At("embeddings_project.").Linear(config.Width, config.Dim, true)
 	}
-	return config.heads(c, &Model{Encoder: e}, e.tokens)
+	return config.heads(c, &Model{Encoder: e}, e.Tokens)
 }
 
 // heads adds the checkpoint's heads.
@@ -50,26 +51,26 @@ func (config *electraConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 	case "ForMaskedLM":
 		predictions := l.At("generator_predictions.")
 		out := l.At("generator_lm_head.")
-		h := &head{
-			dense: predictions.At("dense.").Linear(dim, config.Width, true), act: activate(kernels.ActGELU),
-			norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
+		h := &block.Head{
+			Dense: predictions.At("dense.").Linear(dim, config.Width, true), Act: block.Activate(kernels.ActGELU),
+			Norm: predictions.At("LayerNorm.").Norm(transformer.NormConfig{Shape: []int{config.Width}, Eps: config.Eps}),
 		}
 		if config.Tied {
-			h.out = out.Tied(words, out.Tensor("bias", config.Vocab))
+			h.Last = out.Tied(words, out.Tensor("bias", config.Vocab))
 		} else {
-			h.out = out.Linear(config.Width, config.Vocab, true)
+			h.Last = out.Linear(config.Width, config.Vocab, true)
 		}
 		m.MaskedLM = h
 	case "ForSequenceClassification":
 		classifier := l.At("classifier.")
-		m.Classifier = &head{
-			pool: poolFirst, dense: classifier.At("dense.").Linear(dim, dim, true), act: activate(kernels.ActGELU),
-			out: c.classify(classifier.At("out_proj."), dim, true),
+		m.Classifier = &block.Head{
+			Pool: block.PoolFirst, Dense: classifier.At("dense.").Linear(dim, dim, true), Act: block.Activate(kernels.ActGELU),
+			Last: c.classify(classifier.At("out_proj."), dim, true),
 		}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
 	case "ForQuestionAnswering":
-		m.Answer = answer(l, dim)
+		m.Answer = block.Answer(l, dim)
 	default:
 		return nil, c.unknownHead()
 	}

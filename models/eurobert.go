@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -29,11 +30,11 @@ func newEuroBERT(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Bias = config.Bias, config.Bias, config.MLPBias
-	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, llamaLayer), 0
 	})
-	clear(d.masks) // tokens see all
-	return config.heads(c, &Model{Encoder: causalEncoder{d}}, d.tokens)
+	clear(d.Masks) // tokens see all
+	return config.heads(c, &Model{Encoder: block.CausalEncoder{Decoder: d}}, d.Tokens)
 }
 
 // heads adds the checkpoint's heads.
@@ -45,23 +46,23 @@ func (config *eurobertConfig) heads(c *Checkpoint, m *Model, words *transformer.
 	case "ForMaskedLM":
 		lm := l.At("lm_head.")
 		if !config.Tied {
-			m.MaskedLM = &head{out: lm.Linear(dim, config.Vocab, config.MLPBias)}
+			m.MaskedLM = &block.Head{Last: lm.Linear(dim, config.Vocab, config.MLPBias)}
 			break
 		}
-		m.MaskedLM = &head{out: lm.Tied(words, lm.Optional(config.MLPBias, "bias", config.Vocab))}
+		m.MaskedLM = &block.Head{Last: lm.Tied(words, lm.Optional(config.MLPBias, "bias", config.Vocab))}
 	case "ForSequenceClassification":
-		pool, ok := map[string]pooling{"bos": poolFirst, "mean": poolMean, "late": poolMean}[config.Pooling]
+		pool, ok := map[string]block.Pooling{"bos": block.PoolFirst, "mean": block.PoolMean, "late": block.PoolMean}[config.Pooling]
 		if !ok {
 			return nil, c.JSON.Errorf("classifier_pooling", "want bos, mean or late")
 		}
 		dense, out := l.At("dense.").Linear(dim, dim, true), c.classify(l.At("classifier."), dim, true)
 		if config.Pooling == "late" {
-			m.Classifier = &lateHead{rows: &head{dense: dense, act: activate(kernels.ActGELU)}, texts: &head{pool: pool, out: out}, dim: dim}
+			m.Classifier = &lateHead{rows: &block.Head{Dense: dense, Act: block.Activate(kernels.ActGELU)}, texts: &block.Head{Pool: pool, Last: out}, dim: dim}
 			break
 		}
-		m.Classifier = &head{pool: pool, dense: dense, act: activate(kernels.ActGELU), out: out}
+		m.Classifier = &block.Head{Pool: pool, Dense: dense, Act: block.Activate(kernels.ActGELU), Last: out}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}
@@ -70,7 +71,7 @@ func (config *eurobertConfig) heads(c *Checkpoint, m *Model, words *transformer.
 
 // lateHead is a head that pools what another makes of each row. The mean of logits is the logits of the mean.
 type lateHead struct {
-	rows, texts *head
+	rows, texts *block.Head
 	dim         int // of a row
 }
 

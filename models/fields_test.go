@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 
 	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
@@ -101,7 +103,7 @@ func TestAliases(t *testing.T) {
 		tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join("testdata/folders", folder, "config.json")))(t), &config))
 		want, kind := changed(t, folder, nil), strings.Trim(string(config["model_type"]), `"`)
 		found[kind] = true
-		for alias, name := range classes[kind].aliases {
+		for alias, name := range configuration.Classes[kind].Aliases {
 			value := string(config[name])
 			if value == "" {
 				continue
@@ -114,8 +116,8 @@ func TestAliases(t *testing.T) {
 			}
 		}
 	}
-	for kind, c := range classes {
-		if len(c.aliases) > 0 && !found[kind] {
+	for kind, c := range configuration.Classes {
+		if len(c.Aliases) > 0 && !found[kind] {
 			t.Errorf("no folder for the aliases of %s", kind)
 		}
 	}
@@ -266,9 +268,9 @@ func TestActivations(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float32{"tanh": 0.9640276, "relu2": 4} {
-		a, err := Document{}.Activation("hidden_act", name)
+		a, err := configuration.Document{}.Activation("hidden_act", name)
 		x := []float32{2, -2, 0}
-		activate(a)(1, x)
+		block.Activate(a)(1, x)
 		low := map[string]float32{"tanh": -want}[name]
 		if err != nil || math.Abs(float64(x[0]-want)) > 1e-6 || math.Abs(float64(x[1]-low)) > 1e-6 || x[2] != 0 {
 			t.Errorf("%s of 2, -2 and 0 is %v, want %v, %v and 0: %v", name, x, want, low, err)
@@ -297,9 +299,9 @@ func TestTruncateOfKinds(t *testing.T) {
 	if !slices.Equal(changed(t, "gemma3_text-both", positions(`, "truncate": false`)), changed(t, "gemma3_text-both", positions(""))) {
 		t.Error("gemma3_text-both: truncate changes what is computed")
 	}
-	d := tftest.Must(parse("config.json", []byte(`{"rope_scaling": `+positions(`, "truncate": false`)["rope_scaling"]+`}`)))(t)
-	whole := tftest.Must(parse("config.json", []byte(`{"rope_scaling": `+positions("")["rope_scaling"]+`}`)))(t)
-	if slices.Equal(tftest.Must(d.rotary(rope(123), 16, 256))(t).Frequencies, tftest.Must(whole.rotary(rope(123), 16, 256))(t).Frequencies) {
+	d := tftest.Must(configuration.Parse("config.json", []byte(`{"rope_scaling": `+positions(`, "truncate": false`)["rope_scaling"]+`}`)))(t)
+	whole := tftest.Must(configuration.Parse("config.json", []byte(`{"rope_scaling": `+positions("")["rope_scaling"]+`}`)))(t)
+	if slices.Equal(tftest.Must(d.Rotary(configuration.Rope(123), 16, 256))(t).Frequencies, tftest.Must(whole.Rotary(configuration.Rope(123), 16, 256))(t).Frequencies) {
 		t.Error("truncate changes nothing in the positions of all layers")
 	}
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -52,7 +53,7 @@ func newGemma(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := c.gemma(config, 0, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	d := c.gemma(config, 0, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		g := l.Layer(layer, llamaLayer)
 		if g == nil {
 			return nil, 0
@@ -65,11 +66,11 @@ func newGemma(c *Checkpoint) (*Model, error) {
 
 // gemma is [Checkpoint.llamaDecoder] with scaled embeddings, 1+w in the last normalization and a
 // cap of the logits, 0 for none.
-func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transformer.Loader, i int) (decoderLayer, int)) *decoder {
+func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transformer.Loader, i int) (block.DecoderLayer, int)) *block.Decoder {
 	d := c.llamaDecoder(f.llamaFields, layer)
-	d.tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
-	d.cap = logitCap
-	c.onePlus(d.norm)
+	d.Tokens.Scale = float32(math.Sqrt(float64(f.Dim)))
+	d.Cap = logitCap
+	c.onePlus(d.Norm)
 	return d
 }
 

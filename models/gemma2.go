@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -20,7 +22,7 @@ func init() {
 
 type gemma2Config struct {
 	gemmaFields
-	windowFields
+	configuration.WindowFields
 	QueryScale float64 `json:"query_pre_attn_scalar"` // scores are divided by its root
 	ScoreCap   float32 `json:"attn_logit_softcapping" min:"0"`
 	LogitCap   float32 `json:"final_logit_softcapping" min:"0"`
@@ -36,13 +38,13 @@ type gemma3Config struct {
 func gemma2Defaults() gemma2Config {
 	f := gemmaDefaults()
 	f.Dim, f.Layers, f.Heads, f.KVHeads, f.Hidden = 2304, 26, 8, 4, 9216
-	return gemma2Config{gemmaFields: f, windowFields: windowFields{Window: 4096}, QueryScale: 256}
+	return gemma2Config{gemmaFields: f, WindowFields: configuration.WindowFields{Window: 4096}, QueryScale: 256}
 }
 
 // capped refuses caps of 0, which would leave nothing; null is none.
-func (f *gemma2Config) capped(d Document) error {
+func (f *gemma2Config) capped(d configuration.Document) error {
 	for _, name := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
-		if d.Has(name) && d.empty(name) {
+		if d.Has(name) && d.Empty(name) {
 			return d.Errorf(name, "want a number above 0, or null")
 		}
 	}
@@ -51,20 +53,20 @@ func (f *gemma2Config) capped(d Document) error {
 
 func newGemma2(c *Checkpoint) (*Model, error) {
 	config := gemma2Defaults()
-	if !c.JSON.isNull("attn_logit_softcapping") {
+	if !c.JSON.IsNull("attn_logit_softcapping") {
 		config.ScoreCap = 50
 	}
-	if !c.JSON.isNull("final_logit_softcapping") {
+	if !c.JSON.IsNull("final_logit_softcapping") {
 		config.LogitCap = 30
 	}
-	config.kinds = true
+	config.Kinds = true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
 	if err := config.capped(c.JSON); err != nil {
 		return nil, err
 	}
-	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return i%2 == 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	d := c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		return c.gemma2Layer(l, layer), windows(i)
 	})
 	return c.decoderModel(d, config.Tied)
@@ -87,25 +89,25 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	if err := config.capped(c.JSON); err != nil {
 		return nil, err
 	}
-	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })
+	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })
 	if err != nil {
 		return nil, err
 	}
-	global, err := config.layer(c, fullAttention)
+	global, err := config.layer(c, configuration.FullAttention)
 	if err != nil {
 		return nil, err
 	}
 	sliding := global
-	if sliding.Self.Rotary, err = c.JSON.rotaryOfKind(slidingAttention, config.LocalTheta, false, config.HeadDim, config.MaxPositions); err != nil {
+	if sliding.Self.Rotary, err = c.JSON.RotaryOfKind(configuration.SlidingAttention, config.LocalTheta, false, config.HeadDim, config.MaxPositions); err != nil {
 		return nil, err
 	}
 	if sliding.Self.Rotary.FrequenciesAt != nil {
-		return nil, c.JSON.Errorf("rope_parameters", "%s: not supported by this model_type", slidingAttention)
+		return nil, c.JSON.Errorf("rope_parameters", "%s: not supported by this model_type", configuration.SlidingAttention)
 	}
 	global.Self.SoftCap, sliding.Self.SoftCap = 0, 0 // transformers does not read attn_logit_softcapping
 	norm := &transformer.NormConfig{Eps: config.Eps, RMS: true}
 	global.Self.QKNorm, sliding.Self.QKNorm = norm, norm
-	d := c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	d := c.gemma(config.gemmaFields, config.LogitCap, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		if w := windows(i); w > 0 {
 			return c.gemma2Layer(l, sliding), w
 		}
@@ -115,9 +117,9 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 		if c.Config.Head() == "ForCausalLM" {
 			return nil, c.JSON.Errorf("use_bidirectional_attention", "not supported for a language model")
 		}
-		for i, w := range d.windows {
-			if d.masks[i] = nil; w > 0 {
-				d.masks[i] = transformer.LocalWindow(w/2, w/2)
+		for i, w := range d.Windows {
+			if d.Masks[i] = nil; w > 0 {
+				d.Masks[i] = transformer.LocalWindow(w/2, w/2)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -18,7 +19,7 @@ var gemma3Images = []string{"vision_tower.*", "multi_modal_projector.*", "model.
 func newGemma3Wrapped(c *Checkpoint) (*Model, error) {
 	// Where images stand among the tokens, and how many tokens each has.
 	for _, field := range []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"} {
-		c.JSON.note(field)
+		c.JSON.Note(field)
 	}
 	if c.Config.Head() != "ForConditionalGeneration" {
 		return nil, c.unknownHead()
@@ -29,7 +30,7 @@ func newGemma3Wrapped(c *Checkpoint) (*Model, error) {
 	if inner.JSON, err = c.gemma3Text(); err != nil {
 		return nil, err
 	}
-	tokens, err := common(inner.JSON, Document{})
+	tokens, err := common(inner.JSON, configuration.Document{})
 	if err != nil {
 		return nil, err
 	}
@@ -44,19 +45,19 @@ func newGemma3Wrapped(c *Checkpoint) (*Model, error) {
 
 // gemma3Text is text_config, but for what the wrapper decides: whether the head is tied to the embeddings, and that the
 // logits have no cap.
-func (c *Checkpoint) gemma3Text() (Document, error) {
+func (c *Checkpoint) gemma3Text() (configuration.Document, error) {
 	text, err := c.JSON.Sub("text_config")
 	if err != nil {
 		return text, err
 	}
 	const kind, tied = "model_type", "tie_word_embeddings"
-	if text.Has(kind) && text.value(kind) != `"gemma3_text"` {
+	if text.Has(kind) && text.Value(kind) != `"gemma3_text"` {
 		return text, text.Errorf(kind, `want "gemma3_text"`)
 	}
-	c.JSON.note(tied)
-	text = text.with(kind, `"gemma3_text"`).without(tied, "final_logit_softcapping")
-	if said, ok := c.JSON.raw(tied); ok && c.JSON.Has(tied) {
-		text = text.with(tied, string(said))
+	c.JSON.Note(tied)
+	text = text.With(kind, `"gemma3_text"`).Without(tied, "final_logit_softcapping")
+	if said, ok := c.JSON.Raw(tied); ok && c.JSON.Has(tied) {
+		text = text.With(tied, string(said))
 	}
 	return text, nil
 }

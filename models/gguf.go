@@ -1,302 +1,95 @@
 package models
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
+	"io"
 	"strconv"
-	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
-	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
+	"github.com/avoformer/avoformer/models/internal/lora"
+	"github.com/avoformer/avoformer/models/sentence"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// This file opens GGUF files: it says in the words of config.json what their metadata
-// says, and in those of llama.cpp what the architectures call their tensors. Sources:
-// the GGUF specification and the names in llama.cpp's gguf-py.
+// Models in GGUF files; package llamacpp reads them.
 
-// ggufReader collects the fields of config.json from metadata.
-type ggufReader struct {
-	file    *gguf.File
-	weights transformer.Reader
-	arch    string
-	fields  map[string]any
-	read    map[string]bool // keys
-	pool    pooling         // of an embedder; else nil
-	err     error           // the first
-}
+// OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's and Mixtral's
+// too), qwen2, qwen2moe, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, gpt-oss, granite, granitemoe, smollm3, olmo2,
+// cohere2, gptneox, starcoder2 and lfm2, or bert, nomic-bert, nomic-bert-moe, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
+// A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
+// the first part.
+//
+// Weights keep the format that the file has them in, the embedding and the head too, as far
+// as [transformer.FromGGUF] can. Where blocks are multiplied as integers, so are the rows
+// that they are multiplied with; [Options] with the format float32 for the pattern "*" avoids it.
+func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
 
-func newGGUFReader(file *gguf.File) *ggufReader {
-	return &ggufReader{file: file, weights: transformer.FromGGUF(file), fields: map[string]any{}, read: map[string]bool{}}
-}
-
-// names gives llama.cpp's names of the tensors that Hugging Face's have.
-func (r *ggufReader) names() func(name string) string {
-	if own, ok := ggufEncoders[r.arch]; ok {
-		return own.names(r)
-	}
-	return llamaCppName(r.arch)
-}
-
-// neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
-func (r *ggufReader) neighbours() bool { return ggufDecoders[r.arch].neighbours }
-
-func (r *ggufReader) isEncoder() bool { _, ok := ggufEncoders[r.arch]; return ok }
-
-// key is the architecture's key of a name, which is read.
-func (r *ggufReader) key(name string) string {
-	key := r.arch + "." + name
-	r.read[key] = true
-	return key
-}
-
-// ggufNeutral are the architectures' keys that change nothing.
-var ggufNeutral = []string{
-	"vocab_size", "rope.scaling.finetuned", "attention.layer_norm_epsilon", "tensor_data_layout", // of tensors; not of these architectures; of none since GGUF 2
-	"expert_used_count", "expert_shared_count", "expert_group_count", "expert_group_used_count", // where there are no experts, and no groups of them
-}
-
-// unread is a warning for each key of the architecture that was not read.
-func (r *ggufReader) unread() (warnings []string) {
-	for _, key := range r.file.Keys() {
-		name, own := strings.CutPrefix(key, r.arch+".")
-		if value, _ := r.file.Value(key); own && !r.read[key] && !slices.Contains(ggufNeutral, name) {
-			warnings = append(warnings, fmt.Sprintf("metadata: %s = %.60s: ignored", key, fmt.Sprint(value)))
-		}
-	}
-	return warnings
-}
-
-// guessed is a warning for each thing about texts that the file leaves open. endless tells that no token ends a text.
-func (r *ggufReader) guessed(endless bool) (warnings []string) {
-	if model, _ := r.file.Text("tokenizer.ggml.model"); model == "gpt2" {
-		if pre, _ := r.file.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
-			warnings = append(warnings, fmt.Sprintf("metadata: tokenizer.ggml.pre = %q: does not say how the model's tokenizer cuts texts; they are cut as llama.cpp does by default", pre))
-		}
-	}
-	if endless {
-		warnings = append(warnings, "metadata: no token ends a text: generation goes on to its limit")
-	}
-	return warnings
-}
-
-// widened is a warning if weights take more memory than in the file, since they become float32 for want of a format
-// for the blocks that it has them in.
-func (r *ggufReader) widened(held []transformer.Holding) []string {
-	var types []string
-	var inFile, inMemory int
-	for _, h := range held {
-		info, ok := r.file.Info(h.Tensor)
-		if !ok || h.Format != kernels.FormatF32 || r.weights.Format(h.Tensor) != kernels.FormatF32 || info.Type.Block() == 1 {
-			continue
-		}
-		if name := info.Type.String(); !slices.Contains(types, name) {
-			types = append(types, name)
-		}
-		inFile += info.Type.Bytes(h.Elements)
-		inMemory += 4 * h.Elements
-	}
-	if types == nil {
-		return nil
-	}
-	slices.Sort(types)
-	return []string{fmt.Sprintf("%s: %d bytes in the file take %d in memory, as float32", strings.Join(types, ", "), inFile, inMemory)}
-}
-
-// document is config.json for the file.
-func (r *ggufReader) document() (Document, error) {
-	var err error
-	if r.arch, err = r.file.Text("general.architecture"); err != nil {
-		return Document{}, err
-	}
-	if all := slices.Concat(ggufArchitectures, ggufEncoderNames); !slices.Contains(all, r.arch) {
-		return Document{}, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.arch), Err: fmt.Errorf("want one of %s", strings.Join(all, ", "))}
-	}
-	embedding, _ := r.file.Info("token_embd.weight")
-	if len(embedding.Shape) != 2 {
-		return Document{}, &check.Error{Kind: transformer.ErrMissing, Field: "token_embd.weight", Err: errors.New("missing, or no matrix")}
-	}
-	r.fields["vocab_size"] = embedding.Shape[0]
-	r.integer("hidden_size", "embedding_length", true)
-	r.integer("num_hidden_layers", "block_count", true)
-	r.integer("num_attention_heads", "attention.head_count", true)
-	r.integer("intermediate_size", "feed_forward_length", !ggufDecoders[r.arch].experts)
-	r.integer("max_position_embeddings", "context_length", true)
-	for field, key := range map[string]string{"bos_token_id": "bos", "pad_token_id": "padding"} {
-		if n, err := r.file.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
-			r.fields[field] = n
-		}
-	}
-	ends, err := r.file.EndTokens()
+func (o Options) openGGUF(path string) (*Model, error) {
+	file, err := gguf.Open(path)
 	if err != nil {
-		return Document{}, &check.Error{Kind: ErrConfig, Field: "tokenizer.ggml", Err: err}
+		return nil, check.InFile(path, ErrFolder, err)
 	}
-	r.fields["eos_token_id"] = ends
-	r.pool = r.pooling()
-	if r.isEncoder() {
-		r.encoder()
-	} else {
-		r.decoder()
-	}
-	if r.err != nil {
-		return Document{}, r.err
-	}
-	text, err := json.Marshal(r.fields)
+	defer file.Close()
+	m, err := o.readGGUF(file)
 	if err != nil {
-		return Document{}, check.Errorf(ErrConfig, "%v", err) // an infinite number
+		return nil, check.InFile(path, ErrFormat, err)
 	}
-	return parse(ggufMetadata, text)
+	return m, nil
 }
 
-// decoder reads what decoders have beside the sizes of all models.
-func (r *ggufReader) decoder() {
-	own := ggufDecoders[r.arch]
-	r.fields["model_type"], r.fields["architectures"] = cmp.Or(own.kind, r.arch), []string{r.arch + "ForCausalLM"}
-	if r.pool != nil {
-		r.fields["architectures"] = []string{"Model"}
+func (o Options) readGGUF(file *gguf.File) (*Model, error) {
+	r := llamacpp.NewReader(file)
+	doc, err := r.Document()
+	if err != nil {
+		return nil, err
 	}
-	r.fields["tie_word_embeddings"] = !r.has("output.weight")
-	if !own.byLayer {
-		r.integer("num_key_value_heads", "attention.head_count_kv", false)
+	c := &Checkpoint{JSON: doc, llamaCpp: true}
+	if c.Config, err = common(doc, configuration.Document{}); err != nil {
+		return nil, err
 	}
-	r.integer("head_dim", "attention.key_length", false)
-	if own.epsilon == "" {
-		r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
-	} else {
-		r.number(own.epsilon, "attention.layer_norm_epsilon", true)
+	build, ok := builderOf(c.Config.ModelType)
+	if !ok {
+		return nil, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture)}
 	}
-	r.number("rope_theta", "rope.freq_base", false)
-	r.special()
-	r.rope(own)
+	c.rename, c.widened, c.neighbours, o.asStored = r.Names(), r.Widened, r.Neighbours(), true
+	ignored := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
+	if r.Pool != nil {
+		ignored = append(ignored, "output.weight")
+	}
+	m, err := c.build(build, lora.Base{Weights: r.Weights, Architecture: r.Architecture}, o, ignored...)
+	if err != nil {
+		return nil, err
+	}
+	if r.Pool != nil {
+		m.Sentence = sentence.PooledAndNormalized(m.Encoder, r.Pool)
+	}
+	m.Warnings = append(m.Warnings, o.warn(append(r.Unread(), r.Guessed(m.LM != nil && len(m.Config.EOSTokens) == 0)...)...)...)
+	return m, nil
 }
 
-func (r *ggufReader) has(tensor string) bool { _, ok := r.file.Info(tensor); return ok }
-
-// note keeps the first error.
-func (r *ggufReader) note(err error) {
-	if r.err == nil {
-		r.err = err
+// QuantizeGGUF writes the model in the GGUF file at path, or in its parts, with weights in another format: those that
+// o.Formats and o.Weights choose by their names in the file, so that the file opens as the model with these weights. Of a format
+// whose blocks do not divide the rows of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1
+// for q5_k, q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer among it, stays as it
+// is. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match ErrOption.
+func QuantizeGGUF(w io.Writer, path string, o Options) error {
+	file, err := gguf.Open(path)
+	if err != nil {
+		return err
 	}
-}
-
-// integer takes a field from the architecture's key. A list of equal numbers, one for
-// each layer, counts as one.
-func (r *ggufReader) integer(field, key string, wanted bool) {
-	key = r.key(key)
-	n, err := r.file.Int(key)
-	if list, listErr := r.file.Ints(key); listErr == nil && len(list) > 0 {
-		n, err = list[0], nil
-		if len(slices.Compact(list)) > 1 {
-			err = errors.New("it differs from layer to layer: not supported")
-		}
+	defer file.Close()
+	if err := o.check(); err != nil {
+		return err
 	}
-	switch {
-	case err == nil:
-		r.fields[field] = n
-	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.note(&check.Error{Kind: ErrConfig, Field: key, Err: err})
+	o = Options{Weights: o.Weights, Formats: o.Formats, Warn: o.Warn, asStored: true}
+	if o.Weights == kernels.FormatF32 && len(o.Formats) == 0 {
+		return check.Errorf(ErrOption, "weights in %v: want a format of fewer bits", o.Weights)
 	}
-}
-
-// number takes a field from the architecture's key.
-func (r *ggufReader) number(field, key string, wanted bool) {
-	x, err := r.file.Float(r.key(key))
-	switch {
-	case err == nil:
-		// The decimal number that the float32 was written for: 1e-6, not 9.99999997e-07.
-		short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
-		r.fields[field] = short
-	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.note(&check.Error{Kind: ErrConfig, Field: r.key(key), Err: err})
+	q := llamacpp.Quantizer{File: file, Weights: o.Weights, FormatOf: o.format, Warn: func(w string) { o.warn(w) }}
+	for _, f := range o.Formats {
+		q.Patterns = append(q.Patterns, llamacpp.Pattern{Names: f.Pattern, Format: f.Format})
 	}
-}
-
-// integerOf is the architecture's integer, 0 if there is none.
-func (r *ggufReader) integerOf(key string) int64 {
-	n, err := r.file.Int(r.key(key))
-	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
-		r.note(err)
-	}
-	return n
-}
-
-// numberOf is the architecture's number, or what holds without one.
-func (r *ggufReader) numberOf(key string, without float64) float64 {
-	x, err := r.file.Float(r.key(key))
-	if errors.Is(err, gguf.ErrAbsent) {
-		return without
-	}
-	r.note(err)
-	return x
-}
-
-// want notes an error if the architecture has another number than the only one supported.
-func (r *ggufReader) want(key string, only float64) {
-	if x := r.numberOf(key, only); x != only {
-		r.note(keyError(r.key(key), x, "not supported"))
-	}
-}
-
-// special is what only some architectures have.
-func (r *ggufReader) special() {
-	if !r.flag("attention.causal", true) {
-		r.note(keyError(r.key("attention.causal"), false, "not supported"))
-	}
-	if n := r.integerOf("expert_count"); n > 0 && !ggufDecoders[r.arch].experts {
-		r.note(keyError(r.key("expert_count"), n, "not supported"))
-	}
-	if v, k := r.integerOf("attention.value_length"), r.integerOf("attention.key_length"); v != k {
-		r.note(keyError(r.key("attention.value_length"), v, "want key_length = %d", k))
-	}
-	if read := ggufDecoders[r.arch].read; read != nil {
-		read(r)
-	}
-}
-
-// llamaCppName gives llama.cpp's names of the tensors that Hugging Face's have.
-func llamaCppName(arch string) func(name string) string {
-	parts := map[string]string{
-		"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-		"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv",
-		"self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
-		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
-	}
-	maps.Copy(parts, ggufDecoders[arch].parts)
-	whole := map[string]string{"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
-	maps.Copy(whole, ggufDecoders[arch].whole)
-	return ggufNames("layers.", parts, whole)
-}
-
-// ggufNames gives the names of tensors of which parts are those of a layer, after the given prefix and its number, and
-// whole are others.
-func ggufNames(layers string, parts, whole map[string]string) func(name string) string {
-	return func(name string) string {
-		stem, kind, _ := cutLast(strings.TrimPrefix(name, "model."))
-		if rest, ok := strings.CutPrefix(stem, layers); ok {
-			layer, part, _ := strings.Cut(rest, ".")
-			if own, ok := parts[part+"."+kind]; ok { // with its end
-				return "blk." + layer + "." + own
-			}
-			if own, ok := parts[part]; ok {
-				return "blk." + layer + "." + own + "." + kind
-			}
-		}
-		if own, ok := whole[stem]; ok {
-			return own + "." + kind
-		}
-		return name
-	}
-}
-
-// cutLast cuts around the last dot.
-func cutLast(name string) (before, after string, found bool) {
-	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		return name[:i], name[i+1:], true
-	}
-	return name, "", false
+	return q.Write(w, path)
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -35,7 +36,7 @@ func newGPT2(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("activation_function", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("activation_function", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -57,19 +58,19 @@ func newGPT2(c *Checkpoint) (*Model, error) {
 	}
 
 	body := c.Loader.Under("wte.weight", "transformer.", "")
-	d := &decoder{
-		embedder: embedder{
-			tokens:    body.At("wte.").Embedding(config.Vocab, config.Dim),
-			positions: body.At("wpe.").Embedding(config.MaxPositions, config.Dim),
+	d := &block.Decoder{
+		Embedder: block.Embedder{
+			Tokens:    body.At("wte.").Embedding(config.Vocab, config.Dim),
+			Positions: body.At("wpe.").Embedding(config.MaxPositions, config.Dim),
 		},
-		norm: body.At("ln_f.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
+		Norm: body.At("ln_f.").Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}),
 	}
 	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		layer.Self.Scale = scale
 		if config.ByLayer {
 			layer.Self.Scale /= float32(i + 1)
 		}
-		d.add(body.At("h.%d.", i).Transposed().Layer(layer, gpt2Layer), 0)
+		d.Add(body.At("h.%d.", i).Transposed().Layer(layer, gpt2Layer), 0)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 	return c.decoderModel(d, config.Tied)

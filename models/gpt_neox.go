@@ -1,6 +1,10 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // GPT-NeoX: Black et al., 2022, "GPT-NeoX-20B: An Open-Source Autoregressive Language
 // Model"; Pythia has its architecture too. Parallel layers, unless the configuration says
@@ -43,17 +47,17 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.Dim%config.Heads != 0 {
 		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
-	if c.JSON.saysPart(config.Part) { // which transformers reads beside some forms of rope_scaling alone
+	if c.JSON.SaysPart(config.Part) { // which transformers reads beside some forms of rope_scaling alone
 		return nil, c.JSON.Errorf("partial_rotary_factor", "want %g, as rotary_pct says", config.Part)
 	}
-	rotary, err := c.JSON.rotary(ropeFields{RopeTheta: config.Theta, base: !c.llamaCpp, part: config.Part, partial: true}, config.Dim/config.Heads, config.MaxPositions)
+	rotary, err := c.JSON.Rotary(configuration.RopeFields{RopeTheta: config.Theta, Base: !c.llamaCpp, Part: config.Part, Partial: true}, config.Dim/config.Heads, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}
@@ -67,23 +71,23 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	names := neoxLayer
 	names.Attention.ByHead = !c.llamaCpp // which has all queries, all keys and all values together
 	body := c.Loader.Under("embed_in.weight", "gpt_neox.", "")
-	d := &decoder{
-		embedder:    embedder{tokens: body.At("embed_in.").Embedding(config.Vocab, config.Dim)},
-		frequencies: rotary.FrequenciesAt,
-		norm:        body.At("final_layer_norm.").Norm(norm),
+	d := &block.Decoder{
+		Embedder:    block.Embedder{Tokens: body.At("embed_in.").Embedding(config.Vocab, config.Dim)},
+		Frequencies: rotary.FrequenciesAt,
+		Norm:        body.At("final_layer_norm.").Norm(norm),
 	}
 	for i := 0; i < config.Layers && !c.Loader.Stopped(); i++ {
 		l := body.At("layers.%d.", i)
 		l.Ignore("attention.bias", "attention.masked_bias") // masks, as older checkpoints have them
 		if !config.Parallel {
-			d.add(l.Layer(layer, names), 0)
+			d.Add(l.Layer(layer, names), 0)
 			continue
 		}
-		d.add(&parallelLayer{
-			norm:      l.At(neoxLayer.SelfNorm).Norm(norm),
-			feedNorm:  l.At(neoxLayer.FeedNorm).Norm(norm),
-			attention: l.At(neoxLayer.Self).Attention(layer.Self, names.Attention),
-			feed:      l.FeedForward(layer.FeedForward, neoxLayer.Feed),
+		d.Add(&block.ParallelLayer{
+			Norm:      l.At(neoxLayer.SelfNorm).Norm(norm),
+			FeedNorm:  l.At(neoxLayer.FeedNorm).Norm(norm),
+			Attention: l.At(neoxLayer.Self).Attention(layer.Self, names.Attention),
+			Feed:      l.FeedForward(layer.FeedForward, neoxLayer.Feed),
 		}, 0)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -14,7 +16,7 @@ func init() { Register(newGPTOSS, "gpt_oss") }
 
 type gptOSSConfig struct {
 	llamaFields
-	windowFields
+	configuration.WindowFields
 	Bias      bool    `json:"attention_bias"`
 	Experts   int     `json:"num_local_experts"`
 	TopK      int     `json:"num_experts_per_tok"`
@@ -33,19 +35,19 @@ var gptOSSExperts = transformer.MixtureNames{
 }
 
 func newGPTOSS(c *Checkpoint) (*Model, error) {
-	config := gptOSSConfig{llamaFields: llamaDefaults, windowFields: windowFields{Window: 128}, Bias: true, Experts: 128, TopK: 4, Sharpness: 1.702, Limit: 7}
+	config := gptOSSConfig{llamaFields: llamaDefaults, WindowFields: configuration.WindowFields{Window: 128}, Bias: true, Experts: 128, TopK: 4, Sharpness: 1.702, Limit: 7}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.HeadDim, config.Hidden = 201088, 2880, 36, 64, 8, 64, 2880
-	config.MaxPositions, config.Eps, config.RopeTheta, config.kinds = 131072, 1e-5, 150000, true
-	if c.JSON.empty("rope_parameters") && c.JSON.empty("rope_scaling") {
-		c.JSON = c.JSON.with("rope_parameters", gptOSSRope)
+	config.MaxPositions, config.Eps, config.RopeTheta, config.Kinds = 131072, 1e-5, 150000, true
+	if c.JSON.Empty("rope_parameters") && c.JSON.Empty("rope_scaling") {
+		c.JSON = c.JSON.With("rope_parameters", gptOSSRope)
 	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	if c.JSON.isNull("sliding_window") {
+	if c.JSON.IsNull("sliding_window") {
 		config.Window = 0
 	}
-	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return i%2 == 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 		Activation: kernels.ActSiLU, Sharpness: config.Sharpness, Limit: config.Limit, Offset: 1,
 	}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed { return l.Mixture(mixture, experts) }
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		return l.Layer(layer, names), windows(i)
 	})
 }
@@ -95,7 +97,7 @@ func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
 // quantized reports whether quantization_config says that weights have the format of a method; another is an error.
 func (c *Checkpoint) quantized(method string) (bool, error) {
 	const field = "quantization_config"
-	if c.JSON.empty(field) {
+	if c.JSON.Empty(field) {
 		return false, nil
 	}
 	d, err := c.JSON.Sub(field)

@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -41,7 +42,7 @@ func (c *Checkpoint) granite(config graniteConfig, layer transformer.LayerConfig
 	layer.Self.Bias, layer.Self.OutBias = config.Bias, config.Bias
 	layer.Self.Scale = config.Scores
 	layer.Norm.Shape = []int{config.Dim}
-	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return &graniteLayer{
 			residual:      config.Residual,
 			attentionNorm: l.At(llamaLayer.SelfNorm).Norm(layer.Norm),
@@ -50,7 +51,7 @@ func (c *Checkpoint) granite(config graniteConfig, layer transformer.LayerConfig
 			feed:          feed(l),
 		}, 0
 	})
-	d.tokens.Scale, d.scale = config.Embedding, 1/config.Logits
+	d.Tokens.Scale, d.Scale = config.Embedding, 1/config.Logits
 	return c.decoderModel(d, config.Tied)
 }
 

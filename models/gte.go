@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -26,7 +28,7 @@ type gteConfig struct {
 	Types        int     `json:"type_vocab_size" min:"0"`
 	Eps          float32 `json:"layer_norm_eps"`
 	Tied         bool    `json:"tie_word_embeddings"`
-	ropeFields
+	configuration.RopeFields
 }
 
 // gteHubFields are further fields of the published configuration.
@@ -44,9 +46,9 @@ type gteScaling struct {
 }
 
 // read decodes either form, and gives the rotary positions.
-func (config *gteConfig) read(d Document, published bool) (*transformer.RotaryConfig, error) {
+func (config *gteConfig) read(d configuration.Document, published bool) (*transformer.RotaryConfig, error) {
 	*config = gteConfig{
-		Vocab: 250048, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 8192, Types: 1, Eps: 1e-12, Tied: true, ropeFields: rope(160000),
+		Vocab: 250048, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 8192, Types: 1, Eps: 1e-12, Tied: true, RopeFields: configuration.Rope(160000),
 	}
 	if published {
 		config.Vocab, config.MaxPositions, config.RopeTheta = 30528, 2048, 10000
@@ -61,7 +63,7 @@ func (config *gteConfig) read(d Document, published bool) (*transformer.RotaryCo
 		config.HeadDim = config.Dim / config.Heads
 	}
 	if !published {
-		rotary, err := d.rotary(config.ropeFields, config.HeadDim, config.MaxPositions)
+		rotary, err := d.Rotary(config.RopeFields, config.HeadDim, config.MaxPositions)
 		if err == nil && rotary.FrequenciesAt != nil {
 			err = d.Errorf("rope_parameters", "not supported by this model_type")
 		}
@@ -81,7 +83,7 @@ func (config *gteConfig) read(d Document, published bool) (*transformer.RotaryCo
 
 // publishedRotary is the rotary positions of the published configuration, whose scaling is of one kind: base and
 // frequencies are scaled so that the slowest pair turns by a factor less, the others by less than that.
-func (config *gteConfig) publishedRotary(d Document) (*transformer.RotaryConfig, error) {
+func (config *gteConfig) publishedRotary(d configuration.Document) (*transformer.RotaryConfig, error) {
 	scaling := gteScaling{Factor: 1}
 	if d.Has("rope_scaling") {
 		object, err := d.Sub("rope_scaling")
@@ -95,11 +97,11 @@ func (config *gteConfig) publishedRotary(d Document) (*transformer.RotaryConfig,
 			return nil, d.Errorf("rope_scaling", "want the type ntk without mixed_b")
 		}
 	}
-	theta, err := d.theta(config.RopeTheta)
+	theta, err := d.Theta(config.RopeTheta)
 	if err != nil {
 		return nil, err
 	}
-	rotary, err := d.rotaryOf(d.bare(), rope(theta*scaling.Factor), config.HeadDim, config.MaxPositions)
+	rotary, err := d.RotaryOf(d.Bare(), configuration.Rope(theta*scaling.Factor), config.HeadDim, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +117,7 @@ func newGTE(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +125,12 @@ func newGTE(c *Checkpoint) (*Model, error) {
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "gte.", "new.", "")
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Gated: true, OutBias: true}
-	e := &textEncoder{
-		embedder: embedder{
-			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
-			embedNorm: body.At("embeddings.LayerNorm.").Norm(norm),
+	e := &block.TextEncoder{
+		Embedder: block.Embedder{
+			Tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
+			EmbedNorm: body.At("embeddings.LayerNorm.").Norm(norm),
 		},
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+		Layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self: transformer.AttentionConfig{
 				Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Bias: true, OutBias: true, Rotary: rotary,
 			},
@@ -137,9 +139,9 @@ func newGTE(c *Checkpoint) (*Model, error) {
 		}}, gteLayers(body)),
 	}
 	if config.Types > 0 {
-		e.types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
+		e.Types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
 	}
-	return config.heads(c, &Model{Encoder: e}, body, e.tokens)
+	return config.heads(c, &Model{Encoder: e}, body, e.Tokens)
 }
 
 // gteLayers is the names that the tensors of body have.
@@ -174,27 +176,27 @@ func (config *gteConfig) heads(c *Checkpoint, m *Model, body *transformer.Loader
 	name, pooler := c.Config.Head(), (*transformer.Linear)(nil)
 	if name == "ForSequenceClassification" || body.Has("pooler.dense.weight") {
 		pooler = body.At("pooler.dense.").Linear(dim, dim, true)
-		m.Pooler = &head{pool: poolFirst, dense: pooler, act: tanh}
+		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh}
 	}
 	switch name {
 	case "Model":
 		l.Ignore("lm_head.*", "classifier.*") // the latter in embedders that weigh words too
 	case "ForMaskedLM":
 		lm := l.At("lm_head.")
-		h := &head{
-			dense: lm.At("dense.").Linear(dim, dim, true), act: activate(kernels.ActGELU),
-			norm: lm.Under("weight", "layer_norm.", "norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: config.Eps}),
+		h := &block.Head{
+			Dense: lm.At("dense.").Linear(dim, dim, true), Act: block.Activate(kernels.ActGELU),
+			Norm: lm.Under("weight", "layer_norm.", "norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: config.Eps}),
 		}
 		if out := lm.At("decoder."); config.Tied {
-			h.out = out.Tied(words, out.Tensor("bias", config.Vocab))
+			h.Last = out.Tied(words, out.Tensor("bias", config.Vocab))
 		} else {
-			h.out = out.Linear(dim, config.Vocab, true)
+			h.Last = out.Linear(dim, config.Vocab, true)
 		}
 		m.MaskedLM = h
 	case "ForSequenceClassification":
-		m.Classifier = &head{pool: poolFirst, dense: pooler, act: tanh, out: c.classify(l.At("classifier."), dim, true)}
+		m.Classifier = &block.Head{Pool: block.PoolFirst, Dense: pooler, Act: block.Tanh, Last: c.classify(l.At("classifier."), dim, true)}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(l.At("classifier."), dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(l.At("classifier."), dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}

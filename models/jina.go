@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -40,14 +42,14 @@ func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
 	feed := transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Gated: true, OutBias: true}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed { return jina2Feed(l, feed) }
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "bert.", "")
-	b := &textEncoder{added: transformer.ALiBi(alibiSlopes(config.Heads)...)}
-	if b.embedder, err = c.bertEmbedder(config, body.At("embeddings."), config.Dim, 0); err != nil {
+	b := &block.TextEncoder{Added: transformer.ALiBi(alibiSlopes(config.Heads)...)}
+	if b.Embedder, err = c.bertEmbedder(config, body.At("embeddings."), config.Dim, 0); err != nil {
 		return nil, err
 	}
 	names := bertLayers
 	names.Layer.FeedNorm = "mlp.layernorm."
-	b.layers = body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, names)
-	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, config)
+	b.Layers = body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, names)
+	return c.bertHeads(&Model{Encoder: b}, body, b.Tokens, config)
 }
 
 // jina2Feed is the feed-forward network of a layer. Only older GGUF files hold its gate apart.
@@ -83,7 +85,7 @@ type jina3Config struct {
 	Types        int     `json:"type_vocab_size"`
 	Eps          float32 `json:"layer_norm_eps"`
 	Tied         bool    `json:"tie_word_embeddings"`
-	ropeFields
+	configuration.RopeFields
 }
 
 var jina3Layers = transformer.StackNames{Layers: "layers.%d.", Layer: transformer.LayerNames{
@@ -101,12 +103,12 @@ var jina3HubLayers = transformer.StackNames{Layers: "encoder.layers.%d.", Layer:
 
 func newJina3(c *Checkpoint) (*Model, error) {
 	config := jina3Config{
-		Vocab: 250002, Dim: 1024, Layers: 24, Heads: 16, Hidden: 4096, Activation: "gelu", MaxPositions: 8194, Types: 1, Eps: 1e-5, Tied: true, ropeFields: rope(20000),
+		Vocab: 250002, Dim: 1024, Layers: 24, Heads: 16, Hidden: 4096, Activation: "gelu", MaxPositions: 8194, Types: 1, Eps: 1e-5, Tied: true, RopeFields: configuration.Rope(20000),
 	}
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +117,7 @@ func newJina3(c *Checkpoint) (*Model, error) {
 			return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 		}
 	}
-	rotary, err := c.JSON.rotary(config.ropeFields, config.HeadDim, config.MaxPositions)
+	rotary, err := c.JSON.Rotary(config.RopeFields, config.HeadDim, config.MaxPositions)
 	if err == nil && rotary.FrequenciesAt != nil {
 		err = c.JSON.Errorf("rope_parameters", "not supported by this model_type")
 	}
@@ -129,17 +131,17 @@ func newJina3(c *Checkpoint) (*Model, error) {
 	if body.Has("emb_ln.weight") {
 		names, embeddingNorm = jina3HubLayers, "emb_ln."
 	}
-	e := &textEncoder{
-		embedder: embedder{
-			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
-			types:     body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim),
-			embedNorm: body.At(embeddingNorm).Norm(norm),
+	e := &block.TextEncoder{
+		Embedder: block.Embedder{
+			Tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
+			Types:     body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim),
+			EmbedNorm: body.At(embeddingNorm).Norm(norm),
 		},
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+		Layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Bias: true, OutBias: true, Rotary: rotary},
 			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 			Norm:        norm,
 		}}, names),
 	}
-	return c.robertaHeads(&Model{Encoder: e}, body, e.tokens, config.Eps, config.Tied)
+	return c.robertaHeads(&Model{Encoder: e}, body, e.Tokens, config.Eps, config.Tied)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -61,7 +63,7 @@ func newLFM2(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	layer.Self.QKNorm = &transformer.NormConfig{Eps: config.Eps, RMS: true}
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		if convolves(i) {
 			return config.convolution(l, layer), config.Taps
 		}
@@ -70,11 +72,11 @@ func newLFM2(c *Checkpoint) (*Model, error) {
 }
 
 // convolves tells which layers have a convolution.
-func (config *lfm2Config) convolves(d Document) (func(layer int) bool, error) {
+func (config *lfm2Config) convolves(d configuration.Document) (func(layer int) bool, error) {
 	const convolution = "conv"
 	for _, kind := range config.LayerTypes {
-		if kind != fullAttention && kind != convolution {
-			return nil, d.Errorf("layer_types", "want %q and %q", fullAttention, convolution)
+		if kind != configuration.FullAttention && kind != convolution {
+			return nil, d.Errorf("layer_types", "want %q and %q", configuration.FullAttention, convolution)
 		}
 	}
 	if n := len(config.LayerTypes); config.LayerTypes != nil && n != config.Layers {
@@ -90,7 +92,7 @@ func (config *lfm2Config) convolves(d Document) (func(layer int) bool, error) {
 
 // width sets Hidden to the width of the feed-forward network: two thirds of what is said, as of a network with two matrices that
 // becomes one with three, rounded up to a multiple.
-func (config *lfm2Config) width(d Document) error {
+func (config *lfm2Config) width(d configuration.Document) error {
 	config.Hidden = cmp.Or(config.FeedWidth, config.Hidden)
 	if !config.Adjust {
 		return nil
@@ -123,7 +125,7 @@ func (config *lfm2Config) convolution(l *transformer.Loader, layer transformer.L
 		norm: l.At(lfm2Layer.SelfNorm).Norm(layer.Norm), feedNorm: l.At(lfm2Layer.FeedNorm).Norm(layer.Norm),
 		convolution: transformer.ShortConvolution{
 			In: own.At("in_proj.").Linear(dim, 3*dim, config.Bias), Out: own.At("out_proj.").Linear(dim, dim, config.Bias),
-			Weight: stepsFirst(weight, dim, config.Taps), // [taps, D]
+			Weight: block.StepsFirst(weight, dim, config.Taps), // [taps, D]
 			Bias:   own.Optional(config.Bias, "conv.bias", dim),
 		},
 		feed: l.FeedForward(layer.FeedForward, lfm2Layer.Feed),

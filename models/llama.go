@@ -3,6 +3,8 @@ package models
 import (
 	"cmp"
 
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -23,7 +25,7 @@ type llamaFields struct {
 	MaxPositions int     `json:"max_position_embeddings"`
 	Eps          float32 `json:"rms_norm_eps"`
 	Tied         bool    `json:"tie_word_embeddings"`
-	ropeFields
+	configuration.RopeFields
 
 	frequencies func(length int) []float64 // where they depend on the length
 	norm        transformer.NormConfig     // after the last layer; zero: RMS with Eps
@@ -39,7 +41,7 @@ var llamaLayer = transformer.LayerNames{
 
 // llamaDefaults are those of transformers where config.json is silent.
 var llamaDefaults = llamaFields{
-	Vocab: 32000, Dim: 4096, Layers: 32, Heads: 32, Hidden: 11008, Activation: "silu", MaxPositions: 2048, Eps: 1e-6, ropeFields: rope(10000),
+	Vocab: 32000, Dim: 4096, Layers: 32, Heads: 32, Hidden: 11008, Activation: "silu", MaxPositions: 2048, Eps: 1e-6, RopeFields: configuration.Rope(10000),
 }
 
 type llamaConfig struct {
@@ -58,7 +60,7 @@ func newLlama(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Bias = config.Bias, config.Bias, config.MLPBias
-	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, llamaLayer), 0
 	})
 }
@@ -67,11 +69,11 @@ func newLlama(c *Checkpoint) (*Model, error) {
 // the same keys, a gate. Where rope_parameters has an object for each kind of layer_types, kind
 // says which; else it is "".
 func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", f.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", f.Activation)
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
-	if f.KVHeads == 0 || c.JSON.isNull("num_key_value_heads") {
+	if f.KVHeads == 0 || c.JSON.IsNull("num_key_value_heads") {
 		f.KVHeads = f.Heads
 	}
 	if f.HeadDim == 0 {
@@ -85,11 +87,11 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	}
 	var rotary *transformer.RotaryConfig
 	if kind == "" {
-		rotary, err = c.JSON.rotary(f.ropeFields, f.HeadDim, f.MaxPositions)
+		rotary, err = c.JSON.Rotary(f.RopeFields, f.HeadDim, f.MaxPositions)
 	} else {
 		var theta float64
-		if theta, err = c.JSON.theta(f.RopeTheta); err == nil {
-			rotary, err = c.JSON.rotaryOfKind(kind, theta, true, f.HeadDim, f.MaxPositions)
+		if theta, err = c.JSON.Theta(f.RopeTheta); err == nil {
+			rotary, err = c.JSON.RotaryOfKind(kind, theta, true, f.HeadDim, f.MaxPositions)
 		}
 	}
 	if err != nil {
@@ -109,24 +111,24 @@ func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 
 // llama is the model whose parts have Llama's names. layer loads layer i, and gives its
 // window, 0 where it has none.
-func (c *Checkpoint) llama(f llamaFields, layer func(l *transformer.Loader, i int) (decoderLayer, int)) (*Model, error) {
+func (c *Checkpoint) llama(f llamaFields, layer func(l *transformer.Loader, i int) (block.DecoderLayer, int)) (*Model, error) {
 	return c.decoderModel(c.llamaDecoder(f, layer), f.Tied)
 }
 
 // llamaDecoder is llama without its head.
-func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loader, i int) (decoderLayer, int)) *decoder {
+func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loader, i int) (block.DecoderLayer, int)) *block.Decoder {
 	body := c.Loader.Under("embed_tokens.weight", "model.", "")
-	d := &decoder{
-		embedder:    embedder{tokens: body.At("embed_tokens.").Embedding(f.Vocab, f.Dim)},
-		frequencies: f.frequencies,
+	d := &block.Decoder{
+		Embedder:    block.Embedder{Tokens: body.At("embed_tokens.").Embedding(f.Vocab, f.Dim)},
+		Frequencies: f.frequencies,
 	}
 	norm := f.norm
 	if norm.Eps == 0 {
 		norm = transformer.NormConfig{Shape: []int{f.Dim}, Eps: f.Eps, RMS: true}
 	}
-	d.norm = body.At(cmp.Or(f.normName, "norm.")).Norm(norm)
+	d.Norm = body.At(cmp.Or(f.normName, "norm.")).Norm(norm)
 	for i := 0; i < f.Layers && !c.Loader.Stopped(); i++ {
-		d.add(layer(body.At("layers.%d.", i), i))
+		d.Add(layer(body.At("layers.%d.", i), i))
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = f.Vocab, f.Dim, f.Layers, f.MaxPositions
 	return d

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // Mistral: Jiang et al., 2023, "Mistral 7B": Llama with a sliding window.
 
@@ -14,7 +17,7 @@ type mistralConfig struct {
 func newMistral(c *Checkpoint) (*Model, error) {
 	config := mistralConfig{llamaFields: llamaDefaults}
 	config.Hidden, config.KVHeads, config.MaxPositions, config.Window = 14336, 8, 131072, 4096
-	if c.JSON.isNull("sliding_window") {
+	if c.JSON.IsNull("sliding_window") {
 		config.Window = 0
 	}
 	if err := c.JSON.Decode(&config); err != nil {
@@ -24,7 +27,7 @@ func newMistral(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, llamaLayer), config.Window
 	})
 }

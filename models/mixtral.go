@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // Mixtral: Jiang et al., 2024, "Mixtral of Experts": Mistral with a mixture of experts.
 
@@ -32,7 +35,7 @@ func newMixtral(c *Checkpoint) (*Model, error) {
 		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness,
 	}
 	layer.Feed = func(l *transformer.Loader) transformer.Feed { return l.Mixture(experts, mixtralExperts) }
-	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, llamaLayer), config.Window
 	})
 }

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -41,7 +43,7 @@ type modernbertConfig struct {
 }
 
 // read decodes and completes the configuration.
-func (config *modernbertConfig) read(d Document) error {
+func (config *modernbertConfig) read(d configuration.Document) error {
 	*config = modernbertConfig{
 		Vocab: 50368, Dim: 768, Layers: 22, Heads: 12, Hidden: 1152, Activation: "gelu", MaxPositions: 8192, Eps: 1e-5,
 		Window: 128, GlobalEvery: 3, GlobalTheta: 160000, LocalTheta: 10000,
@@ -62,19 +64,19 @@ func (config *modernbertConfig) read(d Document) error {
 	if len(config.LayerTypes) == 0 {
 		return nil
 	}
-	return d.layerTypes(config.LayerTypes, config.Layers)
+	return d.LayerTypes(config.LayerTypes, config.Layers)
 }
 
 // global reports whether a layer sees all tokens.
 func (config *modernbertConfig) global(layer int) bool {
 	if len(config.LayerTypes) > 0 {
-		return config.LayerTypes[layer] == fullAttention
+		return config.LayerTypes[layer] == configuration.FullAttention
 	}
 	return layer%config.GlobalEvery == 0
 }
 
 type modernbert struct {
-	embedder
+	block.Embedder
 	layers    []modernbertLayer
 	finalNorm *transformer.Norm
 }
@@ -92,7 +94,7 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 	if err := config.read(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_activation", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_activation", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -102,9 +104,9 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 	local := transformer.LocalWindow(config.Window/2, config.Window/2)
 
 	rotary := map[bool]*transformer.RotaryConfig{}
-	for global, kind := range map[bool]string{true: fullAttention, false: slidingAttention} {
+	for global, kind := range map[bool]string{true: configuration.FullAttention, false: configuration.SlidingAttention} {
 		theta := map[bool]float64{true: config.GlobalTheta, false: config.LocalTheta}[global]
-		if rotary[global], err = c.JSON.rotaryOfKind(kind, theta, true, config.Dim/config.Heads, config.MaxPositions); err != nil {
+		if rotary[global], err = c.JSON.RotaryOfKind(kind, theta, true, config.Dim/config.Heads, config.MaxPositions); err != nil {
 			return nil, err
 		}
 		if rotary[global].FrequenciesAt != nil {
@@ -114,9 +116,9 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 
 	body := c.Loader.Under("embeddings.tok_embeddings.weight", "model.", "")
 	m := &modernbert{
-		embedder: embedder{
-			tokens:    body.At("embeddings.tok_embeddings.").Embedding(config.Vocab, config.Dim),
-			embedNorm: body.At("embeddings.norm.").Norm(norm),
+		Embedder: block.Embedder{
+			Tokens:    body.At("embeddings.tok_embeddings.").Embedding(config.Vocab, config.Dim),
+			EmbedNorm: body.At("embeddings.norm.").Norm(norm),
 		},
 		finalNorm: body.At("final_norm.").Norm(norm),
 	}
@@ -136,7 +138,7 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 		layer.feed = l.At("mlp.").FeedForward(feed, transformer.FeedForwardNames{Packed: "Wi.", Down: "Wo."})
 		m.layers = append(m.layers, layer)
 	}
-	return config.heads(c, &Model{Encoder: m}, m.tokens, norm)
+	return config.heads(c, &Model{Encoder: m}, m.Tokens, norm)
 }
 
 // heads adds the checkpoint's heads.
@@ -150,33 +152,33 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	if err != nil {
 		return nil, err
 	}
-	h := &head{
-		dense: l.At("head.dense.").Linear(config.Dim, config.Dim, config.HeadBias), act: activate(activation),
-		norm: l.At("head.norm.").Norm(norm),
+	h := &block.Head{
+		Dense: l.At("head.dense.").Linear(config.Dim, config.Dim, config.HeadBias), Act: block.Activate(activation),
+		Norm: l.At("head.norm.").Norm(norm),
 	}
 	switch name {
 	case "ForMaskedLM":
 		m.MaskedLM = h
 		bias := l.Optional(config.DecoderBias, "decoder.bias", config.Vocab)
 		if config.Tied {
-			h.out = l.At("decoder.").Tied(words, bias)
+			h.Last = l.At("decoder.").Tied(words, bias)
 		} else {
-			h.out = l.LinearOf(config.Dim, config.Vocab, l.Tensor("decoder.weight", config.Vocab, config.Dim), bias)
+			h.Last = l.LinearOf(config.Dim, config.Vocab, l.Tensor("decoder.weight", config.Vocab, config.Dim), bias)
 		}
 		return m, nil
 	case "ForSequenceClassification":
 		m.Classifier = h
-		h.pool = poolings[config.Pooling]
+		h.Pool = block.Poolings[config.Pooling]
 	case "ForTokenClassification":
 		m.TokenClassifier = h
 	case "ForQuestionAnswering":
-		h.out = l.At("classifier.").Linear(config.Dim, 2, true)
+		h.Last = l.At("classifier.").Linear(config.Dim, 2, true)
 		m.Answer = h
 		return m, nil
 	default:
 		return nil, c.unknownHead()
 	}
-	h.out = c.classify(l.At("classifier."), config.Dim, true)
+	h.Last = c.classify(l.At("classifier."), config.Dim, true)
 	return m, nil
 }
 
@@ -187,7 +189,7 @@ func (m *modernbert) BothWays() bool { return true }
 func (m *modernbert) HidesRest() {}
 
 func (m *modernbert) Encode(ws *Workspace, dst []float32, in Tokens) error {
-	if err := m.embed(ws, dst, in, nil); err != nil { // [rows, D]
+	if err := m.Embed(ws, dst, in, nil); err != nil { // [rows, D]
 		return err
 	}
 	for _, l := range m.layers {
@@ -208,7 +210,7 @@ func (l *modernbertLayer) forward(ws *Workspace, x []float32, in Tokens) error {
 		return err
 	}
 	if err := l.attention.Forward(ws, x, transformer.AttentionInput{ // x += attention(y)  [rows, D]
-		Query: y, Batch: in.Batch, Mask: l.mask.And(visible(in)), Residual: x,
+		Query: y, Batch: in.Batch, Mask: l.mask.And(block.Visible(in)), Residual: x,
 	}, nil); err != nil {
 		return err
 	}

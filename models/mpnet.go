@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // MPNet: Song et al., 2020, "MPNet: Masked and Permuted Pre-training for Language
 // Understanding". It is RoBERTa without token types, with a bias on the scores that
@@ -35,7 +38,7 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -54,23 +57,23 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 	norm := transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "mpnet.", "")
 	tables := body.At("embeddings.")
-	b := &textEncoder{
-		embedder: embedder{
-			tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
-			positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
-			first:     first,
-			padded:    true,
-			embedNorm: tables.At("LayerNorm.").Norm(norm),
+	b := &block.TextEncoder{
+		Embedder: block.Embedder{
+			Tokens:    tables.At("word_embeddings.").Embedding(config.Vocab, config.Dim),
+			Positions: tables.At("position_embeddings.").Embedding(config.MaxPositions, config.Dim),
+			First:     first,
+			Padded:    true,
+			EmbedNorm: tables.At("LayerNorm.").Norm(norm),
 		},
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
+		Layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true},
 			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
 			Norm:        norm,
 		}}, mpnetLayers),
-		bias: &relativeBias{
-			weight: body.Tensor("encoder.relative_attention_bias.weight", config.Buckets, config.Heads),
-			heads:  config.Heads, buckets: buckets, maxDistance: maxDistance, bothWays: true,
+		Bias: &block.RelativeBias{
+			Weight: body.Tensor("encoder.relative_attention_bias.weight", config.Buckets, config.Heads),
+			Heads:  config.Heads, Buckets: buckets, MaxDistance: maxDistance, BothWays: true,
 		},
 	}
-	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps, config.Tied)
+	return c.robertaHeads(&Model{Encoder: b}, body, b.Tokens, config.Eps, config.Tied)
 }

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -23,7 +25,7 @@ type nomicConfig struct {
 	Types        int     `json:"type_vocab_size" min:"0"`
 	Eps          float32 `json:"layer_norm_eps"`
 	Tied         bool    `json:"tie_word_embeddings"`
-	ropeFields
+	configuration.RopeFields
 
 	moe nomicMoEFields // of the published form
 }
@@ -57,8 +59,8 @@ type nomicHubConfig struct {
 }
 
 // read decodes either form.
-func (config *nomicConfig) read(d Document) error {
-	*config = nomicConfig{Vocab: 30528, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "silu", MaxPositions: 2048, Types: 2, Eps: 1e-12, Tied: true, ropeFields: rope(1000)}
+func (config *nomicConfig) read(d configuration.Document) error {
+	*config = nomicConfig{Vocab: 30528, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "silu", MaxPositions: 2048, Types: 2, Eps: 1e-12, Tied: true, RopeFields: configuration.Rope(1000)}
 	if !d.Has("n_embd") {
 		return d.Decode(config)
 	}
@@ -66,7 +68,7 @@ func (config *nomicConfig) read(d Document) error {
 		Vocab: 30528, Layers: 12, Heads: 12, Activation: "swiglu", MaxPositions: 2048, Types: 2, Eps: 1e-12,
 		Theta: 1000, Fraction: 1, QKVBias: true, UpBias: true, DownBias: true, PadTo: 1, Tied: true,
 	}
-	d.asClass("nomic_bert of the hub")
+	d.AsClass("nomic_bert of the hub")
 	if err := d.Decode(&hub); err != nil {
 		return err
 	}
@@ -111,14 +113,14 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	if err := config.read(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.HeadDim == 0 {
 		config.HeadDim = config.Dim / config.Heads
 	}
-	rotary, err := c.JSON.rotary(config.ropeFields, config.HeadDim, config.MaxPositions)
+	rotary, err := c.JSON.Rotary(config.RopeFields, config.HeadDim, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}
@@ -144,15 +146,15 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 		}
 		layer.Feed = config.moe.feed(transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Bias: true})
 	}
-	b := &textEncoder{
-		embedder: embedder{
-			tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
-			embedNorm: body.At(embeddingNorm).Norm(norm),
+	b := &block.TextEncoder{
+		Embedder: block.Embedder{
+			Tokens:    body.At("embeddings.word_embeddings.").Embedding(config.Vocab, config.Dim),
+			EmbedNorm: body.At(embeddingNorm).Norm(norm),
 		},
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, names),
+		Layers: body.Stack(transformer.StackConfig{Layers: config.Layers, Layer: layer}, names),
 	}
 	if config.Types > 0 {
-		b.types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
+		b.Types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
 	}
-	return c.bertHeads(&Model{Encoder: b}, body, b.tokens, bertConfig{Activation: config.Activation, Eps: config.Eps, Tied: config.Tied})
+	return c.bertHeads(&Model{Encoder: b}, body, b.Tokens, bertConfig{Activation: config.Activation, Eps: config.Eps, Tied: config.Tied})
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -23,7 +25,7 @@ type nomicMoEFields struct {
 }
 
 // check is the error of fields that make no mixture, or are not supported.
-func (f *nomicMoEFields) check(d Document) error {
+func (f *nomicMoEFields) check(d configuration.Document) error {
 	switch {
 	case f.Every == 1:
 		return d.Errorf("moe_every_n_layers", "want 0, or 2 and more")
@@ -55,7 +57,7 @@ func (f *nomicMoEFields) feed(plain transformer.FeedForwardConfig) func(l *trans
 // mixture is the experts under l.
 func (f *nomicMoEFields) mixture(l *transformer.Loader, plain transformer.FeedForwardConfig) *plainExperts {
 	dim, hidden := plain.Dim, plain.Hidden
-	m := &plainExperts{dim: dim, top: f.TopK, normalize: f.Normalize, act: activate(plain.Activation), router: l.At("router.layer.").RowByRow().Linear(dim, f.Experts, false)}
+	m := &plainExperts{dim: dim, top: f.TopK, normalize: f.Normalize, act: block.Activate(plain.Activation), router: l.At("router.layer.").RowByRow().Linear(dim, f.Experts, false)}
 	if all := l.At("experts."); all.Has("up.weight") { // in GGUF files, [experts, hidden, D] and [experts, D, hidden]
 		for e := range f.Experts {
 			m.up = append(m.up, all.Stacked(dim, false, transformer.Part{Name: "up.", Rows: hidden, Stack: f.Experts, Item: e}))

@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -30,7 +31,7 @@ func newOLMo2(c *Checkpoint) (*Model, error) {
 	layer.FeedForward.Dim, layer.Norm.Shape = config.Dim, []int{config.Dim}
 	names := llamaLayer
 	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
-	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return &olmo2Layer{
 			attention:     l.At(names.Self).Attention(layer.Self, names.Attention),
 			attentionNorm: l.At("post_attention_layernorm.").Norm(layer.Norm),

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // Phi: Li et al., 2023, "Textbooks Are All You Need II: phi-1.5 technical report". Parallel
 // layers with biases everywhere, which rotate a part of each head.
@@ -16,7 +19,7 @@ type phiConfig struct {
 func newPhi(c *Checkpoint) (*Model, error) {
 	config := phiConfig{llamaFields: llamaDefaults, Eps: 1e-5}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Activation = 51200, 2048, 8192, 24, "gelu_new"
-	config.part, config.partial = 0.5, true
+	config.Part, config.Partial = 0.5, true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -34,16 +37,16 @@ func newPhi(c *Checkpoint) (*Model, error) {
 	attention := transformer.AttentionNames{
 		Query: "q_proj.", Key: "k_proj.", Value: "v_proj.", Out: "dense.", QueryNorm: "q_layernorm.", KeyNorm: "k_layernorm.",
 	}
-	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
-		return &parallelLayer{
-			norm:      l.At("input_layernorm.").Norm(layer.Norm),
-			attention: l.At("self_attn.").Attention(layer.Self, attention),
-			feed:      l.FeedForward(layer.FeedForward, transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."}),
+	d := c.llamaDecoder(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
+		return &block.ParallelLayer{
+			Norm:      l.At("input_layernorm.").Norm(layer.Norm),
+			Attention: l.At("self_attn.").Attention(layer.Self, attention),
+			Feed:      l.FeedForward(layer.FeedForward, transformer.FeedForwardNames{Up: "mlp.fc1.", Down: "mlp.fc2."}),
 		}, 0
 	})
 	m, err := c.decoderModel(d, config.Tied)
-	if err == nil && d.head != nil {
-		d.head.Bias = c.Loader.Tensor("lm_head.bias", config.Vocab)
+	if err == nil && d.Head != nil {
+		d.Head.Bias = c.Loader.Tensor("lm_head.bias", config.Vocab)
 	}
 	return m, err
 }

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // Phi-3: Abdin et al., 2024, "Phi-3 Technical Report": Llama with fused weights.
 
@@ -14,7 +17,7 @@ type phi3Config struct {
 func newPhi3(c *Checkpoint) (*Model, error) {
 	config := phi3Config{llamaFields: llamaDefaults}
 	config.Vocab, config.Dim, config.Hidden, config.MaxPositions = 32064, 3072, 8192, 4096
-	config.Eps, config.original, config.partial, config.long = 1e-5, 4096, true, true
+	config.Eps, config.Original, config.Partial, config.Long = 1e-5, 4096, true, true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -25,7 +28,7 @@ func newPhi3(c *Checkpoint) (*Model, error) {
 	names := llamaLayer
 	names.Attention.Packed = "qkv_proj."
 	names.Feed.Packed = "mlp.gate_up_proj."
-	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, names), config.Window
 	})
 }

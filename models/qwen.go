@@ -1,6 +1,10 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // Qwen 2 and 3: Yang et al., 2024, "Qwen2 Technical Report", and 2025, "Qwen3 Technical
 // Report". Version 2 is Llama with biases in queries, keys and values; version 3
@@ -13,7 +17,7 @@ func init() {
 
 type qwenConfig struct {
 	llamaFields
-	windowFields
+	configuration.WindowFields
 	Bias         bool `json:"attention_bias"` // of version 3; version 2 has it in queries, keys and values
 	UseWindow    bool `json:"use_sliding_window"`
 	WindowLayers int  `json:"max_window_layers" min:"-2147483648"` // the first that have no window
@@ -31,9 +35,9 @@ var qwenLayer = func() transformer.LayerNames {
 
 // qwenDefaults are those of transformers where config.json is silent.
 func qwenDefaults() qwenConfig {
-	config := qwenConfig{llamaFields: llamaDefaults, windowFields: windowFields{Window: 4096}, WindowLayers: 28}
+	config := qwenConfig{llamaFields: llamaDefaults, WindowFields: configuration.WindowFields{Window: 4096}, WindowLayers: 28}
 	config.Vocab, config.KVHeads, config.Hidden, config.MaxPositions = 151936, 32, 22016, 32768
-	config.kinds = true
+	config.Kinds = true
 	return config
 }
 
@@ -53,7 +57,7 @@ func (c *Checkpoint) qwen(version int) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		return l.Layer(layer, qwenLayer), windows(i)
 	})
 }
@@ -63,7 +67,7 @@ func (f *qwenConfig) windows(c *Checkpoint, slides func(layer int) bool) (func(l
 	if !f.UseWindow {
 		f.Window = 0 // published with one that is not used
 	}
-	return c.JSON.windows(f.windowFields, f.Layers, slides)
+	return c.JSON.Windows(f.WindowFields, f.Layers, slides)
 }
 
 // layer is the configuration of a layer of a version.

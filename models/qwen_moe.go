@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -96,7 +97,7 @@ func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transforme
 	}
 	sparse := layer
 	sparse.Feed = func(l *transformer.Loader) transformer.Feed { return complete(l, l.Mixture(mixture, qwenExperts)) }
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		if experts == 0 || (i+1)%config.Every != 0 || slices.Contains(config.Dense, i) {
 			return l.Layer(layer, qwenLayer), windows(i)
 		}

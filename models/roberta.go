@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -26,14 +27,14 @@ func newRoBERTa(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.robertaHeads(&Model{Encoder: b}, body, b.tokens, config.Eps, config.Tied)
+	return c.robertaHeads(&Model{Encoder: b}, body, b.Tokens, config.Eps, config.Tied)
 }
 
 // robertaHeads adds the heads of RoBERTa, which MPNet has too.
 func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *transformer.Embedding, eps float32, tied bool) (*Model, error) {
 	dim := c.Config.Dim
 	if body.Has("pooler.dense.weight") {
-		m.Pooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(dim, dim, true), act: tanh}
+		m.Pooler = &block.Head{Pool: block.PoolFirst, Dense: body.At("pooler.dense.").Linear(dim, dim, true), Act: block.Tanh}
 	}
 	classifier, lm := c.Loader.At("classifier."), c.Loader.At("lm_head.")
 	switch c.Config.Head() {
@@ -43,20 +44,20 @@ func (c *Checkpoint) robertaHeads(m *Model, body *transformer.Loader, words *tra
 		if !lm.Has("dense.weight") {
 			break // sentence-transformers publishes encoders as what they were made from
 		}
-		m.MaskedLM = &head{
-			dense: lm.At("dense.").Linear(dim, dim, true), act: activate(kernels.ActGELU),
-			norm: lm.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
-			out:  c.vocabulary(lm, words, tied),
+		m.MaskedLM = &block.Head{
+			Dense: lm.At("dense.").Linear(dim, dim, true), Act: block.Activate(kernels.ActGELU),
+			Norm: lm.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{dim}, Eps: eps}),
+			Last: c.vocabulary(lm, words, tied),
 		}
 	case "ForSequenceClassification":
-		m.Classifier = &head{
-			pool: poolFirst, dense: classifier.At("dense.").Linear(dim, dim, true), act: tanh,
-			out: c.classify(classifier.At("out_proj."), dim, true),
+		m.Classifier = &block.Head{
+			Pool: block.PoolFirst, Dense: classifier.At("dense.").Linear(dim, dim, true), Act: block.Tanh,
+			Last: c.classify(classifier.At("out_proj."), dim, true),
 		}
 	case "ForTokenClassification":
-		m.TokenClassifier = &head{out: c.classify(classifier, dim, true)}
+		m.TokenClassifier = &block.Head{Last: c.classify(classifier, dim, true)}
 	case "ForQuestionAnswering":
-		m.Answer = answer(c.Loader, dim)
+		m.Answer = block.Answer(c.Loader, dim)
 	default:
 		return nil, c.unknownHead()
 	}

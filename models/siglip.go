@@ -2,6 +2,8 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -17,14 +19,14 @@ func init() {
 func newSigLIP(c *Checkpoint) (*Model, error) { return c.siglip(siglipImage) }
 
 // siglip is the model with the tower of images that image makes.
-func (c *Checkpoint) siglip(image func(d Document, l *transformer.Loader) (*imageTower, *probe, error)) (*Model, error) {
+func (c *Checkpoint) siglip(image func(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error)) (*Model, error) {
 	if head := c.Config.Head(); head != "Model" {
 		return nil, c.unknownHead()
 	}
 	if err := c.JSON.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	textDoc, imageDoc, err := towerConfigs(c.JSON)
+	textDoc, imageDoc, err := block.TowerConfigs(c.JSON)
 	if err != nil {
 		return nil, err
 	}
@@ -36,52 +38,52 @@ func (c *Checkpoint) siglip(image func(d Document, l *transformer.Loader) (*imag
 	if err != nil {
 		return nil, err
 	}
-	if textHead.out != nil && textHead.out.Out != images.Dim() {
+	if textHead.Last != nil && textHead.Last.Out != images.Dim() {
 		return nil, textDoc.Errorf("projection_size", "vectors of images have %d", images.Dim())
 	}
-	both := &joint{text: texts, image: images, textHead: textHead, imageHead: attend, scale: logScale(c.Loader, 1)}
+	both := &block.Joint{Text: texts, Image: images, TextHead: textHead, ImageHead: attend, Scale: block.LogScale(c.Loader, 1)}
 	if bias := c.Loader.Tensor("logit_bias", 1); len(bias) == 1 {
-		both.bias = bias[0]
+		both.Bias = bias[0]
 	}
 	return &Model{Encoder: texts, Image: images, ImagePooler: attend, Joint: both}, nil
 }
 
 // siglipText is the tower of texts that d describes, and what pools its hidden states.
-func (c *Checkpoint) siglipText(d Document, l *transformer.Loader) (*textEncoder, *head, error) {
-	tower, words := siglipDefaults, textTowerConfig{Vocab: 32000, MaxPositions: 64}
-	if err := decodeAll(d, &tower, &words); err != nil {
+func (c *Checkpoint) siglipText(d configuration.Document, l *transformer.Loader) (*block.TextEncoder, *block.Head, error) {
+	tower, words := siglipDefaults, block.TextTowerConfig{Vocab: 32000, MaxPositions: 64}
+	if err := block.DecodeAll(d, &tower, &words); err != nil {
 		return nil, nil, err
 	}
 	if words.Projection == 0 {
 		words.Projection = tower.Dim
 	}
-	texts, err := loadTextTower(tower, words, d, l)
+	texts, err := block.LoadTextTower(tower, words, d, l)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = words.Vocab, tower.Dim, tower.Layers, words.MaxPositions
-	return texts, &head{pool: poolLast, out: l.At("head.").Linear(tower.Dim, words.Projection, true)}, nil
+	return texts, &block.Head{Pool: block.PoolLast, Last: l.At("head.").Linear(tower.Dim, words.Projection, true)}, nil
 }
 
-var siglipDefaults = towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu_pytorch_tanh", Eps: 1e-6}
+var siglipDefaults = block.TowerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu_pytorch_tanh", Eps: 1e-6}
 
 // siglipImage is the tower of images that d describes, and what pools its hidden states.
-func siglipImage(d Document, l *transformer.Loader) (*imageTower, *probe, error) {
-	tower, pixels := siglipDefaults, imageTowerConfig{Image: 224, Patch: 16, Channels: 3}
+func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error) {
+	tower, pixels := siglipDefaults, block.ImageTowerConfig{Image: 224, Patch: 16, Channels: 3}
 	pooled := struct {
 		Head bool `json:"vision_use_head"`
 	}{true}
-	if err := decodeAll(d, &tower, &pixels, &pooled); err != nil {
+	if err := block.DecodeAll(d, &tower, &pixels, &pooled); err != nil {
 		return nil, nil, err
 	}
 	if !pooled.Head {
 		return nil, nil, d.Errorf("vision_use_head", "want true")
 	}
-	images, err := loadImageTower(tower, pixels, d, l, false)
+	images, err := block.LoadImageTower(tower, pixels, d, l, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	images.after = l.At("post_layernorm.").Norm(tower.norm())
+	images.After = l.At("post_layernorm.").Norm(tower.Norm())
 	attend, err := newProbe(tower, d, l.At("head."))
 	return images, attend, err
 }
@@ -95,7 +97,7 @@ func newSigLIPText(c *Checkpoint) (*Model, error) {
 // newSigLIPImage is the tower of images alone.
 func newSigLIPImage(c *Checkpoint) (*Model, error) { return c.siglipImageAlone(siglipImage) }
 
-func (c *Checkpoint) siglipImageAlone(image func(d Document, l *transformer.Loader) (*imageTower, *probe, error)) (*Model, error) {
+func (c *Checkpoint) siglipImageAlone(image func(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error)) (*Model, error) {
 	if head := c.Config.Head(); head != "Model" {
 		return nil, c.unknownHead()
 	}
@@ -103,7 +105,7 @@ func (c *Checkpoint) siglipImageAlone(image func(d Document, l *transformer.Load
 	if err != nil {
 		return nil, err
 	}
-	c.Config.Dim, c.Config.Layers = images.Dim(), images.depth
+	c.Config.Dim, c.Config.Layers = images.Dim(), images.Depth
 	return &Model{Image: images, ImagePooler: attend}, nil
 }
 
@@ -115,8 +117,8 @@ type probe struct {
 	feed      *transformer.FeedForward
 }
 
-func newProbe(config towerConfig, d Document, l *transformer.Loader) (*probe, error) {
-	feed, err := config.feed(d)
+func newProbe(config block.TowerConfig, d configuration.Document, l *transformer.Loader) (*probe, error) {
+	feed, err := config.Feed(d)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func newProbe(config towerConfig, d Document, l *transformer.Loader) (*probe, er
 		attention: l.At("attention.").Attention(transformer.AttentionConfig{
 			Dim: config.Dim, Heads: config.Heads, Bias: true, OutBias: true, CrossOnly: true,
 		}, transformer.AttentionNames{Packed: "in_proj_", Out: "out_proj."}),
-		norm: l.At("layernorm.").Norm(config.norm()),
+		norm: l.At("layernorm.").Norm(config.Norm()),
 		feed: l.At("mlp.").FeedForward(feed, transformer.FeedForwardNames{Up: "fc1.", Down: "fc2."}),
 	}, nil
 }

@@ -3,6 +3,8 @@ package models
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -21,7 +23,7 @@ func newSigLIP2(c *Checkpoint) (*Model, error) { return c.siglip(siglip2Image) }
 func newSigLIP2Image(c *Checkpoint) (*Model, error) { return c.siglipImageAlone(siglip2Image) }
 
 // siglip2Image is the tower of images that d describes, and what pools its hidden states.
-func siglip2Image(d Document, l *transformer.Loader) (*imageTower, *probe, error) {
+func siglip2Image(d configuration.Document, l *transformer.Loader) (*block.ImageTower, *probe, error) {
 	tower := siglipDefaults
 	flexible := struct {
 		Patches  int  `json:"num_patches"` // of the table of positions
@@ -29,7 +31,7 @@ func siglip2Image(d Document, l *transformer.Loader) (*imageTower, *probe, error
 		Channels int  `json:"num_channels"`
 		Head     bool `json:"vision_use_head"`
 	}{256, 16, 3, true}
-	if err := decodeAll(d, &tower, &flexible); err != nil {
+	if err := block.DecodeAll(d, &tower, &flexible); err != nil {
 		return nil, nil, err
 	}
 	if !flexible.Head {
@@ -42,17 +44,17 @@ func siglip2Image(d Document, l *transformer.Loader) (*imageTower, *probe, error
 	if flexible.Patch > 1<<12 || flexible.Channels > 1<<12 || side > 1<<12 {
 		return nil, nil, d.Errorf("patch_size", "want at most %d, also of num_channels and the root of num_patches", 1<<12)
 	}
-	layers, err := tower.stack(d, l)
+	layers, err := tower.Stack(d, l)
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &imageTower{dim: tower.Dim, size: side * flexible.Patch, side: side, depth: tower.Layers, layers: layers, resize: resizeTriangle}
+	t := &block.ImageTower{Width: tower.Dim, Pixels: side * flexible.Patch, Side: side, Depth: tower.Layers, Layers: layers, Resize: resizeTriangle}
 	patch := l.At("embeddings.patch_embedding.")
 	weight := patch.Tensor("weight", tower.Dim, flexible.Patch*flexible.Patch*flexible.Channels) // [D, height, width, channels]
 	area := flexible.Patch * flexible.Patch
-	t.patches = &patches{channels: flexible.Channels, height: flexible.Patch, width: flexible.Patch, project: patch.LinearOf(area*flexible.Channels, tower.Dim, stepsFirst(weight, area, flexible.Channels), patch.Tensor("bias", tower.Dim))}
-	t.positions = l.Tensor("embeddings.position_embedding.weight", flexible.Patches, tower.Dim)
-	t.after = l.At("post_layernorm.").Norm(tower.norm())
+	t.Patches = &block.Patches{Channels: flexible.Channels, Height: flexible.Patch, Width: flexible.Patch, Project: patch.LinearOf(area*flexible.Channels, tower.Dim, block.StepsFirst(weight, area, flexible.Channels), patch.Tensor("bias", tower.Dim))}
+	t.Positions = l.Tensor("embeddings.position_embedding.weight", flexible.Patches, tower.Dim)
+	t.After = l.At("post_layernorm.").Norm(tower.Norm())
 	attend, err := newProbe(tower, d, l.At("head."))
 	return t, attend, err
 }

@@ -1,6 +1,10 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // SmolLM 3: Hugging Face, 2025, "SmolLM3: smol, multilingual, long-context reasoner": Llama of
 // which some layers have no positions.
@@ -9,7 +13,7 @@ func init() { Register(newSmolLM3, "smollm3") }
 
 type smollm3Config struct {
 	llamaConfig
-	windowFields
+	configuration.WindowFields
 	UseWindow bool  `json:"use_sliding_window"`
 	Rotates   []int `json:"no_rope_layers"` // whether each layer has positions, in spite of the name
 	Every     int   `json:"no_rope_layer_interval"`
@@ -18,7 +22,7 @@ type smollm3Config struct {
 func newSmolLM3(c *Checkpoint) (*Model, error) {
 	config := smollm3Config{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Every: 4}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.MaxPositions = 128256, 2048, 36, 16, 4, 32768
-	config.RopeTheta, config.Tied, config.kinds = 2e6, true, true
+	config.RopeTheta, config.Tied, config.Kinds = 2e6, true, true
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
@@ -31,7 +35,7 @@ func newSmolLM3(c *Checkpoint) (*Model, error) {
 		}
 		return (i+1)%config.Every != 0
 	}
-	windows, err := c.JSON.windows(config.windowFields, config.Layers, func(i int) bool { return config.UseWindow && !rotates(i) })
+	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return config.UseWindow && !rotates(i) })
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +46,7 @@ func newSmolLM3(c *Checkpoint) (*Model, error) {
 	layer.Self.Bias, layer.Self.OutBias, layer.FeedForward.Bias = config.Bias, config.Bias, config.MLPBias
 	plain := layer
 	plain.Self.Rotary = nil
-	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, i int) (block.DecoderLayer, int) {
 		if rotates(i) {
 			return l.Layer(layer, llamaLayer), windows(i)
 		}

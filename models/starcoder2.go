@@ -1,6 +1,9 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // StarCoder 2: Lozhkov et al., 2024, "StarCoder 2 and The Stack v2: The Next Generation": Llama
 // with layer normalization, biases, a plain feed-forward network and a sliding window.
@@ -30,7 +33,7 @@ func newStarCoder2(c *Checkpoint) (*Model, error) {
 	config.norm = layer.Norm
 	names := llamaLayer
 	names.Feed = transformer.FeedForwardNames{Up: "mlp.c_fc.", Down: "mlp.c_proj."}
-	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (decoderLayer, int) {
+	return c.llama(config.llamaFields, func(l *transformer.Loader, _ int) (block.DecoderLayer, int) {
 		return l.Layer(layer, names), config.Window
 	})
 }

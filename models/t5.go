@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -56,12 +58,12 @@ func newT5(c *Checkpoint) (*Model, error) {
 	if err := c.JSON.Decode(&config); err != nil {
 		return nil, err
 	}
-	if !c.JSON.Has("scale_decoder_outputs") && !c.JSON.isNull("scale_decoder_outputs") { // null is false
+	if !c.JSON.Has("scale_decoder_outputs") && !c.JSON.IsNull("scale_decoder_outputs") { // null is false
 		config.ScaleOutputs = config.Tied && c.Config.ModelType == "t5"
 	}
 	if config.DecoderLayers == 0 {
 		config.DecoderLayers = config.EncoderLayers
-		if own, ok := c.JSON.hidden("num_layers"); ok { // transformers applies aliases later
+		if own, ok := c.JSON.Hidden("num_layers"); ok { // transformers applies aliases later
 			before := struct {
 				Layers int `json:"num_layers"`
 			}{initialLayers}
@@ -84,10 +86,10 @@ func newT5(c *Checkpoint) (*Model, error) {
 	c.Loader.Ignore("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight") // in old checkpoints, not used
 	shared := c.Loader.At("shared.").Embedding(config.Vocab, config.Dim)
 	names := config.names(t5Layers("1"))
-	m := &Model{Encoder: &textEncoder{
-		embedder: embedder{tokens: c.Loader.At("encoder.embed_tokens.").TiedEmbedding(shared)},
-		layers:   c.Loader.At("encoder.").Stack(transformer.StackConfig{Layers: config.EncoderLayers, Layer: layer, FinalNorm: true}, names),
-		bias:     config.bias(c.Loader.At("encoder.block.0.layer.0.SelfAttention."), true),
+	m := &Model{Encoder: &block.TextEncoder{
+		Embedder: block.Embedder{Tokens: c.Loader.At("encoder.embed_tokens.").TiedEmbedding(shared)},
+		Layers:   c.Loader.At("encoder.").Stack(transformer.StackConfig{Layers: config.EncoderLayers, Layer: layer, FinalNorm: true}, names),
+		Bias:     config.bias(c.Loader.At("encoder.block.0.layer.0.SelfAttention."), true),
 	}}
 	if c.Config.Head() == "Model" && !c.Loader.Has("decoder.final_layer_norm.weight") { // T5EncoderModel
 		c.Loader.Ignore("decoder.embed_tokens.weight")
@@ -97,27 +99,27 @@ func newT5(c *Checkpoint) (*Model, error) {
 	layer.Cross = &cross
 	names = config.names(t5Layers("2"))
 	body := c.Loader.At("decoder.")
-	d := &decoder{
-		embedder: embedder{tokens: body.At("embed_tokens.").TiedEmbedding(shared)},
-		bias:     config.bias(body.At("block.0.layer.0.SelfAttention."), false),
-		norm:     body.At(names.Norm).Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, RMS: true}),
+	d := &block.Decoder{
+		Embedder: block.Embedder{Tokens: body.At("embed_tokens.").TiedEmbedding(shared)},
+		Bias:     config.bias(body.At("block.0.layer.0.SelfAttention."), false),
+		Norm:     body.At(names.Norm).Norm(transformer.NormConfig{Shape: []int{config.Dim}, Eps: config.Eps, RMS: true}),
 	}
 	for i := 0; i < config.DecoderLayers && !c.Loader.Stopped(); i++ {
-		d.add(body.At(names.Layers, i).Layer(layer, names.Layer), 0)
+		d.Add(body.At(names.Layers, i).Layer(layer, names.Layer), 0)
 	}
-	if config.ScaleOutputs && d.norm != nil { // by the normalization in front
+	if config.ScaleOutputs && d.Norm != nil { // by the normalization in front
 		by := float32(1 / math.Sqrt(float64(config.Dim)))
-		for i := range d.norm.Weight {
-			d.norm.Weight[i] *= by
+		for i := range d.Norm.Weight {
+			d.Norm.Weight[i] *= by
 		}
 	}
 	m.LM = d
-	d.head, err = config.head(c, shared)
+	d.Head, err = config.head(c, shared)
 	return m, err
 }
 
 // feedForward completes what kind of feed-forward networks there are.
-func (config *t5Config) feedForward(d Document) {
+func (config *t5Config) feedForward(d configuration.Document) {
 	name, gated := strings.CutPrefix(config.FeedForward, "gated-")
 	if gated && name == "gelu" {
 		name = "gelu_new"
@@ -131,12 +133,12 @@ func (config *t5Config) feedForward(d Document) {
 }
 
 // layer is the configuration of a layer of the encoder.
-func (config *t5Config) layer(d Document) (transformer.LayerConfig, error) {
+func (config *t5Config) layer(d configuration.Document) (transformer.LayerConfig, error) {
 	field := "feed_forward_proj"
 	if d.Has("dense_act_fn") {
 		field = "dense_act_fn"
 	}
-	activation, sharpness, err := d.feedActivation(field, config.Activation)
+	activation, sharpness, err := d.FeedActivation(field, config.Activation)
 	return transformer.LayerConfig{
 		Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, HeadDim: config.HeadDim, Scale: 1},
 		FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Gated: config.Gated},
@@ -154,10 +156,10 @@ func (config *t5Config) names(n transformer.StackNames) transformer.StackNames {
 	return n
 }
 
-func (config *t5Config) bias(l *transformer.Loader, bothWays bool) *relativeBias {
-	return &relativeBias{
-		weight: l.Tensor("relative_attention_bias.weight", config.Buckets, config.Heads),
-		heads:  config.Heads, buckets: config.Buckets, maxDistance: config.MaxDistance, bothWays: bothWays,
+func (config *t5Config) bias(l *transformer.Loader, bothWays bool) *block.RelativeBias {
+	return &block.RelativeBias{
+		Weight: l.Tensor("relative_attention_bias.weight", config.Buckets, config.Heads),
+		Heads:  config.Heads, Buckets: config.Buckets, MaxDistance: config.MaxDistance, BothWays: bothWays,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -16,8 +17,8 @@ import (
 func init() { Register(newViT, "vit") }
 
 type vitConfig struct {
-	towerConfig
-	imageTowerConfig
+	block.TowerConfig
+	block.ImageTowerConfig
 	QKVBias          bool   `json:"qkv_bias"`
 	PoolerActivation string `json:"pooler_act"`
 	PoolerDim        int    `json:"pooler_output_size" min:"0"`
@@ -63,8 +64,8 @@ func newViT(c *Checkpoint) (*Model, error) {
 		return newTimmViT(c)
 	}
 	config := vitConfig{
-		towerConfig:      towerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", Eps: 1e-12},
-		imageTowerConfig: imageTowerConfig{Image: 224, Patch: 16, Channels: 3},
+		TowerConfig:      block.TowerConfig{Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", Eps: 1e-12},
+		ImageTowerConfig: block.ImageTowerConfig{Image: 224, Patch: 16, Channels: 3},
 		QKVBias:          true, PoolerActivation: "tanh",
 	}
 	if err := c.JSON.Decode(&config); err != nil {
@@ -81,24 +82,24 @@ func newViT(c *Checkpoint) (*Model, error) {
 	}
 	m := &Model{Image: v}
 	if body.Has("pooler.dense.weight") {
-		act := tanh
+		act := block.Tanh
 		if config.PoolerActivation != "tanh" {
 			a, err := c.JSON.Activation("pooler_act", config.PoolerActivation)
 			if err != nil {
 				return nil, err
 			}
-			act = activate(a)
+			act = block.Activate(a)
 		}
 		out := config.PoolerDim
 		if out == 0 {
 			out = config.Dim
 		}
-		m.ImagePooler = &head{pool: poolFirst, dense: body.At("pooler.dense.").Linear(config.Dim, out, true), act: act}
+		m.ImagePooler = &block.Head{Pool: block.PoolFirst, Dense: body.At("pooler.dense.").Linear(config.Dim, out, true), Act: act}
 	}
 	switch c.Config.Head() {
 	case "Model":
 	case "ForImageClassification":
-		m.ImageClassifier = &head{pool: poolFirst, out: c.classify(c.Loader.At("classifier."), config.Dim, true)}
+		m.ImageClassifier = &block.Head{Pool: block.PoolFirst, Last: c.classify(c.Loader.At("classifier."), config.Dim, true)}
 	default:
 		return nil, c.unknownHead()
 	}
@@ -121,7 +122,7 @@ type timmConfig struct {
 // newTimmViT is the model of a checkpoint of timm, whose sizes are those of its tensors.
 func newTimmViT(c *Checkpoint) (*Model, error) {
 	t := timmConfig{Pool: "token"}
-	c.JSON.asClass("timm")
+	c.JSON.AsClass("timm")
 	if err := c.JSON.Decode(&t); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 			return nil, c.JSON.Errorf("architecture", "want a plain vit")
 		}
 	}
-	config := vitConfig{towerConfig: towerConfig{Dim: t.Dim, Heads: t.Args.Heads, Activation: "gelu", Eps: 1e-6}, QKVBias: true}
+	config := vitConfig{TowerConfig: block.TowerConfig{Dim: t.Dim, Heads: t.Args.Heads, Activation: "gelu", Eps: 1e-6}, QKVBias: true}
 	if config.Heads == 0 {
 		config.Heads = t.Dim / 64 // of tiny, small, base and large
 		if strings.Contains(t.Architecture, "_huge_") {
@@ -162,14 +163,14 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 	}
 	m := &Model{Image: v}
 	if t.Classes > 0 {
-		m.ImageClassifier = &head{pool: poolFirst, out: l.At("head.").Linear(t.Dim, t.Classes, true)}
+		m.ImageClassifier = &block.Head{Pool: block.PoolFirst, Last: l.At("head.").Linear(t.Dim, t.Classes, true)}
 	}
 	return m, nil
 }
 
 // loadViT is the encoder whose tensors body has.
-func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*imageTower, error) {
-	activation, sharpness, err := c.JSON.feedActivation(activationField, config.Activation)
+func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*block.ImageTower, error) {
+	activation, sharpness, err := c.JSON.FeedActivation(activationField, config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -177,19 +178,19 @@ func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names v
 		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
 	c.Config.Dim, c.Config.Layers = config.Dim, config.Layers
-	side, err := config.side(c.JSON)
+	side, err := config.Side(c.JSON)
 	if err != nil {
 		return nil, err
 	}
-	return &imageTower{
-		dim: config.Dim, size: config.Image, side: side,
-		patches:   loadPatches(body.At(names.patches), config.Dim, config.Channels, config.Patch, config.Patch, true),
-		class:     body.Tensor(names.class, 1, 1, config.Dim),
-		positions: body.Tensor(names.positions, 1, 1+side*side, config.Dim),
-		layers: body.Stack(transformer.StackConfig{Layers: config.Layers, FinalNorm: true, Layer: transformer.LayerConfig{
+	return &block.ImageTower{
+		Width: config.Dim, Pixels: config.Image, Side: side,
+		Patches:   block.LoadPatches(body.At(names.patches), config.Dim, config.Channels, config.Patch, config.Patch, true),
+		Class:     body.Tensor(names.class, 1, 1, config.Dim),
+		Positions: body.Tensor(names.positions, 1, 1+side*side, config.Dim),
+		Layers: body.Stack(transformer.StackConfig{Layers: config.Layers, FinalNorm: true, Layer: transformer.LayerConfig{
 			Self:        transformer.AttentionConfig{Dim: config.Dim, Heads: config.Heads, Bias: config.QKVBias, OutBias: true},
 			FeedForward: transformer.FeedForwardConfig{Hidden: config.Hidden, Activation: activation, Sharpness: sharpness, Bias: true},
-			Norm:        config.norm(), NormFirst: true,
+			Norm:        config.Norm(), NormFirst: true,
 		}}, names.layers),
 	}, nil
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -52,7 +54,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 	if err := config.check(c.JSON); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.feedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +69,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 	last := config.Dims[len(config.Dims)-1]
 	e, features := body.At("encoder."), body.At("feature_projection.")
 	a := &waveEncoder{
-		act:       activate(feature),
+		act:       block.Activate(feature),
 		inNorm:    features.At("layer_norm.").Norm(transformer.NormConfig{Shape: []int{last}, Eps: config.Eps}),
 		in:        features.At("projection.").Linear(last, config.Dim, true),
 		positions: config.loadPositions(e.At("pos_conv_embed.conv.")),
@@ -85,7 +87,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 	switch c.Config.Head() {
 	case "Model":
 	case "ForCTC":
-		m.CTC = &head{out: c.Loader.At("lm_head.").Linear(config.Dim, config.Vocab, true)}
+		m.CTC = &block.Head{Last: c.Loader.At("lm_head.").Linear(config.Dim, config.Vocab, true)}
 	default:
 		return nil, c.unknownHead()
 	}
@@ -93,7 +95,7 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 }
 
 // check is the error of fields that contradict each other, or are not supported.
-func (config *wav2vec2Config) check(d Document) error {
+func (config *wav2vec2Config) check(d configuration.Document) error {
 	switch {
 	case config.Adapter:
 		return d.Errorf("add_adapter", "not supported by this model_type")
@@ -129,7 +131,7 @@ func (config *wav2vec2Config) loadConvolutions(a *waveEncoder, l *transformer.Lo
 	in := 1
 	for i, out := range config.Dims {
 		at := l.At("%d.", i)
-		a.convolutions = append(a.convolutions, loadConvolution(at.At("conv."), in, out, config.Kernels[i], config.Strides[i], 0, config.Bias))
+		a.convolutions = append(a.convolutions, block.LoadConvolution(at.At("conv."), in, out, config.Kernels[i], config.Strides[i], 0, config.Bias))
 		in = out
 		switch {
 		case config.Norm == "layer":
@@ -142,14 +144,14 @@ func (config *wav2vec2Config) loadConvolutions(a *waveEncoder, l *transformer.Lo
 
 // loadPositions is the convolution of each group of columns, whose weight, [out, in, steps], is stored as a
 // direction, and a length for each step (Salimans and Kingma, 2016, "Weight Normalization").
-func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*convolution {
+func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*block.Convolution {
 	lengths, directions := "weight_g", "weight_v"
 	if l.Has("parametrizations.weight.original0") {
 		lengths, directions = "parametrizations.weight.original0", "parametrizations.weight.original1"
 	}
 	width, steps := config.Dim/config.Groups, config.Positions
 	g, v, bias := l.Tensor(lengths, 1, 1, steps), l.Tensor(directions, config.Dim, width, steps), l.Tensor("bias", config.Dim)
-	groups := make([]*convolution, config.Groups)
+	groups := make([]*block.Convolution, config.Groups)
 	if g == nil || v == nil || bias == nil {
 		return groups
 	}
@@ -163,8 +165,8 @@ func (config *wav2vec2Config) loadPositions(l *transformer.Loader) []*convolutio
 	}
 	size := width * width * steps
 	for i := range groups {
-		w := stepsFirst(weight[i*size:(i+1)*size], width, steps)
-		groups[i] = &convolution{in: width, steps: steps, stride: 1, pad: steps / 2, linear: l.LinearOf(steps*width, width, w, bias[i*width:(i+1)*width])}
+		w := block.StepsFirst(weight[i*size:(i+1)*size], width, steps)
+		groups[i] = &block.Convolution{In: width, Steps: steps, Stride: 1, Pad: steps / 2, Linear: l.LinearOf(steps*width, width, w, bias[i*width:(i+1)*width])}
 	}
 	return groups
 }
@@ -205,13 +207,13 @@ func (c *channelNorm) forward(x []float32) {
 
 // waveEncoder turns samples into hidden states. It implements AudioEncoder, with a frame for each sample.
 type waveEncoder struct {
-	convolutions     []*convolution
+	convolutions     []*block.Convolution
 	convolutionNorms []*transformer.Norm // of each; nil: channels normalizes what the first gives
 	channels         *channelNorm
 	act              func(t kernels.Threads, x []float32)
 	inNorm, norm     *transformer.Norm // norm is nil where layers normalize first
 	in               *transformer.Linear
-	positions        []*convolution // of groups of columns
+	positions        []*block.Convolution // of groups of columns
 	layers           *transformer.Stack
 }
 
@@ -222,14 +224,14 @@ func (a *waveEncoder) Features() int { return 1 }
 func (a *waveEncoder) Stride() int {
 	n := 1
 	for _, c := range a.convolutions {
-		n *= c.stride
+		n *= c.Stride
 	}
 	return n
 }
 
 func (a *waveEncoder) Rows(samples int) int {
 	for _, c := range a.convolutions {
-		samples = c.rows(samples)
+		samples = c.Rows(samples)
 	}
 	return samples
 }
@@ -262,8 +264,8 @@ func (a *waveEncoder) enter(ws *Workspace, dst, samples []float32) error {
 	defer ws.Release(ws.Mark())
 	x := samples // [n, channels]
 	for i, c := range a.convolutions {
-		y := ws.Alloc(c.rows(len(x)/c.in) * c.linear.Out) // [rows, channels]
-		if err := c.forward(ws, y, x); err != nil {
+		y := ws.Alloc(c.Rows(len(x)/c.In) * c.Linear.Out) // [rows, channels]
+		if err := c.Forward(ws, y, x); err != nil {
 			return err
 		}
 		switch {
@@ -295,13 +297,13 @@ func (a *waveEncoder) enter(ws *Workspace, dst, samples []float32) error {
 // place sets dst, [rows, D], to the convolution of each group of columns of x.
 func (a *waveEncoder) place(ws *Workspace, dst, x []float32) error {
 	defer ws.Release(ws.Mark())
-	dim, width := a.Dim(), a.positions[0].in
+	dim, width := a.Dim(), a.positions[0].In
 	in, out := ws.Alloc(len(x)/dim*width), ws.Alloc(len(x)/dim*width) // [rows, width]
 	for g, c := range a.positions {
 		for from, to := g*width, 0; to < len(in); from, to = from+dim, to+width {
 			copy(in[to:to+width], x[from:])
 		}
-		if err := c.forward(ws, out, in); err != nil { // without the last row where steps are even
+		if err := c.Forward(ws, out, in); err != nil { // without the last row where steps are even
 			return err
 		}
 		for to, from := g*width, 0; from < len(out); to, from = to+dim, from+width {

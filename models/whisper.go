@@ -2,6 +2,8 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/sound"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -40,27 +42,27 @@ func newWhisper(c *Checkpoint) (*Model, error) {
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.EncoderLayers, config.MaxPositions
 	body := c.Loader.Under("encoder.conv1.weight", "model.", "")
 	e, d := body.At("encoder."), body.At("decoder.")
-	lm := &decoder{
-		embedder: embedder{
-			tokens:    d.At("embed_tokens.").Embedding(config.Vocab, config.Dim),
-			positions: d.At("embed_positions.").Embedding(config.MaxPositions, config.Dim),
+	lm := &block.Decoder{
+		Embedder: block.Embedder{
+			Tokens:    d.At("embed_tokens.").Embedding(config.Vocab, config.Dim),
+			Positions: d.At("embed_positions.").Embedding(config.MaxPositions, config.Dim),
 		},
-		norm: d.At("layer_norm.").Norm(norm),
+		Norm: d.At("layer_norm.").Norm(norm),
 	}
 	for i := 0; i < config.DecoderLayers && !c.Loader.Stopped(); i++ {
-		lm.add(d.At(bartNames.Layers, i).Layer(decoderLayer, bartNames.Layer), 0)
+		lm.Add(d.At(bartNames.Layers, i).Layer(decoderLayer, bartNames.Layer), 0)
 	}
 	m := &Model{LM: lm, Audio: &audioEncoder{
 		mels:      config.Mels,
-		conv1:     loadConvolution(e.At("conv1."), config.Mels, config.Dim, 3, 1, 1, true),
-		conv2:     loadConvolution(e.At("conv2."), config.Dim, config.Dim, 3, 2, 1, true),
+		conv1:     block.LoadConvolution(e.At("conv1."), config.Mels, config.Dim, 3, 1, 1, true),
+		conv2:     block.LoadConvolution(e.At("conv2."), config.Dim, config.Dim, 3, 2, 1, true),
 		positions: e.At("embed_positions.").Embedding(config.MaxSource, config.Dim),
 		layers:    e.Stack(transformer.StackConfig{Layers: config.EncoderLayers, Layer: encoderLayer, FinalNorm: true}, bartNames),
 	}}
 	if head := c.Loader.At("proj_out."); config.Tied {
-		lm.head = head.Tied(lm.tokens, nil)
+		lm.Head = head.Tied(lm.Tokens, nil)
 	} else {
-		lm.head = head.Linear(config.Dim, config.Vocab, false)
+		lm.Head = head.Linear(config.Dim, config.Vocab, false)
 	}
 	return m, nil
 }
@@ -69,14 +71,14 @@ func newWhisper(c *Checkpoint) (*Model, error) {
 // implements AudioEncoder.
 type audioEncoder struct {
 	mels         int
-	conv1, conv2 *convolution
+	conv1, conv2 *block.Convolution
 	positions    *transformer.Embedding
 	layers       *transformer.Stack
 }
 
 func (a *audioEncoder) Dim() int            { return a.positions.Dim }
 func (a *audioEncoder) Features() int       { return a.mels }
-func (a *audioEncoder) Rows(frames int) int { return a.conv2.rows(a.conv1.rows(frames)) }
+func (a *audioEncoder) Rows(frames int) int { return a.conv2.Rows(a.conv1.Rows(frames)) }
 
 func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sounds, frames int) error {
 	rows, dim := a.Rows(frames), a.Dim()
@@ -89,7 +91,7 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 		return check.Errorf(transformer.ErrTooLong, "sound of %d frames, the model takes %d", frames, 2*a.positions.Vocab)
 	}
 	defer ws.Release(ws.Mark())
-	in, hidden := ws.Alloc(frames*a.mels), ws.Alloc(a.conv1.rows(frames)*dim) // [frames, features], [frames, D]
+	in, hidden := ws.Alloc(frames*a.mels), ws.Alloc(a.conv1.Rows(frames)*dim) // [frames, features], [frames, D]
 	at := make([]int, rows)
 	for r := range at {
 		at[r] = r
@@ -101,11 +103,11 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 			}
 		}
 		x := dst[s*rows*dim : (s+1)*rows*dim]
-		if err := a.conv1.forward(ws, hidden, in); err != nil { // [frames, D]
+		if err := a.conv1.Forward(ws, hidden, in); err != nil { // [frames, D]
 			return err
 		}
 		ws.Threads.GELU(hidden, hidden)
-		if err := a.conv2.forward(ws, x, hidden); err != nil { // [rows, D]
+		if err := a.conv2.Forward(ws, x, hidden); err != nil { // [rows, D]
 			return err
 		}
 		ws.Threads.GELU(x, x)
@@ -115,3 +117,16 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 	}
 	return a.layers.Forward(ws, dst, transformer.LayerInput{X: dst, Batch: transformer.Uniform(sounds, rows)}, nil) // [sounds, rows, D]
 }
+
+// Sound as Whisper takes it.
+const (
+	SampleRate     = sound.SampleRate // samples a second
+	SpectrogramHop = sound.SpectrogramHop
+)
+
+// LogMel is the log-mel spectrogram of mono samples at 16 kHz, [bins, frames] with one
+// frame for each SpectrogramHop samples: the power in bins bands that are equally wide
+// on Slaney's mel scale, as log10, no further than 8 below the loudest, plus 4, divided
+// by 4. Samples are mirrored at both ends, of which there must be more than 200. Whisper
+// itself takes 30 seconds, short sound with zeros after it.
+func LogMel(samples []float32, bins int) ([]float32, error) { return sound.LogMel(samples, bins) }

@@ -1,0 +1,210 @@
+package block
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// This file has what the architectures that generate text have in common.
+
+// DecoderLayer is a layer of a decoder: [transformer.Layer] for most.
+type DecoderLayer interface {
+	Forward(ws *transformer.Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error
+	// CacheBytes is the memory that a cache in a format takes for a row: keys and values, or other state.
+	CacheBytes(f kernels.Format) int64
+}
+
+// A crossLayer is a decoderLayer that may attend to what an encoder gives, of which a cache takes MemoryBytes a row; 0: it does not.
+type crossLayer interface{ MemoryBytes() int64 }
+
+// memoryBytes is MemoryBytes of a layer, 0 where it has none.
+func memoryBytes(l DecoderLayer) int64 {
+	if c, ok := l.(crossLayer); ok {
+		return c.MemoryBytes()
+	}
+	return 0
+}
+
+// Decoder is a stack of layers between tokens and logits. It implements LanguageModel.
+type Decoder struct {
+	Embedder
+	layers      []DecoderLayer
+	Windows     []int               // keys that a query of each layer sees, itself included; 0: all
+	Masks       []*transformer.Mask // of the layers, by their windows
+	Bias        *RelativeBias       // of the scores; nil: none
+	Norm        *transformer.Norm   // after the last layer; nil: none
+	Head        *transformer.Linear
+	CacheFormat kernels.Format // of keys and values in caches
+	// Adapters are the names of those beside the weights.
+	Adapters []string
+	Cap      float32 // logits x become cap*tanh(x/cap); 0: they stay
+	Scale    float32 // of the logits; 0: 1
+	// Frequencies are those of the rotary positions where they depend on the length of
+	// the sequence; else nil.
+	Frequencies func(length int) []float64
+}
+
+// Add adds a layer with a window, 0 for none.
+func (d *Decoder) Add(l DecoderLayer, window int) {
+	mask := causal
+	if window > 0 {
+		mask = transformer.SlidingWindow(window)
+	}
+	d.layers, d.Windows, d.Masks = append(d.layers, l), append(d.Windows, window), append(d.Masks, mask)
+}
+
+func (d *Decoder) Vocab() int { return d.Head.Out }
+
+func (d *Decoder) NewPages(limit int64) *transformer.Pages {
+	p, err := transformer.NewPages(transformer.PagesConfig{Windows: d.Windows, Format: d.CacheFormat, Limit: max(limit, 0)})
+	if err != nil {
+		panic(err) // Options.check knows the formats
+	}
+	return p
+}
+
+// RewritesHistory reports whether keys and values of earlier tokens change with the length of the sequence, so that
+// the first rows of a history are not that of a shorter text.
+func (d *Decoder) RewritesHistory() bool { return d.Frequencies != nil }
+
+// Adapter is the number, for [transformer.History.Adapt], of the adapter with a name, and false if there is none.
+func (d *Decoder) Adapter(name string) (number int, ok bool) {
+	at := slices.Index(d.Adapters, name)
+	return at + 1, at >= 0
+}
+
+// AttendsToMemory reports whether the decoder attends to what an encoder gives.
+func (d *Decoder) AttendsToMemory() bool {
+	return slices.ContainsFunc(d.layers, func(l DecoderLayer) bool { return memoryBytes(l) > 0 })
+}
+
+func (d *Decoder) Hidden(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
+	if d.Frequencies != nil && cache != nil {
+		return d.again(ws, dst, tokens, batch, memory, cache)
+	}
+	return d.pass(ws, dst, tokens, batch, memory, cache) // [rows, D]
+}
+
+// again is a pass with a cache where frequencies depend on the length. With them the
+// hidden states of all earlier tokens change, so that sequences whose frequencies are
+// no longer those of their cache are computed from their start.
+func (d *Decoder) again(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
+	if err := d.check(dst, transformer.Tokens{IDs: tokens, Batch: batch}, cache); err != nil {
+		return err
+	}
+	all, lengths := make([]int, 0, len(tokens)), make([]int, batch.Len())
+	for i := range batch.Len() {
+		added, past := tokens[batch.Start(i):batch.Start(i+1)], cache.Remembered(i)
+		if len(added) > 0 && len(past) > 0 && (cache.Len(i) != len(past) || !slices.Equal(d.Frequencies(len(past)), d.Frequencies(len(past)+len(added)))) {
+			if err := cache.Restart(i); err != nil {
+				return err
+			}
+			all, lengths[i] = append(all, past...), len(past)
+		}
+		all, lengths[i] = append(all, added...), lengths[i]+len(added)
+	}
+	if len(all) == len(tokens) {
+		if err := d.pass(ws, dst, tokens, batch, memory, cache); err != nil { // [rows, D]
+			return err
+		}
+	} else {
+		defer ws.Release(ws.Mark())
+		dim, whole := d.Dim(), transformer.Ragged(lengths...)
+		x := ws.Alloc(len(all) * dim)                                    // [rows from the start, D]
+		if err := d.pass(ws, x, all, whole, memory, cache); err != nil { // [rows from the start, D]
+			return err
+		}
+		for i := range batch.Len() { // the last rows are those asked for
+			rows, end := dst[batch.Start(i)*dim:batch.Start(i+1)*dim], whole.Start(i+1)*dim
+			copy(rows, x[end-len(rows):end])
+		}
+	}
+	cache.Remember(tokens, batch)
+	return nil
+}
+
+// pass is Hidden of tokens that follow those in cache.
+func (d *Decoder) pass(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, memory *transformer.Memory, cache *transformer.Cache) error {
+	if err := d.Embed(ws, dst, transformer.Tokens{IDs: tokens, Batch: batch}, cache); err != nil { // [rows, D]
+		return err
+	}
+	ws.Adapt(batch, cache, len(d.Adapters))
+	defer ws.Unadapt()
+	if err := cache.Begin(batch, len(d.layers)); err != nil {
+		return err
+	}
+	defer ws.Release(ws.Mark())
+	in := transformer.LayerInput{X: dst, Batch: batch}
+	if memory != nil {
+		in.Memory, in.MemoryBatch, in.MemoryMask = memory.X, memory.Batch, memory.Mask
+	}
+	bias := d.Bias.mask(ws, batch, cache) // [1 or sequences, heads, queries, keys]
+	for i, l := range d.layers {
+		in.Mask = d.Masks[i].And(bias)
+		if err := l.Forward(ws, dst, in, cache.Layer(i)); err != nil { // [rows, D]
+			return err
+		}
+	}
+	cache.End(batch)
+	if d.Norm == nil {
+		return nil
+	}
+	return d.Norm.Forward(ws, dst, dst) // [rows, D]
+}
+
+func (d *Decoder) Logits(ws *transformer.Workspace, dst, x []float32) error {
+	if err := d.Head.Forward(ws, dst, x); err != nil { // [rows, V]
+		return err
+	}
+	if d.Scale != 0 {
+		ws.Threads.Scale(dst, dst, d.Scale)
+	}
+	if d.Cap > 0 {
+		softCap(ws, dst, d.Cap)
+	}
+	return nil
+}
+
+// softCap bounds x smoothly to ±limit.
+func softCap(ws *transformer.Workspace, x []float32, limit float32) {
+	ws.Threads.Scale(x, x, 1/limit)
+	ws.Threads.Tanh(x, x)
+	ws.Threads.Scale(x, x, limit)
+}
+
+// causal is shared by the layers without a window.
+var causal = transformer.Causal()
+
+// CausalEncoder is a decoder as an encoder, whose tokens see those in front of them.
+type CausalEncoder struct{ *Decoder }
+
+// BothWays tells that no token is hidden from those in front of it.
+func (e CausalEncoder) BothWays() bool {
+	return !slices.ContainsFunc(e.Masks, func(m *transformer.Mask) bool { return m != nil })
+}
+
+func (e CausalEncoder) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
+	if in.Types != nil {
+		return check.Errorf(transformer.ErrShape, "this model has no types of tokens")
+	}
+	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
+}
+
+// HistoryBytes is the memory of a history: of one token, of a text of the given length (0: no limit), and of a row of an
+// encoder's memory.
+func (d *Decoder) HistoryBytes(length int) (token, text, memoryRow int64) {
+	for i, l := range d.layers {
+		rows := length
+		if w := d.Windows[i]; w > 0 {
+			rows = min(rows, w+transformer.PageRows) // of the page that begins the window, some are seen no more
+		}
+		n := l.CacheBytes(d.CacheFormat)
+		token += n
+		text += n * int64((rows+transformer.PageRows-1)/transformer.PageRows*transformer.PageRows)
+		memoryRow += memoryBytes(l)
+	}
+	return token, text, memoryRow
+}

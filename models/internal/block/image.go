@@ -1,0 +1,199 @@
+package block
+
+import (
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Images: what encoders of images share.
+
+// Patches cuts images into patches and projects each to a row.
+type Patches struct {
+	Channels, Height, Width int // of a patch
+	Project                 *transformer.Linear
+}
+
+// LoadPatches is the patches whose projection is the convolution in weight, [dim,
+// channels, height, width], whose stride is its size.
+func LoadPatches(l *transformer.Loader, dim, channels, height, width int, bias bool) *Patches {
+	weight, b := l.Tensor("weight", dim, channels, height, width), l.Optional(bias, "bias", dim)
+	return &Patches{channels, height, width, l.LinearOf(channels*height*width, dim, weight, b)}
+}
+
+// grid is the number of patches of an image, down and across. What is left at its lower
+// and right edge is not seen.
+func (p *Patches) grid(height, width int) (down, across int, err error) {
+	if height < p.Height || width < p.Width {
+		return 0, 0, check.Errorf(transformer.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.Height, p.Width)
+	}
+	return height / p.Height, width / p.Width, nil
+}
+
+// forward sets dst, [images, patches, D], to the patches of pixels, [images, channels,
+// height, width], row by row.
+func (p *Patches) forward(ws *transformer.Workspace, dst, pixels []float32, images, height, width int) error {
+	down, across, err := p.grid(height, width)
+	if err != nil {
+		return err
+	}
+	if len(pixels) != images*p.Channels*height*width {
+		return check.Errorf(transformer.ErrShape, "%d pixels for %d images of %d channels of %dx%d", len(pixels), images, p.Channels, height, width)
+	}
+	defer ws.Release(ws.Mark())
+	cut := ws.Alloc(images * down * across * p.Project.In) // [images, patches, channels*ph*pw]
+	for to := cut; len(pixels) > 0; pixels = pixels[p.Channels*height*width:] {
+		for y := 0; y < down*p.Height; y += p.Height {
+			for x := 0; x < across*p.Width; x += p.Width {
+				for c := range p.Channels {
+					for dy := range p.Height {
+						from := (c*height+y+dy)*width + x
+						to = to[copy(to, pixels[from:from+p.Width]):]
+					}
+				}
+			}
+		}
+	}
+	return p.Project.Forward(ws, dst, cut) // [images, patches, D]
+}
+
+// positionsFor is a table of positions, [side*side, dim] after the first rows, for another
+// grid of patches.
+func positionsFor(table []float32, first, dim, side, down, across int, resize func(table []float32, dim, down, across, toDown, toAcross int) []float32) []float32 {
+	if down == side && across == side {
+		return table
+	}
+	front := table[:first*dim]
+	return slices.Concat(front, resize(table[len(front):], dim, side, side, down, across))
+}
+
+// interpolate resizes a table of positions, [down, across, dim], bicubically (Keys,
+// 1981, with a = -0.75) to another grid, as PyTorch does where corners are not aligned.
+func interpolate(table []float32, dim, down, across, toDown, toAcross int) []float32 {
+	dst := make([]float32, toDown*toAcross*dim)
+	for y := range toDown {
+		rows, rowWeights := taps(y, toDown, down)
+		for x := range toAcross {
+			columns, columnWeights := taps(x, toAcross, across)
+			to := dst[(y*toAcross+x)*dim:][:dim]
+			for i, r := range rows {
+				for j, c := range columns {
+					w := float32(rowWeights[i] * columnWeights[j])
+					for d, v := range table[(r*across+c)*dim:][:dim] {
+						to[d] += w * v
+					}
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// taps are the four places of n that place i of to is made of, and their weights.
+func taps(i, to, n int) (at [4]int, weights [4]float64) {
+	const a = -0.75
+	source := (float64(i)+0.5)*float64(n)/float64(to) - 0.5
+	first := math.Floor(source)
+	t := source - first
+	near := func(x float64) float64 { return ((a+2)*x-(a+3))*x*x + 1 }  // |x| <= 1
+	far := func(x float64) float64 { return ((a*x-5*a)*x+8*a)*x - 4*a } // 1 < |x| < 2
+	weights = [4]float64{far(t + 1), near(t), near(1 - t), far(2 - t)}
+	for j := range at {
+		at[j] = min(max(int(first)-1+j, 0), n-1)
+	}
+	return at, weights
+}
+
+// ImageTower is the encoder of images of vision transformers.
+type ImageTower struct {
+	Width, Pixels, Side int // width, of the image, of the grid of patches
+	Depth               int // layers
+	Patches             *Patches
+	Class               []float32         // [D], or nil
+	Positions           []float32         // [rows, D]
+	Before, After       *transformer.Norm // or nil
+	Layers              imageLayers
+	Resize              func(table []float32, dim, down, across, toDown, toAcross int) []float32 // of positions; nil: interpolate
+}
+
+// imageLayers are the layers of a tower, as transformer.Stack has them.
+type imageLayers interface {
+	Forward(ws *transformer.Workspace, dst []float32, in transformer.LayerInput, cache *transformer.Cache) error
+}
+
+func LoadImageTower(config TowerConfig, image ImageTowerConfig, d configuration.Document, l *transformer.Loader, class bool) (*ImageTower, error) {
+	layers, err := config.Stack(d, l)
+	if err != nil {
+		return nil, err
+	}
+	side, err := image.Side(d)
+	if err != nil {
+		return nil, err
+	}
+	t := &ImageTower{Width: config.Dim, Pixels: image.Image, Side: side, Depth: config.Layers, Layers: layers}
+	count := side * side
+	if class {
+		t.Class = l.Tensor("embeddings.class_embedding", config.Dim)
+		count++
+	}
+	t.Patches = LoadPatches(l.At("embeddings.patch_embedding."), config.Dim, image.Channels, image.Patch, image.Patch, !class)
+	t.Positions = l.Tensor("embeddings.position_embedding.weight", count, config.Dim)
+	return t, nil
+}
+
+func (t *ImageTower) Dim() int                  { return t.Width }
+func (t *ImageTower) Channels() int             { return t.Patches.Channels }
+func (t *ImageTower) Size() (height, width int) { return t.Pixels, t.Pixels }
+
+func (t *ImageTower) Rows(height, width int) (int, error) {
+	down, across, err := t.Patches.grid(height, width)
+	return len(t.Class)/t.Width + down*across, err
+}
+
+// EncodeImages interpolates the positions for images of another size.
+func (t *ImageTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float32, images, height, width int) error {
+	down, across, err := t.Patches.grid(height, width)
+	if err != nil {
+		return err
+	}
+	class := len(t.Class) // elements
+	rows := class/t.Width + down*across
+	if len(dst) != images*rows*t.Width {
+		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.Width)
+	}
+	resize := t.Resize
+	if resize == nil {
+		resize = interpolate
+	}
+	positions := positionsFor(t.Positions, class/t.Width, t.Width, t.Side, down, across, resize) // [rows, D]
+	defer ws.Release(ws.Mark())
+	count := rows*t.Width - class
+	x := ws.Alloc(images * count)                                                   // [images, patches, D]
+	if err := t.Patches.forward(ws, x, pixels, images, height, width); err != nil { // [images, patches, D]
+		return err
+	}
+	for i := range images {
+		to := dst[i*rows*t.Width : (i+1)*rows*t.Width] // [rows, D]
+		copy(to, t.Class)
+		copy(to[class:], x[i*count:])
+		for j, p := range positions {
+			to[j] += p
+		}
+	}
+	if t.Before != nil {
+		if err := t.Before.Forward(ws, dst, dst); err != nil { // [images, rows, D]
+			return err
+		}
+	}
+	in := transformer.LayerInput{X: dst, Batch: transformer.Uniform(images, rows)}
+	if err := t.Layers.Forward(ws, dst, in, nil); err != nil { // [images, rows, D]
+		return err
+	}
+	if t.After == nil {
+		return nil
+	}
+	return t.After.Forward(ws, dst, dst) // [images, rows, D]
+}

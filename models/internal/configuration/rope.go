@@ -1,0 +1,400 @@
+package configuration
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// This file reads what config.json says of rotary positions, in the keys of
+// transformers 4 (rope_theta, rope_scaling) and 5 (rope_parameters).
+
+// RopeFields are the fields of config.json; embedded in an architecture's configuration,
+// they make it one that has rotary positions. See [Document.rotary].
+type RopeFields struct {
+	RopeTheta      float64 // the default of the architecture
+	RopeScaling    any     `json:"rope_scaling"`
+	RopeParameters any     `json:"rope_parameters"`
+	// What these say is read where it counts.
+	SaidTheta    any `json:"rope_theta"`
+	SaidPart     any `json:"partial_rotary_factor"`
+	SaidOriginal any `json:"original_max_position_embeddings"`
+
+	Part     float64 // of each head that is rotated, by default
+	Original int     // the length trained on by default; 0: that which the model was made for
+	own      bool    // whether the fields above count, beside the objects'
+	Partial  bool    // whether the architecture can rotate a part of each head
+	Long     bool    // whether longrope is the only other type
+	Base     bool    // whether RopeTheta is what another field says, beside which rope_theta does not count
+	Kinds    bool    // whether the architecture has layer_types
+}
+
+// Rope starts ropeFields with a default of theta.
+func Rope(theta float64) RopeFields { return RopeFields{RopeTheta: theta, Part: 1} }
+
+// ropeScaling is the object that says how frequencies are scaled.
+type ropeScaling struct {
+	Type            string    `json:"rope_type"`
+	OldType         string    `json:"type"`
+	Theta           any       `json:"rope_theta"`                       // read by theta
+	Part            any       `json:"partial_rotary_factor"`            // read by part
+	Factor          float64   `json:"factor" min:"0"`                   // 0: absent
+	SaidOriginal    any       `json:"original_max_position_embeddings"` // read by trained
+	AttentionFactor float64   `json:"attention_factor" min:"0"`
+	BetaFast        float64   `json:"beta_fast"`
+	BetaSlow        float64   `json:"beta_slow"`
+	MScale          float64   `json:"mscale" min:"0"`
+	MScaleAll       float64   `json:"mscale_all_dim" min:"0"`
+	Truncate        bool      `json:"truncate"`
+	Low             float64   `json:"low_freq_factor" min:"0"`
+	High            float64   `json:"high_freq_factor" min:"0"`
+	Short           []float64 `json:"short_factor"`
+	Long            []float64 `json:"long_factor"`
+	Finetuned       bool      `json:"finetuned"` // says nothing about what is computed
+
+	original int // the length trained on
+}
+
+// ropeTypes are what rope_type may say.
+const ropeTypes = "default, linear, proportional, dynamic, yarn, llama3 or longrope"
+
+// Rotary is the rotary positions for heads of the given size. maxPositions is the length that
+// the model was made for. As in transformers, rope_scaling hides rope_parameters unless it is
+// empty, and a theta in either goes before rope_theta.
+func (d Document) Rotary(f RopeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	object := d.Bare()
+	for _, field := range []string{"rope_parameters", "rope_scaling"} {
+		if d.Empty(field) {
+			continue
+		}
+		var err error
+		if object, err = d.Sub(field); err != nil {
+			return nil, err
+		}
+	}
+	if f.Kinds {
+		for _, kind := range []string{FullAttention, SlidingAttention} {
+			if object.Has(kind) {
+				return nil, object.Errorf(kind, "this model_type has the same positions in all layers")
+			}
+		}
+	}
+	f.own = true
+	return d.RotaryOf(object, f, headDim, maxPositions)
+}
+
+// Theta is the base of the frequencies: what rope_theta says, or else otherwise.
+func (d Document) Theta(otherwise float64) (float64, error) {
+	said := struct {
+		Theta float64 `json:"rope_theta" min:"1"` // below, frequencies grow beyond what float32 tells apart
+	}{otherwise}
+	err := d.Decode(&said)
+	return said.Theta, err
+}
+
+// rotatedPart is the part of each head that is rotated.
+func (d Document) rotatedPart(object Document, f RopeFields, kind string) (float64, error) {
+	const field = "partial_rotary_factor"
+	from := object
+	if f.own && !object.Has(field) {
+		from = d
+	}
+	said := struct {
+		Part float64 `json:"partial_rotary_factor"`
+	}{f.Part}
+	switch {
+	case !from.Has(field):
+		return f.Part, nil
+	case f.Partial:
+		return said.Part, from.Decode(&said)
+	case from.Field(field, &said.Part) == nil && said.Part == 1:
+	case kind != "default":
+		return 0, object.Errorf(field, "not supported by this model_type")
+	default:
+		d.warn("partial_rotary_factor = %s: ignored, as by transformers in this model_type", from.Value(field))
+	}
+	return 1, nil
+}
+
+// SaysPart reports whether partial_rotary_factor is there with another value than part.
+func (d Document) SaysPart(part float64) bool {
+	const field = "partial_rotary_factor"
+	var said float64
+	return d.Has(field) && (d.Field(field, &said) != nil || said != part)
+}
+
+// trained is the length that the model was trained on, which some types of scaling ask for.
+func (d Document) trained(object Document, f RopeFields, kind string, maxPositions int) (int, error) {
+	const field = "original_max_position_embeddings"
+	if !slices.Contains([]string{"yarn", "llama3", "longrope", "su"}, kind) {
+		return 0, nil
+	}
+	said := struct {
+		Original int `json:"original_max_position_embeddings" min:"0"`
+	}{f.Original}
+	var err error
+	switch {
+	case f.own && d.Has(field):
+		err = d.Decode(&said)
+	case f.Original != 0 || d.Has(field):
+	case object.Has(field):
+		err = object.Decode(&said)
+	default:
+		said.Original = maxPositions
+	}
+	if err == nil && said.Original == 0 {
+		err = d.Errorf(field, "want at least 1, in rope_parameters too")
+	}
+	return said.Original, err
+}
+
+// RotaryOf is the rotary positions that object describes, which is d's.
+func (d Document) RotaryOf(object Document, f RopeFields, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	s := ropeScaling{BetaFast: 32, BetaSlow: 1, Truncate: true}
+	if err := object.Decode(&s); err != nil {
+		return nil, err
+	}
+	if s.Type == "" {
+		s.Type = cmp.Or(s.OldType, "default")
+	}
+	from := object
+	if f.own && !object.Has("rope_theta") {
+		from = d
+	}
+	theta, err := f.RopeTheta, error(nil)
+	switch {
+	case !f.Base || object.Has("rope_theta"):
+		theta, err = from.Theta(theta)
+	case d.Has("rope_theta"):
+		d.warn("rope_theta = %s: ignored, as by transformers in this model_type", d.Value("rope_theta"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	part, err := d.rotatedPart(object, f, s.Type)
+	if err != nil {
+		return nil, err
+	}
+	if s.Type == "proportional" && (part != 1 || d.SaysPart(1)) {
+		from := object
+		if !object.Has("partial_rotary_factor") {
+			from = d
+		}
+		return nil, from.Errorf("partial_rotary_factor", "not supported with rope_type proportional")
+	}
+	if s.original, err = d.trained(object, f, s.Type, maxPositions); err != nil {
+		return nil, err
+	}
+	const mostFeatures = 1 << 16 // of a head, which allocates what configurations merely claim
+	if headDim > mostFeatures {
+		return nil, d.Errorf("head_dim", "heads of %d features, want at most %d", headDim, mostFeatures)
+	}
+	dim := int(float64(headDim) * part)
+	if dim < 2 || dim > headDim || dim%2 != 0 {
+		return nil, d.Errorf("partial_rotary_factor", "rotates %d features of heads of %d, want an even number", dim, headDim)
+	}
+	c := &transformer.RotaryConfig{Pairing: transformer.PairHalves, Theta: theta, Dim: dim, Frequencies: transformer.Frequencies(theta, dim)}
+	return c, s.scale(object, f, c, maxPositions)
+}
+
+// scale changes the frequencies of c as s says, which d holds.
+func (s ropeScaling) scale(d Document, f RopeFields, c *transformer.RotaryConfig, maxPositions int) error {
+	if f.Long && (s.Type == "yarn" || s.Type == "su") {
+		s.Type = "longrope"
+	}
+	if f.Long && s.Type != "longrope" && s.Type != "default" {
+		return d.Errorf("rope_type", "want default or longrope")
+	}
+	factor := func() error {
+		if !(s.Factor > 0) {
+			return d.Errorf("factor", "want a number above 0")
+		}
+		return nil
+	}
+	switch s.Type {
+	case "default":
+		return nil
+	case "proportional": // of all features: a factor that may be absent
+		s.Factor = cmp.Or(s.Factor, 1)
+		fallthrough
+	case "linear":
+		for i := range c.Frequencies {
+			c.Frequencies[i] /= s.Factor
+		}
+		return factor()
+	case "dynamic":
+		c.FrequenciesAt = s.dynamic(c, maxPositions)
+		return factor()
+	case "yarn":
+		if s.Factor == 0 {
+			s.Factor = float64(maxPositions) / float64(s.original)
+		}
+		s.yarn(c)
+		return factor()
+	case "llama3":
+		if !(s.Low > 0) || !(s.High > s.Low) {
+			return d.Errorf("high_freq_factor", "want more than low_freq_factor = %g, and that above 0", s.Low)
+		}
+		s.llama3(c)
+		return factor()
+	case "longrope", "su":
+		half := len(c.Frequencies)
+		if len(s.Short) != half {
+			return d.Errorf("short_factor", "want %d numbers", half)
+		}
+		if len(s.Long) != half {
+			return d.Errorf("long_factor", "want %d numbers", half)
+		}
+		if slices.Min(s.Short) <= 0 || slices.Min(s.Long) <= 0 {
+			return d.Errorf("short_factor", "want numbers above 0, in long_factor too")
+		}
+		s.longrope(c, maxPositions)
+		return nil
+	}
+	field := "rope_type"
+	if !d.Has(field) {
+		field = "type"
+	}
+	return d.Errorf(field, "unknown; want %s", ropeTypes)
+}
+
+// RotaryOfKind is the rotary positions in layers of a kind of layer_types, where rope_parameters
+// has an object for each kind. Where it has not, theta holds. If scaled, what rope_scaling says
+// goes before that.
+func (d Document) RotaryOfKind(kind string, theta float64, scaled bool, headDim, maxPositions int) (*transformer.RotaryConfig, error) {
+	// Without an object for the kind there is one that says default, which a scaling's old key
+	// type does not change.
+	f, object := Rope(theta), Document{Name: d.Name, account: d.account, Fields: map[string]json.RawMessage{"rope_type": json.RawMessage(`"default"`)}}
+	var all Document
+	if d.Has("rope_parameters") {
+		var err error
+		if all, err = d.Sub("rope_parameters"); err != nil {
+			return nil, err
+		}
+		for _, k := range []string{FullAttention, SlidingAttention} {
+			all.Note(k)
+		}
+		if all.Has(kind) {
+			if object, err = all.Sub(kind); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if scaled && d.Has("rope_scaling") {
+		scaling, err := d.Sub("rope_scaling")
+		switch {
+		case err != nil:
+			return nil, err
+		case all.Fields != nil && !all.Has(kind):
+			return nil, d.Errorf("rope_scaling", "beside rope_parameters without %s", kind)
+		}
+		fields := maps.Clone(scaling.Fields)
+		for name, v := range object.Fields {
+			if _, ok := fields[name]; !ok {
+				fields[name] = v
+			}
+		}
+		object = scaling
+		object.Fields = fields
+	}
+	if truncate := true; object.Has(truncateField) && object.Field(truncateField, &truncate) == nil && !truncate {
+		object.warn("%s = %s: ignored, as by transformers in positions for a kind of layers", truncateField, object.Value(truncateField))
+		object.Fields = maps.Clone(object.Fields)
+		delete(object.Fields, truncateField)
+	}
+	return d.RotaryOf(object, f, headDim, maxPositions)
+}
+
+// truncateField says whether yarn rounds the pairs that it blends between.
+const truncateField = "truncate"
+
+// dynamic raises the base for sequences longer than those trained on, by so much that
+// the slowest pair turns as far as before (NTK-aware interpolation).
+func (s ropeScaling) dynamic(c *transformer.RotaryConfig, maxPositions int) func(length int) []float64 {
+	trained, dim, theta := c.Frequencies, c.Dim, c.Theta
+	return func(length int) []float64 {
+		if length <= maxPositions || dim <= 2 {
+			return trained
+		}
+		grown := s.Factor*float64(length)/float64(maxPositions) - (s.Factor - 1)
+		return transformer.Frequencies(theta*math.Pow(grown, float64(dim)/float64(dim-2)), dim)
+	}
+}
+
+// yarn interpolates the pairs that turn slowly, leaves those that turn fast, and blends
+// in between; attention is sharpened (Peng et al., 2023, "YaRN").
+func (s ropeScaling) yarn(c *transformer.RotaryConfig) {
+	// pair is the index of the pair that makes the given number of turns in the length
+	// trained on.
+	pair := func(turns float64) float64 {
+		return float64(c.Dim) * math.Log(float64(s.original)/(turns*2*math.Pi)) / (2 * math.Log(c.Theta))
+	}
+	low, high := pair(s.BetaFast), pair(s.BetaSlow)
+	if s.Truncate {
+		low, high = math.Floor(low), math.Ceil(high)
+	}
+	low, high = max(low, 0), min(high, float64(c.Dim-1))
+	if low == high {
+		high += 0.001
+	}
+	for i, f := range c.Frequencies {
+		slow := min(max((float64(i)-low)/(high-low), 0), 1)
+		c.Frequencies[i] = f/s.Factor*slow + f*(1-slow)
+	}
+	sharpen := func(m float64) float64 {
+		if s.Factor <= 1 {
+			return 1
+		}
+		return 0.1*m*math.Log(s.Factor) + 1
+	}
+	switch {
+	case s.AttentionFactor > 0:
+		c.Factor = s.AttentionFactor
+	case s.MScale > 0 && s.MScaleAll > 0:
+		c.Factor = sharpen(s.MScale) / sharpen(s.MScaleAll)
+	default:
+		c.Factor = sharpen(1)
+	}
+}
+
+// llama3 interpolates the pairs that turn less than Low times in the length trained on,
+// leaves those that turn more than High times, and blends in between.
+func (s ropeScaling) llama3(c *transformer.RotaryConfig) {
+	for i, f := range c.Frequencies {
+		turns := float64(s.original) * f / (2 * math.Pi)
+		fast := min(max((turns-s.Low)/(s.High-s.Low), 0), 1)
+		c.Frequencies[i] = f/s.Factor*(1-fast) + f*fast
+	}
+}
+
+// longrope divides each frequency by a number of its own, and by another one in
+// sequences longer than those trained on (Ding et al., 2024, "LongRoPE").
+func (s ropeScaling) longrope(c *transformer.RotaryConfig, maxPositions int) {
+	short, long := make([]float64, len(s.Short)), make([]float64, len(s.Short))
+	for i, f := range c.Frequencies {
+		short[i], long[i] = f/s.Short[i], f/s.Long[i]
+	}
+	c.Frequencies = short
+	if !slices.Equal(short, long) {
+		c.FrequenciesAt = func(length int) []float64 {
+			if length > s.original {
+				return long
+			}
+			return short
+		}
+	}
+	factor := s.Factor
+	if factor == 0 {
+		factor = float64(maxPositions) / float64(s.original)
+	}
+	switch {
+	case s.AttentionFactor > 0:
+		c.Factor = s.AttentionFactor
+	case factor > 1:
+		c.Factor = math.Sqrt(1 + math.Log(factor)/math.Log(float64(s.original)))
+	}
+}

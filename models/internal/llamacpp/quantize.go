@@ -1,0 +1,176 @@
+package llamacpp
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// This file writes GGUF files with their weights in another format.
+
+// fileTypes are llama.cpp's numbers of files whose weights are mostly of a type.
+var fileTypes = map[gguf.Type]uint32{
+	gguf.F16: 1, gguf.Q4_0: 2, gguf.Q4_1: 3, gguf.Q8_0: 7, gguf.Q5_0: 8, gguf.Q5_1: 9, gguf.Q4_K: 14, gguf.Q5_K: 16, gguf.Q6_K: 18, gguf.BF16: 32, gguf.MXFP4: 38,
+}
+
+// fallbacks are the formats for weights whose rows the blocks of a format do not divide: those of llama.cpp, and of
+// 16 bits where blocks of 32 do not divide them either.
+var fallbacks = map[kernels.Format]kernels.Format{
+	kernels.FormatQ4_K: kernels.FormatQ5_0, kernels.FormatQ5_K: kernels.FormatQ5_1, kernels.FormatQ6_K: kernels.FormatQ8_0,
+}
+
+// typeOf is a format's type of GGUF.
+func typeOf(f kernels.Format) (gguf.Type, bool) {
+	for t := range fileTypes {
+		if strings.EqualFold(t.String(), f.String()) {
+			return t, true
+		}
+	}
+	return gguf.F32, f == kernels.FormatF32
+}
+
+// Pattern is the format for the weights whose name matches a pattern.
+type Pattern struct {
+	Names  string
+	Format kernels.Format
+}
+
+func (p Pattern) matches(name string) bool {
+	ok, _ := path.Match(p.Names, name)
+	return ok
+}
+
+// Quantizer writes a file again.
+type Quantizer struct {
+	File     *gguf.File
+	Weights  kernels.Format // of weights that no pattern matches; FormatF32: as they are
+	Patterns []Pattern
+	// FormatOf is the format for a weight, or a table, that is stored in another.
+	FormatOf func(name string, stored kernels.Format, table bool) kernels.Format
+	Warn     func(warning string)
+	fallback map[[2]kernels.Format][]string // weights with a format in the place of another
+}
+
+// Write writes the file at path, whose name errors have.
+func (q *Quantizer) Write(w io.Writer, path string) error {
+	for _, f := range append([]Pattern{{Format: q.Weights}}, q.Patterns...) {
+		if _, ok := typeOf(f.Format); !ok {
+			return check.Errorf(check.ErrOption, "weights in %v: want a format that GGUF files have", f.Format)
+		}
+	}
+	if err := q.writeFile(w); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func (q *Quantizer) writeFile(w io.Writer) error {
+	r := NewReader(q.File)
+	if _, err := r.Document(); err != nil {
+		return err
+	}
+	for _, f := range q.Patterns {
+		if !slices.ContainsFunc(q.File.Names(), f.matches) {
+			return check.Option("Pattern", f.Names, "the file has no weight of such a name")
+		}
+	}
+	var pairs []gguf.Pair
+	for _, key := range q.File.Keys() {
+		value, _ := q.File.Value(key)
+		switch {
+		case key == "general.alignment" || strings.HasPrefix(key, "split."):
+			continue
+		case key == "general.file_type" && q.Weights != kernels.FormatF32:
+			kind, _ := typeOf(q.Weights)
+			value = fileTypes[kind]
+		}
+		pairs = append(pairs, gguf.Pair{Key: key, Value: value})
+	}
+	tied := !r.isEncoder() && r.Pool == nil && !r.has("output.weight")
+	q.fallback = map[[2]kernels.Format][]string{}
+	var tensors []gguf.Tensor
+	for _, name := range q.File.Names() {
+		tensors = append(tensors, q.tensor(name, r.Weights.Format(name), tied))
+	}
+	q.warnOfFallbacks()
+	return gguf.Write(w, pairs, tensors)
+}
+
+// warnOfFallbacks tells of fallbacks, in a line for each format.
+func (q *Quantizer) warnOfFallbacks() {
+	for _, f := range slices.SortedFunc(maps.Keys(q.fallback), func(a, b [2]kernels.Format) int { return slices.Compare(a[:], b[:]) }) {
+		names := q.fallback[f]
+		elements, _ := f[0].Block()
+		more := ""
+		if len(names) > 1 {
+			more = fmt.Sprintf(" and %d more", len(names)-1)
+		}
+		q.Warn(fmt.Sprintf("in %v instead of %v, since %d does not divide their rows: %s%s", f[1], f[0], elements, names[0], more))
+	}
+}
+
+// format is the format that a tensor of two dimensions gets.
+func (q *Quantizer) format(name string, columns int, stored kernels.Format, tied bool) kernels.Format {
+	table := name == "token_embd.weight" && !tied || name == "token_types.weight" || name == "position_embd.weight"
+	router := strings.Contains(name, ".ffn_gate_inp") // which llama.cpp leaves alone too
+	if router && !slices.ContainsFunc(q.Patterns, func(f Pattern) bool { return f.matches(name) }) {
+		return stored
+	}
+	wanted := q.FormatOf(name, stored, table)
+	if wanted == stored {
+		return stored
+	}
+	f := wanted
+	for elements, _ := f.Block(); columns%elements != 0; elements, _ = f.Block() {
+		next, ok := fallbacks[f]
+		if !ok {
+			next = kernels.FormatF16
+		}
+		f = next
+	}
+	if f != wanted {
+		q.fallback[[2]kernels.Format{wanted, f}] = append(q.fallback[[2]kernels.Format{wanted, f}], name)
+	}
+	return f
+}
+
+// tensor is one of the file, as it is or in the new format.
+func (q *Quantizer) tensor(name string, stored kernels.Format, tied bool) gguf.Tensor {
+	info, _ := q.File.Info(name)
+	as, columns, all := stored, 0, 1
+	if len(info.Shape) > 1 {
+		columns = info.Shape[len(info.Shape)-1]
+		as = q.format(name, columns, stored, tied)
+	}
+	if as == stored {
+		return gguf.Tensor{Name: name, Info: info, Data: func(w io.Writer) error { return q.File.Copy(w, name) }}
+	}
+	for _, n := range info.Shape[:len(info.Shape)-1] {
+		all *= n
+	}
+	kind, _ := typeOf(as)
+	return gguf.Tensor{Name: name, Info: gguf.Info{Type: kind, Shape: info.Shape}, Data: func(w io.Writer) error {
+		elements, bytes := as.Block()
+		rows := max(1, 1<<16/max(columns, 1)) // at a time
+		x := make([]float32, min(rows, all)*columns)
+		raw := make([]byte, len(x)/elements*bytes)
+		for from := 0; from < all; from += rows {
+			n := min(rows, all-from) * columns
+			if err := q.File.ReadFloat32(x[:n], name, from*columns); err != nil {
+				return err
+			}
+			as.Quantize(raw[:n/elements*bytes], x[:n])
+			if _, err := w.Write(raw[:n/elements*bytes]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}

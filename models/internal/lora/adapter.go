@@ -1,0 +1,377 @@
+package lora
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/weightfile"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Adapters: low-rank changes of a model (Hu et al., 2021, "LoRA: Low-Rank Adaptation of Large
+// Language Models"), which become part of its weights as these are read, or stay beside them. No architecture knows of
+// them.
+
+// factors is what an adapter adds to one weight.
+type factors struct {
+	left, right factor // [rows, rank] and [rank, columns]; without right, a vector
+	weight      string // by the checkpoint's name
+	rank, rows  int
+	scale       float64
+	magnitude   string // a tensor, or ""
+	tied        bool   // a projection that is tied to the weight has it too
+}
+
+// A replacement is a tensor of an adapter in the place of one of the model.
+type replacement struct {
+	name  string
+	apart bool // what shares the model's tensor keeps that
+}
+
+// rows are vectors of an adapter in the place of those of a table.
+type rows struct {
+	name, weight string // of the adapter's tensor and, by the checkpoint's name, the model's
+	at           []int
+	tied         bool
+}
+
+// factor is a tensor, which may be stored transposed.
+type factor struct {
+	name       string
+	transposed bool
+}
+
+// adapter is an open one.
+type adapter struct {
+	path     string
+	tensors  transformer.Reader
+	close    func()
+	factors  []factors
+	rows     []rows
+	replaced map[string]replacement // by the checkpoint's names
+	warnings []string
+	name     string // of one that stays beside the weights,
+	number   int    // from 1 on; 0: it becomes part of them
+}
+
+// Base is the weights that adapters are for.
+type Base struct {
+	transformer.Weights
+	File         string // what errors about them call them; "": the caller adds it
+	Path         string // of the model; "" if unknown
+	Architecture string // architecture; "" unless a GGUF file
+	Name         string // what config.json calls the model; "" mostly
+}
+
+// shape is that of a tensor, and false if it is not known.
+func (b Base) shape(name string) ([]int, bool) {
+	if r, ok := b.Weights.(transformer.Reader); ok {
+		return r.Shape(name)
+	}
+	return nil, false
+}
+
+// Adapters is weights with adapters.
+type Adapters struct {
+	all   []*adapter
+	from  map[string]*adapter // by the names of tensors that are replaced
+	Names []string            // of adapters that stay beside the weights, by their numbers from 1 on
+}
+
+// Wanted is an adapter that is to be opened.
+type Wanted struct {
+	Path  string
+	Scale float32 // 0: 1
+	Name  string  // of one that stays beside the weights; else ""
+}
+
+// Open opens the adapters of a model.
+func Open(wanted []Wanted, b Base) (*Adapters, error) {
+	a := &Adapters{from: map[string]*adapter{}}
+	for _, of := range wanted {
+		opened, err := of.open(b)
+		if opened != nil {
+			a.all = append(a.all, opened)
+		}
+		if err == nil {
+			err = a.name(opened, of.Name)
+		}
+		if err == nil {
+			err = a.replace(opened, b)
+		}
+		if err != nil {
+			a.Close()
+			return nil, inAdapter(of.Path, err)
+		}
+	}
+	return a, nil
+}
+
+// inAdapter is an error about an adapter or a file of it.
+func inAdapter(path string, err error) error {
+	var e *check.Error
+	if errors.As(err, &e) && e.File != "" || errors.Is(err, check.ErrOption) {
+		return fmt.Errorf("adapter %s: %w", path, err)
+	}
+	return check.InFile(path, check.ErrFormat, err)
+}
+
+// open reads all but the elements of an adapter's tensors.
+func (a Wanted) open(b Base) (*adapter, error) {
+	scale := a.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	if s := float64(scale); math.IsNaN(s) || math.IsInf(s, 0) {
+		return nil, check.Option("Scale", scale, "want a number")
+	}
+	path := hub.Folder(a.Path)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, check.Errorf(check.ErrFolder, "%w", err)
+	}
+	var opened *adapter
+	switch {
+	case info.IsDir() && b.Architecture != "":
+		return nil, check.Errorf(check.ErrOption, "an adapter's folder beside a GGUF file: not supported; llama.cpp's convert_lora_to_gguf.py makes a GGUF file of it")
+	case info.IsDir():
+		opened, err = openPEFT(os.DirFS(path), b)
+	case b.Architecture == "":
+		return nil, check.Errorf(check.ErrOption, "an adapter's file beside a model's folder: not supported; want the adapter's folder")
+	default:
+		opened, err = openGGUFAdapter(path, b)
+	}
+	if opened == nil || err != nil {
+		return opened, err
+	}
+	opened.path = a.Path
+	for i := range opened.factors {
+		opened.factors[i].scale *= float64(scale)
+	}
+	if whole := opened.whole(); whole != "" && scale != 1 {
+		return opened, check.Option("Scale", scale, "not supported for an adapter that does more than add to weights, such as to %s", whole)
+	}
+	return opened, nil
+}
+
+// whole is a tensor of the model that the adapter does more to than add, "" if there is none.
+func (a *adapter) whole() string {
+	if len(a.replaced) > 0 {
+		return least(a.replaced)
+	}
+	for _, f := range a.factors {
+		if f.magnitude != "" {
+			return f.weight
+		}
+	}
+	if len(a.rows) > 0 {
+		return a.rows[0].weight
+	}
+	return ""
+}
+
+// least is the first key in alphabetical order.
+func least[V any](m map[string]V) string {
+	first := ""
+	for k := range m {
+		if first == "" || k < first {
+			first = k
+		}
+	}
+	return first
+}
+
+// name has an adapter with a name stay beside the weights.
+func (a *Adapters) name(of *adapter, name string) error {
+	if name == "" {
+		return nil
+	}
+	if slices.Contains(a.Names, name) {
+		return check.Option("Name", name, "want another one for each adapter")
+	}
+	if whole := of.whole(); whole != "" {
+		return check.Option("Name", name, "not supported for an adapter that does more than add to weights, such as to %s", whole)
+	}
+	for _, f := range of.factors {
+		if !weightfile.Repeats(f.weight) || !strings.HasSuffix(f.weight, "weight") {
+			return check.Option("Name", name, "not supported for an adapter that adds to %s, which is no weight of a layer that repeats", f.weight)
+		}
+	}
+	a.Names = append(a.Names, name)
+	of.name, of.number = name, len(a.Names)
+	return nil
+}
+
+// replace notes the tensors that an adapter replaces.
+func (a *Adapters) replace(by *adapter, b Base) error {
+	_, ofFiles := b.Weights.(transformer.Reader)
+	for name := range by.replaced {
+		if !ofFiles {
+			return check.Errorf(check.ErrOption, "it replaces %s, which is supported for weights of files only", name)
+		}
+		if a.from[name] != nil {
+			return check.Errorf(check.ErrOption, "it replaces %s, as %s does", name, a.from[name].path)
+		}
+		a.from[name] = by
+	}
+	return nil
+}
+
+// Warnings are those of all adapters.
+func (a *Adapters) Warnings() (all []string) {
+	for _, one := range a.all {
+		for _, w := range one.warnings {
+			all = append(all, one.path+": "+w)
+		}
+	}
+	return all
+}
+
+// Close closes the adapters' files.
+func (a *Adapters) Close() {
+	for _, one := range a.all {
+		one.close()
+	}
+}
+
+// AddTo has l replace, and add to weights, what the adapters do.
+func (a *Adapters) AddTo(l *transformer.Loader) error {
+	for _, one := range a.all {
+		for name, by := range one.replaced {
+			l.Replace(name, transformer.Replacement{From: one.tensors, Name: by.name, Apart: by.apart})
+		}
+		for _, r := range one.rows {
+			if err := one.setRows(l, r); err != nil {
+				return inAdapter(one.path, err)
+			}
+		}
+		for _, f := range one.factors {
+			if by := a.from[f.weight]; by != nil && by != one {
+				return check.Errorf(check.ErrOption, "adapter %s: it adds to %s, which %s replaces", one.path, f.weight, by.path)
+			}
+			d, err := one.read(f)
+			if err == nil {
+				err = l.Add(f.weight, d)
+			}
+			if err != nil {
+				return inAdapter(one.path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// setRows has l put the adapter's rows into a table.
+func (a *adapter) setRows(l *transformer.Loader, r rows) error {
+	shape, _ := a.tensors.Shape(r.name)
+	values, err := a.tensors.Tensor(r.name, shape...)
+	if err != nil {
+		return err
+	}
+	return l.SetRows(r.weight, transformer.Rows{Name: r.name, At: r.at, Values: values, Tied: r.tied})
+}
+
+// read reads the matrices of a weight.
+func (a *adapter) read(f factors) (transformer.LowRank, error) {
+	if f.right.name == "" { // for a vector
+		x, err := a.tensors.Tensor(f.left.name, f.rows)
+		return transformer.LowRank{Name: f.left.name, Left: x, Right: []float32{1}, Rank: 1, Scale: float32(f.scale)}, err
+	}
+	d := transformer.LowRank{Name: f.left.name, Rank: f.rank, Scale: float32(f.scale), Beside: a.number, Tied: f.tied}
+	if f.magnitude != "" {
+		var err error
+		if d.Magnitude, err = a.tensors.Tensor(f.magnitude, f.rows); err != nil {
+			return d, err
+		}
+	}
+	if stored := a.tensors.Format(f.left.name); stored == a.tensors.Format(f.right.name) && (stored == kernels.FormatBF16 || stored == kernels.FormatF16) {
+		d.Format = stored
+	}
+	for _, m := range []struct {
+		factor
+		into *[]float32
+	}{{f.left, &d.Left}, {f.right, &d.Right}} {
+		shape, _ := a.tensors.Shape(m.name)
+		x, err := a.tensors.Tensor(m.name, shape...)
+		if err != nil {
+			return d, err
+		}
+		if m.transposed {
+			x = transposed(x, shape[0], shape[1])
+		}
+		*m.into = x
+	}
+	return d, nil
+}
+
+// transposed is x, [rows, cols], as [cols, rows].
+func transposed(x []float32, rows, cols int) []float32 {
+	y := make([]float32, len(x))
+	for r := range rows {
+		for c := range cols {
+			y[c*rows+r] = x[r*cols+c]
+		}
+	}
+	return y
+}
+
+// matrices notes the sizes of the two tensors, or returns an error unless they make a matrix for their weight.
+func (a *adapter) matrices(f *factors, b Base) error {
+	var shapes [2][]int
+	for i, m := range []factor{f.left, f.right} {
+		shape, ok := a.tensors.Shape(m.name)
+		if !ok {
+			return check.Errorf(transformer.ErrMissing, "%s", m.name)
+		}
+		if len(shape) != 2 || shape[0] < 1 || shape[1] < 1 {
+			return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", m.name, shape)
+		}
+		if shapes[i] = shape; m.transposed {
+			shapes[i] = []int{shape[1], shape[0]}
+		}
+	}
+	left, right := shapes[0], shapes[1]
+	if left[1] != right[0] {
+		return check.Errorf(transformer.ErrMisshapen, "%s and %s are of the ranks %d and %d", f.left.name, f.right.name, left[1], right[0])
+	}
+	stored, ok := b.shape(f.weight)
+	sizes := []int{left[0], right[1]}
+	if ok && !slices.Equal(stored, sizes) && !slices.Equal(stored, []int{sizes[1], sizes[0]}) { // a Loader knows which
+		return check.Errorf(transformer.ErrMisshapen, "%s and %s make %v, and %s has shape %v", f.left.name, f.right.name, sizes, f.weight, stored)
+	}
+	f.rank, f.rows = left[1], left[0]
+	return nil
+}
+
+// isNamed reports whether the model may be the one that an adapter names as its base: one of the
+// folders that it is in, or what its configuration says.
+func (b Base) isNamed(name string) bool {
+	last := func(s string) string {
+		return strings.ToLower(s[strings.LastIndexAny(s, `/\`)+1:])
+	}
+	want := last(strings.TrimRight(name, `/\`))
+	if b.Path == "" || last(b.Name) == want {
+		return true
+	}
+	path, err := filepath.Abs(b.Path)
+	if err != nil {
+		return true
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
+		if cached, ok := strings.CutPrefix(part, "models--"); ok {
+			part = cached[strings.LastIndex(cached, "--")+len("--"):]
+		}
+		if strings.ToLower(part) == want {
+			return true
+		}
+	}
+	return false
+}

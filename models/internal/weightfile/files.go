@@ -1,0 +1,264 @@
+package weightfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/pytorch"
+	"github.com/avoformer/avoformer/transformer/safetensors"
+)
+
+// The files of weights in a folder: one, or shards with an index, of safetensors or torch.save.
+
+// files is the tensors of one or several files.
+type files struct {
+	Name  string // of the only file, or of the index
+	of    map[string]transformer.Reader
+	open  []fs.File
+	names []string
+}
+
+// single are the files that may hold all weights, the first of which counts that is there,
+// itself or as shards with an index.
+var single = []string{"model.safetensors", "pytorch_model.bin"}
+
+// OpenWeights opens the weights in a folder, "" for that of the model.
+func OpenWeights(fsys fs.FS, dir string) (*files, error) {
+	for _, name := range single {
+		name = path.Join(dir, name)
+		if configuration.Exists(fsys, name) || configuration.Exists(fsys, name+".index.json") {
+			return OpenFiles(fsys, dir, name, name+".index.json")
+		}
+	}
+	return nil, noWeights(fsys, dir)
+}
+
+// OpenFile opens a file of weights.
+func OpenFile(fsys fs.FS, name string) (*files, error) {
+	w := &files{Name: name, of: map[string]transformer.Reader{}}
+	if err := w.add(fsys, name); err != nil {
+		w.Close()
+		return nil, check.InFile(name, check.ErrFormat, err)
+	}
+	w.names = slices.Sorted(maps.Keys(w.of))
+	return w, nil
+}
+
+// OpenFiles opens the file single or, where there is none, the shards that index lists.
+func OpenFiles(fsys fs.FS, dir, single, index string) (*files, error) {
+	w := &files{Name: single, of: map[string]transformer.Reader{}}
+	shards := []string{single}
+	doc, err := configuration.ReadJSON(fsys, index)
+	switch {
+	case err == nil && !configuration.Exists(fsys, single):
+		w.Name = index
+		if shards, err = w.indexed(doc, dir); err != nil {
+			return nil, err
+		}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	listed := w.of // which tensors shards should have, by the index
+	w.of = map[string]transformer.Reader{}
+	for _, shard := range shards {
+		if err := w.add(fsys, shard); err != nil {
+			w.Close()
+			if w.Name == index {
+				err = fmt.Errorf("%w (%s names the file)", err, index)
+			}
+			return nil, check.InFile(shard, check.ErrFormat, err)
+		}
+	}
+	for name := range listed {
+		if w.of[name] == nil {
+			w.Close()
+			return nil, &check.Error{Kind: check.ErrFolder, File: index, Field: name, Err: errors.New("no shard has it")}
+		}
+	}
+	if err := w.joinMXFP4(); err != nil {
+		w.Close()
+		return nil, check.InFile(w.Name, check.ErrFormat, err)
+	}
+	for name := range w.of {
+		w.names = append(w.names, name)
+	}
+	slices.Sort(w.names)
+	return w, nil
+}
+
+// noWeights is the error of a folder without weights that can be read.
+func noWeights(fsys fs.FS, dir string) error {
+	for _, name := range []string{"tf_model.h5", "flax_model.msgpack"} {
+		if name := path.Join(dir, name); configuration.Exists(fsys, name) {
+			return check.InFile(name, check.ErrFolder, fmt.Errorf("not supported; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", single[0]))
+		}
+	}
+	return check.Errorf(check.ErrFolder, "neither %s nor %s.index.json, nor the like of %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
+}
+
+// indexed is the shards that an index names, in the same folder. It notes the tensors.
+func (w *files) indexed(doc configuration.Document, dir string) ([]string, error) {
+	raw := struct {
+		Map map[string]string `json:"weight_map"`
+	}{}
+	if err := doc.Decode(&raw); err != nil {
+		return nil, err
+	}
+	if len(raw.Map) == 0 {
+		return nil, doc.ErrorWith("weight_map", "", "missing or empty")
+	}
+	var shards []string
+	for tensor, shard := range raw.Map {
+		if shard != path.Base(shard) || !fs.ValidPath(shard) {
+			return nil, doc.ErrorWith("weight_map."+tensor, strconv.Quote(shard), "want the name of a file")
+		}
+		w.of[tensor] = nil
+		shards = append(shards, path.Join(dir, shard))
+	}
+	slices.Sort(shards)
+	return slices.Compact(shards), nil
+}
+
+// add opens a file and notes its tensors.
+func (w *files) add(fsys fs.FS, name string) error {
+	f, err := regular.OpenFS(fsys, name)
+	if err != nil {
+		return &check.Error{Kind: check.ErrFolder, File: name, Err: err}
+	}
+	w.open = append(w.open, f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	at, size := io.ReaderAt(nil), info.Size()
+	if r, ok := f.(io.ReaderAt); ok {
+		at = r
+	} else { // a file system that cannot seek, such as a zip file
+		data, err := io.ReadAll(f)
+		if err != nil {
+			return err
+		}
+		at, size = bytes.NewReader(data), int64(len(data))
+	}
+	if hub.IsPointer(at) {
+		return check.Errorf(check.ErrFolder, "%w", hub.ErrPointer)
+	}
+	r, err := tensorsOf(at, size, name)
+	if err != nil {
+		return err
+	}
+	for _, tensor := range r.Names() {
+		if w.of[tensor] != nil {
+			return &check.Error{Kind: check.ErrFormat, Field: tensor, Err: errors.New("the tensor is in another shard too")}
+		}
+		w.of[tensor] = r
+	}
+	return nil
+}
+
+// tensorsOf is the tensors of a file in the format that its name tells.
+func tensorsOf(r io.ReaderAt, size int64, name string) (transformer.Reader, error) {
+	if ext := path.Ext(name); ext == ".bin" || ext == ".pt" {
+		f, err := pytorch.NewFile(r, size)
+		if err != nil {
+			return nil, err
+		}
+		return transformer.FromPyTorch(f), nil
+	}
+	f, err := safetensors.NewFile(r, size)
+	if err != nil {
+		return nil, err
+	}
+	return transformer.FromSafetensors(f), nil
+}
+
+// Close closes the files.
+func (w *files) Close() {
+	for _, f := range w.open {
+		f.Close()
+	}
+}
+
+// Names implements transformer.Weights.
+func (w *files) Names() []string { return w.names }
+
+// Tensor implements transformer.Weights.
+func (w *files) Tensor(name string, shape ...int) ([]float32, error) {
+	f, ok := w.of[name]
+	if !ok {
+		return nil, check.Errorf(transformer.ErrMissing, "%s", name)
+	}
+	return f.Tensor(name, shape...)
+}
+
+// Shape implements transformer.Reader.
+func (w *files) Shape(name string) ([]int, bool) {
+	f, ok := w.of[name]
+	if !ok {
+		return nil, false
+	}
+	return f.Shape(name)
+}
+
+// Format implements transformer.Reader.
+func (w *files) Format(name string) kernels.Format {
+	f, ok := w.of[name]
+	if !ok {
+		return kernels.FormatF32
+	}
+	return f.Format(name)
+}
+
+// Read implements transformer.Reader.
+func (w *files) Read(dst []float32, name string, from int) error {
+	return w.of[name].Read(dst, name, from)
+}
+
+// Integers is a method that a transformer.Reader may have.
+func (w *files) Integers(name string) bool { return hasIntegers(w.of[name], name) }
+
+// hasIntegers reports whether r says that a tensor has integers.
+func hasIntegers(r transformer.Reader, name string) bool {
+	i, ok := r.(interface{ Integers(name string) bool })
+	return ok && i.Integers(name)
+}
+
+// ReadBlocks is another.
+func (w *files) ReadBlocks(dst []byte, name string, from int) error {
+	return readBlocks(w.of[name], dst, name, from)
+}
+
+// readBlocks has r read what it stores, if it can.
+func readBlocks(r transformer.Reader, dst []byte, name string, from int) error {
+	if b, ok := r.(interface {
+		ReadBlocks(dst []byte, name string, from int) error
+	}); ok {
+		return b.ReadBlocks(dst, name, from)
+	}
+	return errors.ErrUnsupported
+}
+
+// Repeats reports whether a name is that of a layer among several: one of its parts is
+// a number.
+func Repeats(name string) bool {
+	for part := range strings.SplitSeq(name, ".") {
+		if part != "" && strings.Trim(part, "0123456789") == "" {
+			return true
+		}
+	}
+	return false
+}

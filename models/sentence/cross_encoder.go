@@ -1,0 +1,47 @@
+package sentence
+
+import (
+	"io/fs"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+)
+
+// A CrossEncoder is what sentence-transformers' files say of a folder that was saved by its class of
+// that name.
+type CrossEncoder struct {
+	MaxLength  int    // as of a [SentenceEmbedder]
+	LowerCase  bool   // as of a [SentenceEmbedder]
+	Activation string // the class of what becomes of the logits, "" if it is not said
+}
+
+// OpenCrossEncoder reads those files beside a model; nil if the folder was not saved so, or not with
+// modules.json: sentence-transformers then asks for none of them.
+func OpenCrossEncoder(fsys fs.FS, encoder Encoder, modelType string) (*CrossEncoder, error) {
+	modules, err := modulesFor(fsys, "CrossEncoder")
+	if err != nil || modules == nil {
+		return nil, err
+	}
+	if len(modules) != 1 || modules[0].kind() != "Transformer" || modules[0].Path != "" {
+		return nil, modulesError(check.ErrConfig, "a CrossEncoder of other modules than a Transformer in the folder itself is not supported")
+	}
+	s := &Embedder{encoder: encoder}
+	if err := s.readTransformer(fsys, modelType, classification); err != nil {
+		return nil, err
+	}
+	doc, err := configuration.ReadJSON(fsys, wholeFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readPrompts(doc); err != nil {
+		return nil, err
+	}
+	if s.DefaultPrompt != "" {
+		return nil, doc.Errorf("default_prompt_name", "prompts of a CrossEncoder are not supported")
+	}
+	c := &CrossEncoder{MaxLength: s.MaxLength, LowerCase: s.LowerCase}
+	if doc.Has("activation_fn") {
+		err = doc.Field("activation_fn", &c.Activation)
+	}
+	return c, err
+}

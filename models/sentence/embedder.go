@@ -1,0 +1,158 @@
+package sentence
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Vectors of sentences: what sentence-transformers' modules compute. sentence_folder.go reads them.
+
+// Encoder turns tokens into hidden states.
+type Encoder interface {
+	Dim() int // width of the hidden states
+	// Encode sets dst, [rows, Dim], to the hidden states of the last layer.
+	Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error
+}
+
+// Head turns hidden states into logits, as models.Head does.
+type Head interface {
+	Out() int
+	Forward(ws *transformer.Workspace, dst, x []float32, in transformer.Tokens) error
+}
+
+// A Embedder makes one vector of a text, by the modules that
+// sentence-transformers' modules.json lists after the encoder: pooling, dense layers,
+// normalization.
+type Embedder struct {
+	// MaxLength is the most tokens of a text where the files of sentence-transformers say it, which
+	// then counts instead of what the tokenizer and config.json say; else 0.
+	MaxLength int
+	// QueryLength and DocumentLength take the place of MaxLength for queries and documents, unless 0.
+	QueryLength, DocumentLength int
+	// LowerCase is whether texts and prompts are to become lower case.
+	LowerCase bool
+	// Prompts go before texts, by their names; DefaultPrompt is the one for texts that are given
+	// none, "" if there is none.
+	Prompts       map[string]string
+	DefaultPrompt string
+	// NoSpecial is whether texts become tokens without special ones around them.
+	NoSpecial bool
+	// IncludePrompt is whether the tokens of a prompt before a text count, as they do
+	// unless the folder says otherwise; see EmbedAfter.
+	IncludePrompt bool
+
+	encoder Encoder
+	static  bool            // whether the encoder has no layers
+	pools   []block.Pooling // joined
+	means   bool            // pools is the mean alone
+	rest    []layer
+	others  []string // names of what modules give that is not the vector
+	out     int      // width of what the modules give
+	dim     int      // width of vectors, which may be cut
+
+	allLayers bool // config.json has the encoder give the hidden states of all layers
+	warnings  []string
+}
+
+// Normalized is whether vectors have length 1.
+func (s *Embedder) Normalized() bool {
+	return s.dim == s.out && len(s.rest) > 0 && s.rest[len(s.rest)-1].scales()
+}
+
+// PoolsMean is whether a text's vector is made of the mean of its hidden states, as that of a part of it can be too.
+func (s *Embedder) PoolsMean() bool { return s.means }
+
+// Raw is the same without a normalization at the end, if there is one.
+func (s *Embedder) Raw() *Embedder {
+	raw := *s
+	if n := len(s.rest); n > 0 && s.rest[n-1].scales() {
+		raw.rest = s.rest[:n-1]
+	}
+	return &raw
+}
+
+// layer is a dense layer with an activation, layer normalization, or else scaling to length 1.
+type layer struct {
+	dense    *transformer.Linear
+	norm     *transformer.Norm
+	act      func(t kernels.Threads, x []float32)
+	residual bool // what the layer takes is added to what it gives
+}
+
+// scales reports whether the module scales vectors to length 1.
+func (m *layer) scales() bool { return m.dense == nil && m.norm == nil }
+
+// Dim is the width of a vector.
+func (s *Embedder) Dim() int { return s.dim }
+
+// Embed sets dst, [sequences, Dim], to the vectors of texts.
+func (s *Embedder) Embed(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
+	return s.EmbedAfter(ws, dst, in, 0)
+}
+
+// EmbedAfter is Embed without the hidden states of the first prompt tokens of each text in
+// the vectors: those of a prompt that is not included.
+func (s *Embedder) EmbedAfter(ws *transformer.Workspace, dst []float32, in transformer.Tokens, prompt int) error {
+	defer ws.Release(ws.Mark())
+	x := ws.Alloc(in.Batch.Rows() * s.encoder.Dim())    // [rows, D]
+	if err := s.encoder.Encode(ws, x, in); err != nil { // [rows, D]
+		return err
+	}
+	return s.poolBehind(ws, dst, x, in, prompt)
+}
+
+// Pool sets dst, [sequences, Dim], to the vectors of texts whose hidden states are x.
+func (s *Embedder) Pool(ws *transformer.Workspace, dst, x []float32, batch transformer.Batch) error {
+	return s.poolBehind(ws, dst, x, transformer.Tokens{Batch: batch}, 0)
+}
+
+func (s *Embedder) poolBehind(ws *transformer.Workspace, dst, x []float32, in transformer.Tokens, skip int) error {
+	batch := in.Batch
+	if len(dst) != batch.Len()*s.dim {
+		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), batch.Len(), s.dim)
+	}
+	defer ws.Release(ws.Mark())
+	dim := s.encoder.Dim()
+	width := len(s.pools) * dim
+	y := ws.Alloc(batch.Len() * width) // [sequences, pools*D]
+	one := ws.Alloc(batch.Len() * dim) // [sequences, D]
+	for p, pool := range s.pools {
+		if err := pool(one, x, in, dim, skip); err != nil {
+			return err
+		}
+		for i := range batch.Len() {
+			copy(y[i*width+p*dim:], one[i*dim:(i+1)*dim])
+		}
+	}
+	y, width, err := applyModules(ws, s.rest, y, width)
+	if err != nil {
+		return err
+	}
+	for i := range batch.Len() {
+		copy(dst[i*s.dim:(i+1)*s.dim], y[i*width:])
+	}
+	return nil
+}
+
+// Pooled is the embedder of an encoder alone, with a mode of sentence-transformers' Pooling.
+func Pooled(encoder Encoder, mode string) (*Embedder, error) {
+	pool, ok := block.Poolings[mode]
+	if !ok {
+		return nil, check.Option("Pooling", mode, "want one of %s", strings.Join(slices.Sorted(maps.Keys(block.Poolings)), ", "))
+	}
+	dim := encoder.Dim()
+	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
+}
+
+// PooledAndNormalized is the embedder of a GGUF file with a pooling. Such files do not say whether vectors have length 1; everyone who
+// reads them makes them so.
+func PooledAndNormalized(encoder Encoder, pool block.Pooling) *Embedder {
+	dim := encoder.Dim()
+	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, rest: []layer{{}}, out: dim, dim: dim}
+}

@@ -1,0 +1,349 @@
+package sentence
+
+import (
+	"cmp"
+	"io/fs"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/weightfile"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Late interaction: a vector for each token of a text (Khattab and Zaharia, 2020, "ColBERT: Efficient and
+// Effective Passage Search via Contextualized Late Interaction over BERT"), as MultiVectorEncoder of
+// sentence-transformers, PyLate and the authors' own code publish it; and the vectors of BGE-M3.
+
+// A TokenEmbedder makes a vector of each token's hidden state.
+type TokenEmbedder struct {
+	// QueryMark and DocumentMark go before texts: as one token, after the tokenizer's first, where the
+	// vocabulary has them.
+	QueryMark, DocumentMark string
+	// Expansion says how queries are lengthened; nil: they are not.
+	Expansion *Expansion
+	// Skip are the tokens of documents, and of queries if SkipInQueries, that get no vector.
+	Skip          []string
+	SkipInQueries bool
+	// SkipFirst is whether the first token of each text, a special one, gets no vector.
+	SkipFirst bool
+	// MeanScore is whether scores are divided by the number of the query's vectors.
+	MeanScore bool
+
+	rows     []layer
+	dim      int
+	warnings []string
+}
+
+// Expansion is tokens after those of a query, which have vectors too.
+type Expansion struct {
+	Length int    // of a query with them, from which on it is cut if it is Fixed
+	Fixed  bool   // longer queries are cut
+	Attend bool   // the query's own tokens see them
+	Token  string // "": that for masked words or, without one, that for the end of texts
+}
+
+// Dim is the width of a vector.
+func (t *TokenEmbedder) Dim() int { return t.dim }
+
+// Project sets dst, [rows, Dim], to the vectors of tokens whose hidden states are x, [rows, width].
+func (t *TokenEmbedder) Project(ws *transformer.Workspace, dst, x []float32, rows int) error {
+	if len(dst) != rows*t.dim {
+		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), rows, t.dim)
+	}
+	defer ws.Release(ws.Mark())
+	y, _, err := applyModules(ws, t.rows, append(ws.Alloc(0), x...), len(x)/max(rows, 1))
+	if err != nil {
+		return err
+	}
+	copy(dst, y)
+	return nil
+}
+
+// pylateDense is PyLate's name of the module Dense.
+const pylateDense = "pylate.models.Dense.Dense"
+
+// openLate reads the modules of a folder with a vector for each token, if it is one.
+func (f *Files) openLate(fsys fs.FS, m Parts) error {
+	doc, err := configuration.ReadJSON(fsys, wholeFile)
+	if ignoreMissing(err) != nil {
+		return err
+	}
+	class := "MultiVectorEncoder"
+	if doc.Says("model_type", "ColBERT") {
+		class = "ColBERT" // PyLate
+	}
+	modules, err := modulesFor(fsys, class)
+	if err != nil || modules == nil {
+		return err
+	}
+	if m.Encoder == nil {
+		return modulesError(check.ErrFolder, "beside a model_type %q that is no encoder", m.ModelType)
+	}
+	s := &Embedder{encoder: m.Encoder, IncludePrompt: true, out: m.Encoder.Dim()}
+	t := &TokenEmbedder{dim: m.Encoder.Dim()}
+	masked := false
+	for i, module := range modules {
+		switch kind := module.kind(); {
+		case i == 0 && kind == "Transformer" && module.Path == "":
+		case i > 0 && (kind == "Dense" || module.Type == pylateDense):
+			err = t.addDense(fsys, module.Path)
+		case i > 0 && kind == "Normalize":
+			err = t.addNormalize(fsys, module.Path)
+		case i > 0 && kind == "MultiVectorMask" && !masked:
+			masked = true
+			err = t.readMask(fsys, module.Path)
+		default:
+			err = moduleError(i, "type", module.Type, "not supported there")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if class == "ColBERT" {
+		t.rows = append(t.rows, layer{})
+	}
+	if err := t.readWhole(doc, s); err != nil {
+		return err
+	}
+	if err := s.readTransformer(fsys, m.ModelType, lateInteraction(t)); err != nil {
+		return err
+	}
+	if class == "ColBERT" {
+		if err := t.readPyLate(doc, s); err != nil {
+			return err
+		}
+	}
+	if _, ok := m.Encoder.(interface{ HidesRest() }); t.Expansion != nil && !t.Expansion.Attend && !ok {
+		return modulesError(check.ErrFolder, "beside a model_type %q whose queries would be lengthened by tokens that the others do not see is not supported", m.ModelType)
+	}
+	s.out = 0
+	f.Warnings = append(f.Warnings, append(s.warnings, t.warnings...)...)
+	f.Sentence, f.Vectors = s, t
+	return nil
+}
+
+// addDense reads a module Dense that makes vectors of tokens, as it does here if nothing else is said.
+func (t *TokenEmbedder) addDense(fsys fs.FS, dir string) error {
+	doc, err := readModule(fsys, dir)
+	if err != nil {
+		return err
+	}
+	dense := &Embedder{out: t.dim}
+	module, in, out, err := dense.readDense(fsys, doc, dir, hidden)
+	if err != nil {
+		return err
+	}
+	if in != hidden || out != hidden {
+		return doc.Errorf("module_input_name", "want %s", hidden)
+	}
+	t.rows, t.dim, t.warnings = append(t.rows, module), module.dense.Out, append(t.warnings, dense.warnings...)
+	return nil
+}
+
+// addNormalize reads the module that gives each vector the length 1.
+func (t *TokenEmbedder) addNormalize(fsys fs.FS, dir string) error {
+	doc, err := readModule(fsys, dir)
+	if ignoreMissing(err) != nil {
+		return err
+	}
+	in, out, err := ports(doc)
+	if err == nil {
+		err = doc.SettleBy("Normalize", &t.warnings)
+	}
+	if err != nil {
+		return err
+	}
+	if in != hidden || out != hidden {
+		return doc.Errorf("module_input_name", "want %s", hidden)
+	}
+	t.rows = append(t.rows, layer{})
+	return nil
+}
+
+// readMask reads the module that says which tokens get vectors.
+func (t *TokenEmbedder) readMask(fsys fs.FS, dir string) error {
+	doc, err := readModule(fsys, dir)
+	if err != nil {
+		return err
+	}
+	raw := struct {
+		Words []string             `json:"skiplist_words"`
+		Tasks pyjson.OneOr[string] `json:"skiplist_tasks"`
+	}{Tasks: pyjson.OneOr[string]{"document"}}
+	if err := cmp.Or(doc.Decode(&raw), doc.SettleBy("MultiVectorMask", &t.warnings)); err != nil {
+		return err
+	}
+	documents := false
+	for _, task := range raw.Tasks {
+		switch task {
+		case "query":
+			t.SkipInQueries = true
+		case "document":
+			documents = true
+		default:
+			return doc.Errorf("skiplist_tasks", "want query or document")
+		}
+	}
+	if !documents && len(raw.Words) > 0 {
+		return doc.Errorf("skiplist_tasks", "want document among them")
+	}
+	t.Skip = raw.Words
+	return nil
+}
+
+// readWhole reads what config_sentence_transformers.json says of all: prompts and how scores are made.
+func (t *TokenEmbedder) readWhole(doc configuration.Document, s *Embedder) error {
+	if err := s.readPrompts(doc); err != nil {
+		return err
+	}
+	if doc.Has("truncate_dim") {
+		return doc.Errorf("truncate_dim", "not supported for vectors of tokens")
+	}
+	const field = "similarity_fn_name"
+	t.MeanScore = doc.Says(field, "meanmaxsim")
+	if doc.Has(field) && !t.MeanScore && !doc.Says(field, "maxsim") && !doc.Says(field, "MaxSim") {
+		return doc.Errorf(field, "want maxsim or meanmaxsim")
+	}
+	return nil
+}
+
+// readPyLate reads what PyLate has in config_sentence_transformers.json.
+func (t *TokenEmbedder) readPyLate(doc configuration.Document, s *Embedder) error {
+	raw := struct {
+		Query    string   `json:"query_prefix"`
+		Document string   `json:"document_prefix"`
+		Length   int      `json:"query_length"`
+		Limit    int      `json:"document_length"`
+		Expand   bool     `json:"do_query_expansion"`
+		Attend   bool     `json:"attend_to_expansion_tokens"`
+		Masks    bool     `json:"attend_to_mask_tokens"` // what it is in ColBERT's own files
+		Skip     []string `json:"skiplist_words"`
+	}{Length: 32, Limit: 180, Expand: true, Skip: strings.Split(punctuation, "")}
+	if err := doc.Decode(&raw); err != nil {
+		return err
+	}
+	if _, ok := doc.Fields["query_expansion"]; ok {
+		return doc.Errorf("query_expansion", "not supported beside PyLate's do_query_expansion")
+	}
+	if _, ok := doc.Fields["attend_to_expansion_tokens"]; !ok {
+		raw.Attend = raw.Masks
+	}
+	t.QueryMark, t.DocumentMark, t.Skip = raw.Query, raw.Document, raw.Skip
+	s.QueryLength, s.DocumentLength = raw.Length, raw.Limit
+	if raw.Expand {
+		t.Expansion = &Expansion{Length: raw.Length, Fixed: true, Attend: raw.Attend}
+	}
+	return nil
+}
+
+// punctuation is Python's string.punctuation.
+const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+// lateInteraction is the task of the module Transformer, whose query_expansion it reads into t.
+func lateInteraction(t *TokenEmbedder) task {
+	late := extraction
+	late.expansion = func(doc configuration.Document) error {
+		raw := struct {
+			Strategy string `json:"strategy"`
+			Attend   bool   `json:"attend"`
+			Token    string `json:"token"`
+			Length   int    `json:"length"`
+		}{}
+		part, err := doc.Sub("query_expansion")
+		if err == nil {
+			err = part.Known("strategy", "attend", "token", "length")
+		}
+		if err == nil {
+			err = part.Decode(&raw)
+		}
+		if err != nil {
+			return err
+		}
+		if raw.Strategy != "fixed" && raw.Strategy != "min" {
+			return part.Errorf("strategy", "want fixed or min")
+		}
+		t.Expansion = &Expansion{Length: raw.Length, Fixed: raw.Strategy == "fixed", Attend: raw.Attend, Token: raw.Token}
+		return nil
+	}
+	return late
+}
+
+// applyModules passes x, [rows, width], which it writes to, through modules, and gives their output and its width.
+func applyModules(ws *transformer.Workspace, modules []layer, x []float32, width int) ([]float32, int, error) {
+	for _, module := range modules {
+		if module.scales() {
+			block.NormalizeRows(x, width)
+			continue
+		}
+		if module.norm != nil {
+			if err := module.norm.Forward(ws, x, x); err != nil { // [rows, width]
+				return nil, 0, err
+			}
+			continue
+		}
+		y := ws.Alloc(len(x) / width * module.dense.Out)       // [rows, out]
+		if err := module.dense.Forward(ws, y, x); err != nil { // [rows, out]
+			return nil, 0, err
+		}
+		if module.act != nil {
+			module.act(ws.Threads, y)
+		}
+		if module.residual {
+			ws.Threads.Add(y, y, x)
+		}
+		x, width = y, module.dense.Out
+	}
+	return x, width, nil
+}
+
+// openM3 reads what BGE-M3 has beside the encoder of its vectors: a weight, and a vector, of each token.
+func (f *Files) openM3(fsys fs.FS, m Parts) error {
+	const weight, vectors = "sparse_linear.pt", "colbert_linear.pt"
+	if !configuration.Exists(fsys, weight) && !configuration.Exists(fsys, vectors) {
+		return nil
+	}
+	if m.ModelType != "xlm-roberta" || m.Encoder == nil {
+		return check.InFile("config.json", check.ErrFolder, check.Errorf(check.ErrFolder, "%s or %s beside a model_type %q is not supported", weight, vectors, m.ModelType))
+	}
+	dim := m.Encoder.Dim()
+	if configuration.Exists(fsys, weight) {
+		linear, err := openLinear(fsys, weight, dim)
+		if err != nil {
+			return err
+		}
+		if linear.Out != 1 {
+			return check.InFile(weight, check.ErrFormat, check.Errorf(check.ErrFormat, "%d outputs, want 1", linear.Out))
+		}
+		f.Sparse = &tokenWeights{linear: linear, skip: []int{0, 1, 2, 3}} // begin, padding, end and unknown of XLM-RoBERTa's tokenizer
+	}
+	if configuration.Exists(fsys, vectors) {
+		linear, err := openLinear(fsys, vectors, dim)
+		if err != nil {
+			return err
+		}
+		f.Vectors = &TokenEmbedder{SkipFirst: true, MeanScore: true, rows: []layer{{dense: linear}, {}}, dim: linear.Out}
+	}
+	return nil
+}
+
+// openLinear is the linear layer in a file that torch.save wrote, whose outputs are as many as its weight has rows.
+func openLinear(fsys fs.FS, name string, in int) (*transformer.Linear, error) {
+	weights, err := weightfile.OpenFiles(fsys, "", name, name+".index.json")
+	if err != nil {
+		return nil, err
+	}
+	defer weights.Close()
+	shape, ok := weights.Shape("weight")
+	if !ok || len(shape) != 2 {
+		return nil, check.InFile(name, check.ErrFormat, check.Errorf(check.ErrFormat, "no matrix weight"))
+	}
+	l := transformer.NewLoader(weights)
+	linear := l.Linear(in, shape[0], true)
+	if err := l.Finish(); err != nil {
+		return nil, check.InFile(name, check.ErrFormat, err)
+	}
+	return linear, nil
+}
