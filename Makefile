@@ -379,7 +379,7 @@ pictures: ## doc/images, by real runs with the tiny models: a chat in a terminal
 	scripts/pictures/pictures.sh
 
 .PHONY: api
-api: ## write the exported names of the published modules to api/*.txt, as part of a release; go run ./scripts/api tells what has changed since
+api: ## write the exported names of the published modules to api/*.txt, as part of a release; go run ./scripts/api says what has changed since
 	$(GO) run ./scripts/api -write
 
 .PHONY: release
@@ -419,7 +419,7 @@ report: ## bench-full, written with plots to bench/results/, named by the CPU, a
 	$(REPORT) -page ../doc/performance.md
 
 .PHONY: sweeps
-sweeps: ## speed at hundreds of sizes, with plots in bench/results/; tells where it falls
+sweeps: ## speed at hundreds of sizes, with plots in bench/results/; says where it falls
 	$(GO) run -C bench ./cmd/sweep -dir results
 
 .PHONY: bench-check

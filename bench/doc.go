@@ -1,5 +1,5 @@
 // Package bench holds the benchmarks of avoformer beside those of other libraries; doc/performance.md
-// tells how to read them. In this folder:
+// says how to read them. In this folder:
 //
 //	go test -bench .                                  one case of each kind, every tier of the machine
 //	go test -bench Gemm -cases all                    every shape

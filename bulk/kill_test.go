@@ -57,7 +57,7 @@ type folder struct {
 	want        [][]float32 // of all rows
 }
 
-// newFolder makes files of rows in dir/in, with one row more in each that is no UTF-8, and one file that is damaged.
+// newFolder makes files of rows in dir/in, with one row more in each that is not UTF-8, and one file that is damaged.
 func newFolder(t *testing.T, files, rows int) *folder {
 	t.Helper()
 	f := &folder{dir: t.TempDir(), files: files, rows: rows}

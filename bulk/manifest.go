@@ -79,7 +79,7 @@ func ReadManifest(path string) (*Manifest, error) {
 	}
 	var m Manifest
 	if err := pyjson.Unmarshal(data, &m); err != nil {
-		return nil, check.Errorf(ErrOther, "%s is no manifest: %w", path, err)
+		return nil, check.Errorf(ErrOther, "%s is not a manifest: %w", path, err)
 	}
 	return &m, nil
 }

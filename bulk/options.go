@@ -96,7 +96,7 @@ func (o *Options) shards() ([]*shard, error) {
 }
 
 // inputs are a file, or those in a folder but for ones whose names begin with a dot or an underscore, as other
-// programs name what is no data.
+// programs name what is not data.
 func inputs(path string) ([]*shard, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -96,7 +96,7 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	const fixed = 12 // the mark at both ends, and the footer's length before the last
 	var end [8]byte
 	if size < fixed {
-		return check.Errorf(ErrInput, "%d bytes are no Parquet file", size)
+		return check.Errorf(ErrInput, "%d bytes are not a Parquet file", size)
 	}
 	if _, err := f.ReadAt(end[:], size-int64(len(end))); err != nil {
 		return err

@@ -293,7 +293,7 @@ func lasting(err error) bool {
 	return errors.Is(err, ErrInput) || errors.Is(err, ErrOption) || errors.Is(err, fs.ErrNotExist)
 }
 
-// warn tells what is odd about an input.
+// warn says what is odd about an input.
 func (r *run) warn(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -302,7 +302,7 @@ func (r *run) warn(format string, args ...any) {
 	}
 }
 
-// tell tells that rows were done.
+// tell says that rows were done.
 func (r *run) tell(rows int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -100,7 +100,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWrong: what is no stream, and columns that do not fit, are errors.
+// TestStreamWrong: what is not a stream, and columns that do not fit, are errors.
 func TestStreamWrong(t *testing.T) {
 	task := embedding(t, bulk.Float32Vectors)
 	stream := func(names ...string) []byte {

@@ -31,7 +31,7 @@ func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding 
 	case m == nil:
 		return StartLM(ws, nil, nil, sequences)
 	case m.LM == nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)}
+		return &Decoding{err: check.Errorf(transformer.ErrConfig, "%s is not a language model", m.Config.ModelType)}
 	case m.Encoder != nil || m.Audio != nil:
 		return &Decoding{err: check.Errorf(transformer.ErrConfig, "the decoder of %s attends to an encoder: give StartLM what that encodes", m.Config.ModelType)}
 	}

@@ -26,7 +26,7 @@ func tinyConfig(vocab int) string {
 		"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "max_position_embeddings": 64}`, vocab)
 }
 
-// nans is weights whose embedding is no numbers.
+// nans is weights whose embedding is not numbers.
 type nans struct{ tf.Weights }
 
 func (s nans) Tensor(name string, shape ...int) ([]float32, error) {

@@ -28,7 +28,7 @@ const leastPiece = 4
 
 // room is how many tokens of some prompts a step may take that has a token of some texts too: at most most, which is
 // leastPiece or more. The more prompts wait for a text, the longer it waits for them: what they would wait otherwise is more.
-// It is 0 before the first step of texts alone, which tells what they take.
+// It is 0 before the first step of texts alone, which says what they take.
 func (p *pace) room(decoding, prompts, most int) int {
 	switch {
 	case decoding == 0:

@@ -84,7 +84,7 @@ func (r *Rules) check(vocab int) error {
 			return check.Errorf(transformer.ErrToken, "rules: LogitBias of token %d of a vocabulary of %d", token, vocab)
 		}
 		if x != x {
-			return check.Errorf(transformer.ErrConfig, "rules: LogitBias of token %d is no number", token)
+			return check.Errorf(transformer.ErrConfig, "rules: LogitBias of token %d is not a number", token)
 		}
 	}
 	for _, x := range []struct {

@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRemoveInvalid: a score that is no number counts as 0, and infinite ones as the largest
+// TestRemoveInvalid: a score that is not a number counts as 0, and infinite ones as the largest
 // numbers.
 func TestRemoveInvalid(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

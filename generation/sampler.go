@@ -319,7 +319,7 @@ func (c *SamplerConfig) topK() bool { return c.TopK > 0 && c.TopK < c.Vocab }
 func within(p float64) bool { return p > 0 && p < 1 }
 
 // filter is the tokens of scores that temperature and filters leave, first being the best of them; none
-// if that is no finite number.
+// if that is not a finite number.
 func (c *SamplerConfig) filter(w *scratch, scores []float32, first int) []candidate {
 	top := float64(scores[first])
 	if !(math.Abs(top) <= math.MaxFloat32) {

@@ -225,7 +225,7 @@ func TestSamplingInfinite(t *testing.T) {
 	}
 }
 
-// TestHostileSampling has settings and logits that are no numbers: the text ends with an error that says so.
+// TestHostileSampling has settings and logits that are not numbers: the text ends with an error that says so.
 func TestHostileSampling(t *testing.T) {
 	m := tiny(t, 7)
 	nan, inf := math.NaN(), math.Inf(1)

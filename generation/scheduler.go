@@ -218,7 +218,7 @@ func (s *Scheduler) checkMemory(m *models.Memory) error {
 	return nil
 }
 
-// Stats tells what the scheduler has done and does.
+// Stats says what the scheduler has done and does.
 func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,7 +288,7 @@ func (s *stream) wait(ctx context.Context) []Next {
 	}
 }
 
-// leave tells that the caller wants no more.
+// leave says that the caller wants no more.
 func (s *stream) leave() {
 	s.mu.Lock()
 	s.gone = true

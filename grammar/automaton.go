@@ -50,7 +50,7 @@ func (a *automaton) full() error {
 	return nil
 }
 
-// add is a new state; it is for full to tell whether it is one too many.
+// add is a new state; full reports whether it is one too many.
 func (a *automaton) add(on, free []way) int32 {
 	a.states = append(a.states, anode{on, free})
 	return int32(len(a.states) - 1)
@@ -81,7 +81,7 @@ func (a *automaton) anything() int32 {
 	return s
 }
 
-// length is the beginning of texts of min to max characters; max -1 is no limit.
+// length is the beginning of texts of min to max characters; max -1 means no limit.
 func (a *automaton) length(least, most int) (int32, error) {
 	every, next := a.label(everyRune), int32(0)
 	switch {

@@ -53,7 +53,7 @@ var (
 	ErrUnsupported = errors.New("grammar: not supported")
 	// ErrTooLarge is a source, or a state of a Matcher, that exceeds a limit.
 	ErrTooLarge = errors.New("grammar: too large")
-	// ErrVocabulary is an end token that is no token, or logits that are fewer than the tokens.
+	// ErrVocabulary is an end token that is not a token, or logits that are fewer than the tokens.
 	ErrVocabulary = errors.New("grammar: sizes do not fit the vocabulary")
 	// ErrRefused is a token that may not follow.
 	ErrRefused = errors.New("grammar: token may not follow")

@@ -13,7 +13,7 @@ const (
 	opByte             // one byte of lo to hi
 	opConcat           // all of sub, one after another
 	opAlt              // one of sub
-	opRepeat           // sub[0], min to max times; max -1 is no limit
+	opRepeat           // sub[0], min to max times; max -1 means no limit
 	opCall             // what rule matches
 	opGraph            // the labels on a way through an automaton, which sub are
 )

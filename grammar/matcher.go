@@ -58,7 +58,7 @@ func (m *Matcher) mask() (*mask, error) {
 }
 
 // Mask is the tokens that may follow, token t being bit t%64 of word t/64. It must not be changed, and stays
-// as it is. It has no bit set where nothing may follow, which is no error here. The error is ErrTooLarge
+// as it is. It has no bit set where nothing may follow, which is not an error here. The error is ErrTooLarge
 // where the grammar is too ambiguous to be followed, and ErrNoToken after an end token.
 func (m *Matcher) Mask() ([]uint64, error) {
 	k, err := m.mask()

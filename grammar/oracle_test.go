@@ -24,7 +24,7 @@ type shape struct {
 
 type shapes map[string]*shape
 
-// ends are the places where what n matches from text[at:] on may end; rest tells whether text may
+// ends are the places where what n matches from text[at:] on may end; rest reports whether text may
 // end before n does, or with it.
 type oracle struct {
 	rules shapes
@@ -106,7 +106,7 @@ func (o *oracle) after(s *shape, ends map[int]bool, rest bool) (map[int]bool, bo
 	return next, rest
 }
 
-// judge tells whether text is the beginning of something that rules match, and whether all of it.
+// judge reports whether text is the beginning of something that rules match, and whether all of it.
 func (rules shapes) judge(text string) (begins, whole bool) {
 	o := &oracle{rules, text, map[place]map[int]bool{}, map[place]bool{}}
 	ends, rest := o.match(rules["root"], 0)

@@ -331,7 +331,7 @@ func (p *patternParser) unicode() (*syntax.Regexp, error) {
 	}
 	digits := p.text[p.at:]
 	re, err := p.hex(4)
-	if err != nil || len(re.Rune) > 0 { // a half of a pair is no character
+	if err != nil || len(re.Rune) > 0 { // a half of a pair is not a character
 		return re, err
 	}
 	hi, _ := strconv.ParseUint(digits[:4], 16, 32)

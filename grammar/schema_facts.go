@@ -106,7 +106,7 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) e
 		return nil
 	case kindObject:
 	default:
-		return errorf(ErrSyntax, "%s is no schema", s.path)
+		return errorf(ErrSyntax, "%s is not a schema", s.path)
 	}
 	r := reader{c, f, s, depth, scopes}
 	if s.members["$ref"] != nil && c.isOld(s) {
@@ -192,7 +192,7 @@ func (r reader) keyword(key string, at schemaAt) error {
 		return count(at, key == "minLength", &f.minLength, &f.maxLength)
 	case "pattern", "format":
 		if at.kind != kindString {
-			return errorf(ErrSyntax, "%s is no string", at.path)
+			return errorf(ErrSyntax, "%s is not a string", at.path)
 		}
 		return r.text(key, at)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
@@ -217,7 +217,7 @@ func (r reader) keyword(key string, at schemaAt) error {
 // schemas are the elements of anyOf and its kind.
 func (s schemaAt) schemas() (schemas, error) {
 	if s.kind != kindArray || len(s.list) == 0 {
-		return nil, errorf(ErrSyntax, "%s is no list of schemas", s.path)
+		return nil, errorf(ErrSyntax, "%s is not a list of schemas", s.path)
 	}
 	list := make(schemas, len(s.list))
 	for i := range list {
@@ -240,7 +240,7 @@ func typesOf(at schemaAt) (types kind, integer bool, err error) {
 	for _, v := range list {
 		k := typeNames[v.text]
 		if v.kind != kindString || k == 0 {
-			return 0, false, errorf(ErrSyntax, "%s: %.60s is no type", at.path, v.write(nil))
+			return 0, false, errorf(ErrSyntax, "%s: %.60s is not a type", at.path, v.write(nil))
 		}
 		types, number = types|k, number || v.text == "number"
 	}
@@ -264,7 +264,7 @@ func (r reader) enum(key string, at schemaAt) error {
 	list := []*value{at.value}
 	if key == "enum" {
 		if at.kind != kindArray {
-			return errorf(ErrSyntax, "%s is no list", at.path)
+			return errorf(ErrSyntax, "%s is not a list", at.path)
 		}
 		list = at.list
 	}
@@ -290,7 +290,7 @@ func (r reader) text(key string, at schemaAt) error {
 			return nil
 		}
 		if otherFormats[at.text] {
-			return r.c.leave(unheldAt(ErrUnsupported, at.path, "the format %q is no regular expression", at.text))
+			return r.c.leave(unheldAt(ErrUnsupported, at.path, "the format %q is not a regular expression", at.text))
 		}
 		if r.f.numberFormat(at.text) {
 			r.f.hints |= kindNumber
@@ -311,11 +311,11 @@ func (r reader) text(key string, at schemaAt) error {
 // count reads a number of characters, of items or of members.
 func count(at schemaAt, isLeast bool, least, most *int) error {
 	if at.kind != kindNumber {
-		return errorf(ErrSyntax, "%s is no number of something", at.path)
+		return errorf(ErrSyntax, "%s is not a number of something", at.path)
 	}
 	n := at.rational()
 	if n == nil || !n.IsInt() || n.Sign() < 0 {
-		return errorf(ErrSyntax, "%s is no number of something", at.path)
+		return errorf(ErrSyntax, "%s is not a number of something", at.path)
 	}
 	if !n.Num().IsInt64() || n.Num().Int64() > maxPositions {
 		if !isLeast {
@@ -339,7 +339,7 @@ func (r reader) limit(key string, at schemaAt) error {
 		return nil
 	}
 	if at.kind != kindNumber {
-		return errorf(ErrSyntax, "%s is no number", at.path)
+		return errorf(ErrSyntax, "%s is not a number", at.path)
 	}
 	n := at.rational()
 	switch {

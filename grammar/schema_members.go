@@ -77,7 +77,7 @@ func (r reader) properties(key string) (list []property, err error) {
 		return nil, nil
 	}
 	if at.kind != kindObject {
-		return nil, errorf(ErrSyntax, "%s is no object", at.path)
+		return nil, errorf(ErrSyntax, "%s is not an object", at.path)
 	}
 	for _, name := range at.keys {
 		p := property{name, at.child(name)}
@@ -100,7 +100,7 @@ func (r reader) properties(key string) (list []property, err error) {
 // names are the elements of required and its kind.
 func (s schemaAt) names() (list []string, err error) {
 	if s.kind != kindArray || slices.ContainsFunc(s.list, func(v *value) bool { return v.kind != kindString }) {
-		return nil, errorf(ErrSyntax, "%s is no list of names", s.path)
+		return nil, errorf(ErrSyntax, "%s is not a list of names", s.path)
 	}
 	for _, v := range s.list {
 		list = append(list, v.text)
@@ -120,7 +120,7 @@ func (r reader) objectKeyword(key string, at schemaAt) (known bool, err error) {
 		f.names = append(f.names, at)
 	case "dependentRequired":
 		if at.kind != kindObject {
-			return true, errorf(ErrSyntax, "%s is no object", at.path)
+			return true, errorf(ErrSyntax, "%s is not an object", at.path)
 		}
 		for _, name := range at.keys {
 			err = r.dependent(name, at.child(name))

@@ -37,7 +37,7 @@ func (c *schemaCompiler) negate(s schemaAt) (*value, error) {
 		return &value{kind: kindBool, yes: !s.yes}, nil
 	case kindObject:
 	default:
-		return nil, errorf(ErrSyntax, "%s is no schema", s.path)
+		return nil, errorf(ErrSyntax, "%s is not a schema", s.path)
 	}
 	keys := s.keys
 	if s.members["$ref"] != nil && c.isOld(s) {

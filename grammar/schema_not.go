@@ -18,7 +18,7 @@ func (r reader) conditional(key string, at schemaAt) error {
 		return nil // part of if
 	}
 	if at.kind != kindObject {
-		return errorf(ErrSyntax, "%s is no object", at.path)
+		return errorf(ErrSyntax, "%s is not an object", at.path)
 	}
 	r.f.hints |= kindObject
 	for _, name := range at.keys {

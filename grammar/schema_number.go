@@ -28,7 +28,7 @@ func anyNumber() *expr {
 	return concat(anyInteger(), optional(fraction), optional(exponent))
 }
 
-// integersBetween matches the integers lo to hi; nil is no bound.
+// integersBetween matches the integers lo to hi; nil means no bound.
 func integersBetween(lo, hi *big.Int) *expr {
 	if lo == nil && hi == nil {
 		return anyInteger()
@@ -114,7 +114,7 @@ type bound struct {
 	open     bool
 }
 
-// numbersBetween matches the decimal numbers between bounds, without exponents; nil is no bound.
+// numbersBetween matches the decimal numbers between bounds, without exponents; nil means no bound.
 func numbersBetween(lo, hi *limit) *expr {
 	if lo == nil && hi == nil {
 		return anyNumber()

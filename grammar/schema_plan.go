@@ -11,7 +11,7 @@ type member struct {
 	required bool
 }
 
-// Others are members that are no properties, of names with rules.
+// Others are members that are not properties, of names with rules.
 type others struct {
 	path  *location
 	names *facts // nil for any name that no member has
@@ -158,7 +158,7 @@ func (n *planner) member(m *member) error {
 	return nil
 }
 
-// schemasOf is the schemas of a name, or of those that are no properties, by the patterns that match.
+// schemasOf is the schemas of a name, or of those that are not properties, by the patterns that match.
 func (n *planner) schemasOf(name string, named bool, matched []bool) (of schemas) {
 	loose := make([]bool, len(n.f.looseMembers))
 	for i := range loose {
@@ -257,7 +257,7 @@ const maxTallies = 1 << 13
 func (c *schemaCompiler) counted(f *facts, p *objectPlan, pairs []*expr, other *expr) (*expr, error) {
 	n := counter{schemaCompiler: c, f: f, p: p, exprs: pairs, other: other, known: map[tally]*expr{}, atMost: f.maxProperties}
 	if other != nil && f.minProperties > 1 {
-		err := c.leave(unheldAt(ErrUnsupported, f.counted, "a name that is no property may come twice"))
+		err := c.leave(unheldAt(ErrUnsupported, f.counted, "a name that is not a property may come twice"))
 		if err != nil {
 			return nil, err
 		}

@@ -122,7 +122,7 @@ const maxReference = 1 << 12 // bytes of a $ref
 func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
 	ref, path := s.members[keyword], &location{s.path, keyword}
 	if ref.kind != kindString {
-		return s, errorf(ErrSyntax, "%s is no string", path)
+		return s, errorf(ErrSyntax, "%s is not a string", path)
 	}
 	if len(ref.text) > maxReference {
 		return s, errorf(ErrTooLarge, "%s has more than %d bytes", path, maxReference)

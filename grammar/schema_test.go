@@ -95,8 +95,8 @@ func TestJSONSchemaRefusals(t *testing.T) {
 	for _, s := range []refusal{
 		{`{`, ErrSyntax, "JSON"},
 		{"\"\xff\"", ErrSyntax, "UTF-8"},
-		{`1`, ErrSyntax, "# is no schema"},
-		{`{"type": "int"}`, ErrSyntax, `#/type: "int" is no type`},
+		{`1`, ErrSyntax, "# is not a schema"},
+		{`{"type": "int"}`, ErrSyntax, `#/type: "int" is not a type`},
 		{`{"type": 1}`, ErrSyntax, `#/type: 1`},
 		{`{"a": 1, "a": 2}`, ErrSyntax, "twice"},
 		{`{"properties": {"x/y": {"type": "array", "uniqueItems": true}}}`, ErrUnsupported, `#/properties/x~1y/uniqueItems: `},

@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/internal/hub"
 )
 
-// This file tells what the cache has, and removes models from it.
+// This file says what the cache has, and removes models from it.
 
 // Cached is a model in the cache.
 type Cached struct {
@@ -23,7 +23,7 @@ type Cached struct {
 	Bytes     int64    // that the model takes on the disk, in all revisions
 }
 
-// List tells which models the cache has, sorted by their names. What is no model, such as a data set, is not among them.
+// List says which models the cache has, sorted by their names. What is not a model, such as a data set, is not among them.
 func (o Options) List() ([]Cached, error) {
 	p := puller{Options: o}
 	if err := p.settle(); err != nil {

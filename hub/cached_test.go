@@ -11,7 +11,7 @@ import (
 	"github.com/avoformer/avoformer/hub"
 )
 
-// TestList tells what the cache has: models that were pulled whole, and such that were not, and nothing else.
+// TestList says what the cache has: models that were pulled whole, and such that were not, and nothing else.
 func TestList(t *testing.T) {
 	f := newFake(t)
 	cache := filepath.Join(os.Getenv("HF_HOME"), "hub")

@@ -17,6 +17,6 @@ func TestKinds(t *testing.T) {
 		t.Errorf("error %v, want ErrName, a kind of ErrOption, as a *fault.Error", err)
 	}
 	if !errors.Is(hub.ErrAbsent, transformer.ErrFolder) || !errors.Is(hub.ErrCorrupt, transformer.ErrFormat) {
-		t.Error("ErrAbsent is no ErrFolder, or ErrCorrupt no ErrFormat")
+		t.Error("ErrAbsent is not an ErrFolder, or ErrCorrupt is not an ErrFormat")
 	}
 }

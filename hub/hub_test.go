@@ -247,7 +247,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestLeftovers has a process before left a part that is no part of the file, and one that is
+// TestLeftovers has a process before left a part that is not part of the file, and one that is
 // longer than it.
 func TestLeftovers(t *testing.T) {
 	for name, left := range map[string][]byte{"other bytes": []byte("nonsense"), "too long": make([]byte, 2<<20)} {

@@ -33,11 +33,11 @@ func ParseName(s string) (Name, error) {
 	}
 	for _, p := range parts[:min(len(parts), 2)] {
 		if !part.MatchString(p) || strings.Contains(p, "--") || strings.Contains(p, "..") {
-			return n, check.Errorf(ErrName, "%q is no name of a model, want [hf://]org/name[/file][@revision]", s)
+			return n, check.Errorf(ErrName, "%q is not a name of a model, want [hf://]org/name[/file][@revision]", s)
 		}
 	}
 	if hasRevision && !isRevision(revision) || len(parts) == 3 && !isFile(n.File) {
-		return n, check.Errorf(ErrName, "%q is no name of a model, want [hf://]org/name[/file][@revision]", s)
+		return n, check.Errorf(ErrName, "%q is not a name of a model, want [hf://]org/name[/file][@revision]", s)
 	}
 	return n, nil
 }

@@ -111,7 +111,7 @@ func (p *puller) choose(files []file) ([]file, error) {
 	if len(chosen) == 0 {
 		gguf := slices.DeleteFunc(paths, func(f string) bool { return path.Ext(f) != ".gguf" })
 		if len(gguf) > 0 {
-			return nil, check.Errorf(ErrAbsent, "it is no folder of a model, but has GGUF files: %s/%s", p.name.Repository, strings.Join(gguf, ", "))
+			return nil, check.Errorf(ErrAbsent, "it is not a folder of a model, but has GGUF files: %s/%s", p.name.Repository, strings.Join(gguf, ", "))
 		}
 		return nil, check.Errorf(ErrAbsent, "it has neither config.json nor an adapter's adapter_config.json with its weights")
 	}

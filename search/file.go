@@ -227,7 +227,7 @@ func (s *source) read(p []byte) error {
 	return nil
 }
 
-// header makes an empty index, and tells how many vectors follow and whether they have ids.
+// header makes an empty index, and says how many vectors follow and whether they have ids.
 func (s *source) header(threads int) (x *Index, count uint64, ids bool, err error) {
 	var h [headerSize]byte
 	if err := s.read(h[:]); err != nil {

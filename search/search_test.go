@@ -363,7 +363,7 @@ func TestErrors(t *testing.T) {
 	}
 	huge := fill(t, 2, Options{}, nil, [][]float32{{3e38, -3e38}, {1, 0}})
 	if h := find(t, huge, [][]float32{{3e38, 3e38}}, 2)[0]; slices.ContainsFunc(h, func(h Hit) bool { return h.Score != h.Score }) {
-		t.Error("a score that is no number is found:", h)
+		t.Error("a score that is not a number is found:", h)
 	}
 }
 

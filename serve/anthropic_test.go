@@ -35,7 +35,7 @@ func namedEvents(t *testing.T, body string) (all []string) {
 	for _, event := range strings.Split(body, "\n\n") {
 		name, data, ok := strings.Cut(event, "\ndata: ")
 		if name, named := strings.CutPrefix(name, "event: "); !ok || !named || name != decode[struct{ Type string }](t, data).Type {
-			t.Fatalf("%q is no event with a name", event)
+			t.Fatalf("%q is not an event with a name", event)
 		}
 		all = append(all, data)
 	}

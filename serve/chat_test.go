@@ -61,7 +61,7 @@ func events(t *testing.T, body string) (all []string) {
 	for _, event := range strings.Split(body, "\n\n") {
 		data, ok := strings.CutPrefix(event, "data: ")
 		if !ok {
-			t.Fatalf("%q is no event", event)
+			t.Fatalf("%q is not an event", event)
 		}
 		all = append(all, data)
 	}

@@ -104,7 +104,7 @@ func TestErrorNames(t *testing.T) {
 		{"/predict", `{"inputs":7}`, "", "inputs: want a string, a pair"},
 		{"/similarity", `{"inputs":{"source_sentence":7,"sentences":["b"]}}`, "", "inputs.source_sentence: a JSON number, want a string"},
 		{"/api/chat", `{"model":"generate","messages":[],"options":{"top_k":"x"}}`, "", "options.top_k: a JSON string, want a whole number"},
-		{"/v1/rerank", `{"model":"rerank","query":"a","documents":[7]}`, "", "a document is no string"},
+		{"/v1/rerank", `{"model":"rerank","query":"a","documents":[7]}`, "", "a document is neither a string nor an object"},
 	} {
 		status, answer, _ := ask(t, "POST", h.URL+c.path, c.body)
 		if status != 400 && status != 422 || !strings.Contains(answer, c.message) || strings.Contains(answer, "Go ") || strings.Contains(answer, "common") {

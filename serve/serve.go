@@ -80,7 +80,7 @@ type Server struct {
 	metrics *metrics.Metrics
 }
 
-// New makes a server and begins to open the models, unless Lazy. Wait tells whether they could be.
+// New makes a server and begins to open the models, unless Lazy. Wait reports whether they could be.
 func New(models []Model, o Options) (*Server, error) {
 	for _, x := range []struct {
 		name string
@@ -146,7 +146,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Ready reports whether the models are open and requests are taken.
 func (s *Server) Ready() bool { return s.engine.Ready() }
 
-// Wait waits until the models are open, and tells which could not be opened.
+// Wait waits until the models are open, and says which could not be opened.
 func (s *Server) Wait(ctx context.Context) error { return s.engine.Wait(ctx) }
 
 // Models are the names of what is served.

@@ -37,7 +37,7 @@ func (a Attention) withDefaults() (Attention, error) {
 		return a, err
 	}
 	if a.Heads%a.KVHeads != 0 {
-		return a, check.Errorf(ErrConfig, "attention: %d heads are no multiple of %d kv heads", a.Heads, a.KVHeads)
+		return a, check.Errorf(ErrConfig, "attention: %d heads are not a multiple of %d kv heads", a.Heads, a.KVHeads)
 	}
 	if !(a.SoftCap >= 0) || math.IsInf(float64(a.SoftCap), 1) {
 		return a, check.Errorf(ErrConfig, "attention: soft cap %g", a.SoftCap)

@@ -327,7 +327,7 @@ func ExampleNewLayer() {
 	// Output: 8 rows of 16
 }
 
-// A loader hands out the tensors of a file and tells what is missing or left over. Parts that are not wanted are hidden.
+// A loader hands out the tensors of a file and says what is missing or left over. Parts that are not wanted are hidden.
 func ExampleNewLoader() {
 	var file bytes.Buffer
 	must(safetensors.Write(&file, map[string]safetensors.Tensor{

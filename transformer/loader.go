@@ -309,7 +309,7 @@ func (l *Loader) Limit(n int64) { l.at.Limit(n) }
 // given, for telling what other formats would take; nil: what that was. It is to be called before Finish, which forgets.
 func (l *Loader) Bytes(choose Chooser) (held, peak int64) { return l.at.Bytes(choose) }
 
-// Check is Finish that reads nothing: it tells whether all weights are there, by their headers. The layers cannot compute.
+// Check is Finish that reads nothing: it reports whether all weights are there, by their headers. The layers cannot compute.
 func (l *Loader) Check() error { return loadError(l.at.Check()) }
 
 // Finish reads and packs the weights of linear layers and embeddings, if all are there, on

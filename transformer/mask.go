@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A Mask tells which keys each query sees, and may add a bias to the scores. It
+// A Mask says which keys each query sees, and may add a bias to the scores. It
 // is made only by the named constructors below, because the conventions in use
 // contradict one another: 0, 1, true and false all mean "hidden" somewhere. A
 // nil *Mask hides nothing. Masks are immutable.

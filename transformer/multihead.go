@@ -45,7 +45,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	}
 	if c.HeadDim == 0 {
 		if c.Dim%c.Heads != 0 {
-			return c, check.Errorf(ErrConfig, "attention: dim %d is no multiple of %d heads", c.Dim, c.Heads)
+			return c, check.Errorf(ErrConfig, "attention: dim %d is not a multiple of %d heads", c.Dim, c.Heads)
 		}
 		c.HeadDim = c.Dim / c.Heads
 	}

@@ -24,7 +24,7 @@ type PagesConfig struct {
 	// float32, and so are the inputs of a convolution.
 	Format kernels.Format
 	// Limit bounds the bytes of the pages in use; 0: no limit. The first pass of all counts after it alone,
-	// since it tells what a layer has.
+	// since it says what a layer has.
 	Limit int64
 }
 

@@ -132,7 +132,7 @@ func TestUnreadableAsStored(t *testing.T) {
 	}
 }
 
-// TestIntegers: integers are no weights, unless a loader was told that they are.
+// TestIntegers: integers are not weights, unless a loader was told that they are.
 func TestIntegers(t *testing.T) {
 	header := `{"a.weight":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},"table.weight":{"dtype":"I8","shape":[2,2],"data_offsets":[4,8]}}`
 	raw := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))

@@ -168,7 +168,7 @@ func TestTiedRowsRefused(t *testing.T) {
 	}
 }
 
-// TestTiedReplaced has tensors that take the place of a projection's, or of its table's too. One that is no copy is the table's
+// TestTiedReplaced has tensors that take the place of a projection's, or of its table's too. One that is not a copy is the table's
 // as well, where the two are one tensor.
 func TestTiedReplaced(t *testing.T) {
 	one := func(x float32) safetensors.Tensor {

@@ -25,7 +25,7 @@ type Weights interface {
 //
 //	ReadBlocks(dst []byte, name string, from int) error
 //
-// and one that tells of tensors of integers, which [Loader.Integers] asks for:
+// and one that reports tensors of integers, which [Loader.Integers] asks for:
 //
 //	Integers(name string) bool
 type Reader interface {

@@ -76,7 +76,7 @@ func remove(a *app, args []string) error {
 		if errors.Is(err, hub.ErrName) {
 			return usagef("%v", err)
 		} else if err != nil {
-			return fmt.Errorf("%w; avoformer list tells what is there", err)
+			return fmt.Errorf("%w; avoformer list says what is there", err)
 		}
 		if *asJSON {
 			err = a.printJSON(map[string]any{"name": strings.TrimPrefix(name, hub.Scheme), "bytes": bytes})

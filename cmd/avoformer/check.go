@@ -50,7 +50,7 @@ func (a *app) printDrift(e *embedding, label, part string, d *drift) error {
 	return a.printJSON(said)
 }
 
-// checkWeights compares vectors with those of the weights in float32, and tells which parts of the model cost most.
+// checkWeights compares vectors with those of the weights in float32, and says which parts of the model cost most.
 func (a *app) checkWeights(m *text.Embedder, in *lines, e *embedding, dir string) error {
 	exact, err := openModel(a, text.OpenEmbedder, dir, e.options())
 	if err != nil {

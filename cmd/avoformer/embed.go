@@ -109,7 +109,7 @@ func (e *embedding) plan(f *flags) (format, error) {
 	case e.check && e.nearest != "", (e.check || e.nearest != "") && (e.toFile() || e.format != ""):
 		err = usagef("-check and -nearest print no vectors: neither goes with the other, -o or -format")
 	case e.check && !f.given("weights"):
-		err = usagef("-check tells what -weights costs, which is not given")
+		err = usagef("-check says what -weights costs, which is not given")
 	case e.stream != "" && e.stream != "arrow":
 		err = usagef("-stream %q, want arrow", e.stream)
 	case e.stream != "" && (e.check || e.nearest != "" || e.toFile() || e.format != "" || f.given("input")):

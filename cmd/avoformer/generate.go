@@ -38,7 +38,7 @@ func (a *app) printAs(as map[string]any, pieces iter.Seq2[string, error]) (strin
 	return all, a.out.Flush()
 }
 
-// printAnswer is printAs for an answer, of which it tells how it ended, what was counted and how fast it was: in fields of the
+// printAnswer is printAs for an answer, of which it says how it ended, what was counted and how fast it was: in fields of the
 // JSON, or on the standard error.
 func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	var last text.Piece
@@ -76,7 +76,7 @@ func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]
 	return all, err
 }
 
-// ended tells how an answer ended, what was counted and how fast it was.
+// ended says how an answer ended, what was counted and how fast it was.
 func ended(last text.Piece) string {
 	u := last.Usage
 	s := fmt.Sprintf("%d tokens", u.Tokens)

@@ -64,7 +64,7 @@ func info(a *app, args []string) error {
 	}
 	type found struct {
 		info *folderInfo
-		no   error // why it is no model that is supported
+		no   error // why it is not a model that is supported
 	}
 	i, err := interruptible(a, func() (found, error) {
 		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, asWritten: a.asWritten}
@@ -142,7 +142,7 @@ func (i *folderInfo) ggufWeights() error {
 	return nil
 }
 
-// model tells what models.Open makes of the folder, or why it makes nothing of it.
+// model says what models.Open makes of the folder, or why it makes nothing of it.
 func (i *folderInfo) model() error {
 	if t, err := (tokenizer.Opening{AsWritten: i.asWritten}).Open(i.Folder); err != nil {
 		i.Unsupported["tokenizer"] = oneLine(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// lines reads texts, and tells how far it is.
+// lines reads texts, and says how far it is.
 type lines struct {
 	*textline.Reader
 	jsonl    bool
@@ -90,7 +90,7 @@ func (l *lines) text(line []byte) (string, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := pyjson.Unmarshal(line, &object); err != nil {
-		return "", fmt.Errorf("line %d is no JSON object: %w", l.N, err)
+		return "", fmt.Errorf("line %d is not a JSON object: %w", l.N, err)
 	}
 	raw, ok := object[l.field]
 	if !ok || pyjson.Unmarshal(raw, &s) != nil {

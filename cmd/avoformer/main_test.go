@@ -185,7 +185,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-input", "jsonl"}, "{}\n", exitFailed, "line 1"},
 		{[]string{"embed", testdata + "embed", "-refuse", "-max-length", "4"}, "a b c d e\n", exitFailed, "too many tokens"},
 		{[]string{"embed", testdata + "embed", "-o", exists}, "", exitFailed, "-f replaces it"},
-		{[]string{"embed", testdata + "embed", "-f", "-o", dir}, "", exitFailed, "no regular file"},
+		{[]string{"embed", testdata + "embed", "-f", "-o", dir}, "", exitFailed, "not a regular file"},
 		{[]string{"embed", testdata + "embed", "-o", dir + "/none/out.npy"}, "", exitFailed, "none/out.npy.part: no such file"},
 		{[]string{"classify", testdata + "image"}, "", exitFailed, "takes images, no texts"},
 		{[]string{"classify", "-pixels", "100", testdata + "image", "../../text/internal/vision/testdata/format-alpha.webp"}, "", exitFailed, "pixels"},
@@ -288,9 +288,9 @@ func TestOwnOutput(t *testing.T) {
 		}{
 			{"", "holds vectors by its name", []string{"embed", testdata + "embed", output, "-nearest", "x"}},
 			{"", "holds vectors by its name", []string{"classify", testdata + "classify", output}},
-			{"", "is no text", []string{"embed", testdata + "embed", output, "-nearest", "x", "-input=lines"}},
-			{"", "is no text", []string{"embed", testdata + "embed", other, "-nearest", "x"}},
-			{string(data), "is no text", []string{"rerank", testdata + "rerank", "x"}},
+			{"", "is not text", []string{"embed", testdata + "embed", output, "-nearest", "x", "-input=lines"}},
+			{"", "is not text", []string{"embed", testdata + "embed", other, "-nearest", "x"}},
+			{string(data), "is not text", []string{"rerank", testdata + "rerank", "x"}},
 		} {
 			if code, out, stderr := call(t, c.in, c.args...); code != exitFailed || out != "" || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%q: exit code %d, %.20q, %q", c.args, code, out, stderr)

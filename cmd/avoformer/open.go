@@ -73,7 +73,7 @@ type pipeline interface {
 	MaxTokens() int
 }
 
-// tellCut tells how many texts were too long for the models, and where they were cut.
+// tellCut says how many texts were too long for the models, and where they were cut.
 func (a *app) tellCut() {
 	for _, p := range a.opened {
 		n := p.Totals()
@@ -120,7 +120,7 @@ func infoOf(r io.Reader) os.FileInfo {
 	return nil
 }
 
-// size is that of a file that is no device and no pipe, else 0.
+// size is that of a file that is neither a device nor a pipe, else 0.
 func (i input) size() int64 {
 	if i.info != nil && i.info.Mode().IsRegular() {
 		return i.info.Size()

@@ -33,7 +33,7 @@ type block struct {
 // notRun is the info string of commands that are only looked at, with the reason.
 var notRun = regexp.MustCompile(`^(sh|python) \(not run: [^)]+\)$`)
 
-// counted is what generate tells of its answer.
+// counted is what generate prints about its answer.
 var counted = regexp.MustCompile(`(?m)^avoformer: \d+ tokens,.* after a prompt of \d+ in .*$`)
 
 // pageBlocks is the text of a page and its blocks.

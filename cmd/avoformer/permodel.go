@@ -48,7 +48,7 @@ func (p *perModel) of(m *serve.Model, without string) string {
 	return without
 }
 
-// unused is a name that is no model's, or "".
+// unused is a name that is not a model's, or "".
 func (p *perModel) unused() string {
 	for _, name := range slices.Sorted(maps.Keys(p.one)) {
 		return name

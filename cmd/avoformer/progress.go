@@ -47,7 +47,7 @@ func isTerminal(stream any) bool {
 // resumed says that lines were done before.
 func (p *progress) resumed(lines int) { p.began, p.start = lines, time.Now() }
 
-// tell tells that so many lines, and bytes, are done.
+// tell says that so many lines, and bytes, are done.
 func (p *progress) tell(lines int, bytes int64) {
 	p.show(func(w io.Writer) {
 		rate := float64(lines-p.began) / time.Since(p.start).Seconds()

@@ -85,7 +85,7 @@ func (b *resumable) apart(read map[string]os.FileInfo) error {
 			continue // it is not there
 		}
 		if path == b.path && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file", path)
+			return fmt.Errorf("%s is not a regular file", path)
 		}
 		for name, other := range read {
 			if os.SameFile(info, other) {
@@ -150,7 +150,7 @@ func (b *resumable) begin(overwrite bool) error {
 	case exists:
 		return fmt.Errorf("%s exists; -f replaces it", b.path)
 	}
-	// What stands after the last complete chunk is written again.
+	// What follows the last complete chunk is written again.
 	if err := b.file.Truncate(b.Bytes); err != nil {
 		return err
 	}

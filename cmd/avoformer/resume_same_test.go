@@ -27,7 +27,7 @@ func brokenOff(t *testing.T, output string, flags ...string) string {
 	return string(data)
 }
 
-// TestResumeCutsOff: what stands in the output after the last chunk that is done does not
+// TestResumeCutsOff: what is in the output after the last chunk that is done does not
 // stay, even if it is longer than all that follows.
 func TestResumeCutsOff(t *testing.T) {
 	dir := t.TempDir()

@@ -157,7 +157,7 @@ func namedModel(v string) (serve.Model, error) {
 	return serve.Model{Dir: dir, Name: all[0], Aliases: all[1:]}, nil
 }
 
-// plan fills models and options, or tells which flags contradict others.
+// plan fills models and options, or says which flags contradict others.
 func (s *serving) plan(a *app, dirs []string) error {
 	for _, dir := range dirs {
 		m := serve.Model{Dir: dir}

@@ -73,7 +73,7 @@ func TestControlCharacters(t *testing.T) {
 		t.Errorf("as lines\n%s\nas JSON\n%s\n%s", lines, objects, stderr)
 	}
 	code, out, stderr := call(t, strings.Repeat("\x00\x00\x80\x3f", 100), "embed", testdata+"embed")
-	if code == 0 || out != "" || !strings.Contains(stderr, "is no text") {
+	if code == 0 || out != "" || !strings.Contains(stderr, "is not text") {
 		t.Errorf("binary: code %d, %q, %q", code, out, stderr)
 	}
 }

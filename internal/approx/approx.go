@@ -5,7 +5,7 @@
 // # exp
 //
 // exp(x) = 2^(x*log2(e)) = 2^n * 2^f, n the nearest integer. Adding RoundBias
-// to x*log2(e) rounds it to an integer, which then stands in the low bits of
+// to x*log2(e) rounds it to an integer, which then is in the low bits of
 // the sum; taking RoundBias away again leaves n, and f = x*Log2E - n in one
 // fused step is exact but for the last bit. Log2E is off by 2^-26 relatively,
 // which matters for exp itself, where |x| reaches 104: it adds x*Log2ELow. A

@@ -66,7 +66,7 @@ func graph(fset *token.FileSet, files []*ast.File, imports types.Importer) (*Gra
 }
 
 // local reports whether an object belongs to a function of the package. A function lies in one
-// file, so that uses of its objects are no arrows in any case.
+// file, so that uses of its objects are not arrows in any case.
 func local(object types.Object, p *types.Package) bool {
 	return object.Parent() != nil && object.Parent() != p.Scope()
 }

@@ -53,7 +53,7 @@ func Check(t *testing.T, limits map[string]Limit, roots ...string) {
 	}
 	for dir := range limits {
 		if !slices.Contains(exports.dirs, dir) {
-			t.Errorf("limits for %s, which is no package", dir)
+			t.Errorf("limits for %s, which is not a package", dir)
 		}
 	}
 	for _, dir := range exports.dirs {

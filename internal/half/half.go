@@ -59,7 +59,7 @@ func ToFloat16s(dst []uint16, x []float32) {
 // ToBFloat16s sets dst to the elements of x, as many, rounded to bfloat16.
 func ToBFloat16s(dst []uint16, x []float32) {
 	dst = dst[:len(x)]
-	nan := uint32(0) // its highest bit tells that there is one
+	nan := uint32(0) // its highest bit says that there is one
 	for i, v := range x {
 		bits := math.Float32bits(v)
 		nan |= 0x7f800000 - bits&^(1<<31)

@@ -1,4 +1,4 @@
-// Package modelfiles tells which files a model is read from and what they hold, so that an interrupted
+// Package modelfiles says which files a model is read from and what they hold, so that an interrupted
 // run goes on with the same model alone.
 package modelfiles
 

@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Visible tells whether query i sees key j; nil admits all.
+// Visible reports whether query i sees key j; nil admits all.
 type Visible func(i, j int) bool
 
 // Causal admits the keys up to the query's own place.

@@ -257,7 +257,7 @@ func (r *reader) slice(v reflect.Value) error {
 	return err
 }
 
-// scalar fills what is no list.
+// scalar fills what is not a list.
 func scalar(raw []byte, v reflect.Value) error {
 	isNumber := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
 	switch {

@@ -1,6 +1,6 @@
 //go:build !race
 
-// Package race tells whether the race detector is built in.
+// Package race reports whether the race detector is built in.
 package race
 
 const Enabled = false

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// The errors of what is no file that can be read whole.
+// The errors of what is not a file that can be read whole.
 var (
 	ErrKind = errors.New("not a regular file")
 	ErrSize = errors.New("too long to be read whole")

@@ -19,9 +19,9 @@ const Max = 64 << 20
 var ErrLong = fmt.Errorf("longer than %d MB", Max>>20)
 
 // ErrBinary is an input that holds no text.
-var ErrBinary = errors.New("the input is no text in UTF-8: it begins with control characters, as binary files do")
+var ErrBinary = errors.New("the input is not text in UTF-8: it begins with control characters, as binary files do")
 
-// A Reader reads lines, and tells how far it is.
+// A Reader reads lines, and says how far it is.
 type Reader struct {
 	N     int   // lines read
 	Bytes int64 // read
@@ -58,7 +58,7 @@ func (l *Reader) Next() ([]byte, error) {
 	}
 }
 
-// head is how many bytes of an input tell whether it is binary.
+// head is how many bytes of an input decide whether it is binary.
 const head = 4 << 10
 
 // binary looks at the first bytes and what came with them, without waiting for more.
@@ -71,7 +71,7 @@ func (l *Reader) binary(first []byte) bool {
 }
 
 // Binary reports whether the beginning of a file is from no text: one byte in 16 is a control character, as in numbers
-// and in UTF-16, or one in 64 where it is no UTF-8, as in what is compressed. A stray one does not make a text binary.
+// and in UTF-16, or one in 64 where it is not UTF-8, as in what is compressed. A stray one does not make a text binary.
 func Binary(first []byte) bool {
 	n := 0
 	for _, c := range first {

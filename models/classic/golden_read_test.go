@@ -35,7 +35,7 @@ func (g *golden) nums(key string) []int {
 	g.Helper()
 	list, ok := g.config[key].([]any)
 	if !ok {
-		g.Fatalf("config %s is no list", key)
+		g.Fatalf("config %s is not a list", key)
 	}
 	var all []int
 	for _, v := range list {

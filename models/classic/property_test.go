@@ -34,7 +34,7 @@ func TestPiecesOfDifferentLengths(t *testing.T) {
 	}
 }
 
-// TestPatches compares the patches of images that are no squares with the convolution.
+// TestPatches compares the patches of images that are not squares with the convolution.
 func TestPatches(t *testing.T) {
 	const channels, height, width, ph, pw, dim = 2, 4, 9, 2, 3, 4
 	v := tftest.Must(classic.NewViT(classic.ViTConfig{Height: height, Width: width, PatchHeight: ph, PatchWidth: pw, Channels: channels, Dim: dim, Heads: 1, Layers: 1,

@@ -92,7 +92,7 @@ func TestLoadErrors(t *testing.T) {
 			}
 			var load *tf.LoadError
 			if !errors.As(err, &load) {
-				t.Fatalf("error %v is no LoadError", err)
+				t.Fatalf("error %v is not a LoadError", err)
 			}
 			if !slices.Equal(load.Missing, []string{missing}) || !slices.Equal(load.LeftOver, []string{extra}) || len(load.Misshapen) != 1 {
 				t.Errorf("LoadError %+v, want %s missing, %s left over", load, missing, extra)

@@ -1,4 +1,4 @@
-// Command api lists the exported names of each published module, and tells what has changed since the
+// Command api lists the exported names of each published module, and says what has changed since the
 // last release:
 //
 //	go run ./scripts/api          what has gone, changed, come since api/*.txt was written

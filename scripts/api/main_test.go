@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestChangesAreTold: a name that was in the last release and is not as it was stands in the changelog.
+// TestChangesAreTold: a name that was in the last release and is not as it was is in the changelog.
 func TestChangesAreTold(t *testing.T) {
 	t.Chdir("../..")
 	changelog, err := os.ReadFile("CHANGELOG.md")

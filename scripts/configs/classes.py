@@ -53,7 +53,7 @@ def popped(cls):
         if isinstance(n, ast.Call) and ast.unparse(n.func) in ("kwargs.get", "kwargs.pop") and isinstance(n.args[0], ast.Constant):
             default = n.args[1] if len(n.args) > 1 else ast.Constant(None)
             fields[n.args[0].value] = default.value if isinstance(default, ast.Constant) else None
-    return {k: v for k, v in vars(cls()).items() if k[0] != "_" and not isinstance(v, set)} | fields  # sets are no JSON
+    return {k: v for k, v in vars(cls()).items() if k[0] != "_" and not isinstance(v, set)} | fields  # sets are not JSON
 
 
 def asked(cls):

@@ -69,7 +69,7 @@ class Recipe:
 
     def pad(self, config):
         """Pads the texts with the token that the configuration names, as a tokenizer does: some
-        classifiers tell the end of a text by it. Where that is no token the padding is text."""
+        classifiers tell the end of a text by it. Where that is not a token the padding is text."""
         if "attention_mask" not in self.inputs:
             return
         config, (ids, mask) = config.get_text_config(), (self.inputs[k] for k in ("input_ids", "attention_mask"))

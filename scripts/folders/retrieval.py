@@ -209,7 +209,7 @@ class JinaLayer(torch.nn.Module):
 @folder("bert-alibi")
 def _(out, name):
     """Version 2 of Jina's BERT, whose published code is beside the weights: written from its description, and compared with two public ports of it in
-    slopes, gate, activation, biases and norms. Six heads, which are no power of 2."""
+    slopes, gate, activation, biases and norms. Six heads, which are not a power of 2."""
     f = Folder(out, name)
     ids, mask = random_batch(LENGTHS, 5, 101, 0)
     m = torch.nn.Module()

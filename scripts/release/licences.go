@@ -54,7 +54,7 @@ func licencesOf(m *debug.Module) ([]licenceText, error) {
 		}
 		name := classify(string(text))
 		if name == "" && !strings.HasPrefix(strings.ToLower(e.Name()), "notice") {
-			return nil, fmt.Errorf("%s of %s is no licence that is known here", e.Name(), m.Path)
+			return nil, fmt.Errorf("%s of %s is not a licence that is known here", e.Name(), m.Path)
 		}
 		all = append(all, licenceText{e.Name(), text, name})
 	}

@@ -55,7 +55,7 @@ func release(version, out string) error {
 	for _, platform := range platforms {
 		goos, goarch, ok := strings.Cut(platform, "/")
 		if !ok {
-			return fmt.Errorf("%q is no platform such as linux/amd64", platform)
+			return fmt.Errorf("%q is not a platform such as linux/amd64", platform)
 		}
 		binary, err := build(version, goos, goarch)
 		if err != nil {

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it is no part of this, and on the network
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it is not part of this, and on the network
 
 import litellm  # noqa: E402
 

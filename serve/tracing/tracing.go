@@ -111,7 +111,7 @@ func (o *observer) End(ctx context.Context, out serve.Outcome) {
 	if out.Failure != nil {
 		span.SetAttributes(attribute.String("avoformer.error", out.Failure.Error()))
 	}
-	if out.Status >= 500 { // what the client did wrong is no error of the server's span
+	if out.Status >= 500 { // what the client did wrong is not an error of the server's span
 		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(out.Status)))
 		span.SetStatus(codes.Error, "")
 	}

@@ -114,7 +114,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestErrors: what is no route, what is refused and what nobody wants traced.
+// TestErrors: what is not a route, what is refused and what nobody wants traced.
 func TestErrors(t *testing.T) {
 	h, spans := traced(t, "embed")
 	for _, x := range []struct {

@@ -119,7 +119,7 @@ func (p *Parser) endCall() {
 	p.called = true
 }
 
-// fail makes text of what is no call.
+// fail makes text of what is not a call.
 func (p *Parser) fail() bool {
 	c := &p.call
 	source := string(c.source)

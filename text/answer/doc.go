@@ -17,7 +17,7 @@
 //	}
 //
 // A [Format] says how a model writes calls and reasoning, and [Detect] finds it from a chat
-// template. What is no well-formed call, with JSON to the letter of RFC 8259, is text of the
+// template. What is not a well-formed call, with JSON to the letter of RFC 8259, is text of the
 // answer, unchanged. White space around calls and reasoning belongs to neither them nor the
 // answer: templates write it again.
 //

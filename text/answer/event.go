@@ -26,7 +26,7 @@ const (
 	CallArguments
 	// CallEnd is a call that is whole.
 	CallEnd
-	// CallBroken is that what began is no call. Its text is all of it, and belongs to the
+	// CallBroken is that what began is not a call. Its text is all of it, and belongs to the
 	// answer.
 	CallBroken
 	// End is the end of the answer, the last event of one that is generated. A [Parser] gives none.

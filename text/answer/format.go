@@ -54,7 +54,7 @@ const (
 // text of the answer.
 type Format struct {
 	Calls Calls
-	// Think and Unthink stand before and after what the model thinks before it answers, such
+	// Think and Unthink come before and after what the model thinks before it answers, such
 	// as <think> and </think>; both empty if it does not.
 	Think, Unthink string
 }

@@ -60,7 +60,7 @@ type field struct {
 	complete bool // the arguments have come
 }
 
-// fieldByte takes a byte of the object that a call is. It is false if it is no call's.
+// fieldByte takes a byte of the object that a call is. It is false if it is not a call's.
 func (p *Parser) fieldByte(b byte, before expected, depth int) bool {
 	c := &p.call
 	f := &c.field

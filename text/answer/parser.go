@@ -28,7 +28,7 @@ type Options struct {
 	NewID func() string
 }
 
-// ErrTools are Tools that are no array of functions.
+// ErrTools are Tools that are not an array of functions.
 var ErrTools = errors.New("answer: tools")
 
 // Parser takes an answer apart. It is for one answer, and for one goroutine.
@@ -195,7 +195,7 @@ func (p *Parser) text() bool {
 	return false
 }
 
-// begin tells whether an answer begins with reasoning or with a bare call, or whether
+// begin reports whether an answer begins with reasoning or with a bare call, or whether
 // more of it must come to know.
 func (p *Parser) begin() (done, wait bool) {
 	bare := p.tools != nil && p.family.bare

@@ -121,7 +121,7 @@ CASES = [
     {"template": "{% for m in messages %}{{ m.thinking }}|{% endfor %}", "messages": last("", reasoning="because "), "continue": "reasoning_content"},
     {"template": "{% for m in messages %}{{ m.prefix }}{% endfor %}", "messages": last("", prefix="p "), "continue": "prefix"},
     {"template": TRIMMED, "messages": last("a", prefix="p"), "continue": "prefix"},
-    # Blocks of the assistant's, raised errors, and what is no template.
+    # Blocks of the assistant's, raised errors, and what is not a template.
     {"template": "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{% set x = 1 %}{{ m.content }}{% endgeneration %}{{ x }}{% else %}{{ m.content }}{% endif %}|{% endfor %}", "messages": last(), "closed": True},
     {"template": "{{ raise_exception('no ' ~ messages[0].role) }}", "messages": [USER]},
     {"template": "{% if %}", "messages": [USER]},

@@ -30,7 +30,7 @@ def text(count, size):
 
 def parts(counts, limit, mark=""):
     """The most frequent substrings of words, weighed by the letters that they save; mark
-    stands before those that do not begin a word."""
+    comes before those that do not begin a word."""
     saved = collections.Counter()
     for w, n in counts.items():
         for i in range(len(w)):

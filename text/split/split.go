@@ -1,5 +1,5 @@
 // Package split splits documents into parts that a model can read whole, such as those that a search finds: by the
-// headings of Markdown, by sentences, and by the tokens of a model. A part knows where it stands in its document.
+// headings of Markdown, by sentences, and by the tokens of a model. A part knows where it is in its document.
 package split
 
 import (

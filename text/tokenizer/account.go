@@ -90,12 +90,12 @@ func (s *settings) unread(class, name string, v value) error {
 	return &check.Error{Kind: ErrUnsupported, File: "tokenizer_config.json", Field: name, Value: check.JSON([]byte(v)), Err: fmt.Errorf("not supported with %s", class)}
 }
 
-// sameJSON tells whether two values are the same, or both empty.
+// sameJSON reports whether two values are the same, or both empty.
 func sameJSON(a, b value) bool {
 	empty := []string{"", "null", "false", "0", `""`, "[]", "{}"}
 	return string(a) == string(b) || slices.Contains(empty, string(a)) && slices.Contains(empty, string(b))
 }
 
-// Warnings tells of fields of tokenizer_config.json that transformers does not know either, and of what
+// Warnings reports fields of tokenizer_config.json that transformers does not know either, and of what
 // decoded texts differ in.
 func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }

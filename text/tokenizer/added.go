@@ -13,7 +13,7 @@ import (
 type AddedToken struct {
 	ID         uint32
 	Content    string
-	SingleWord bool // found only between characters that are no part of words
+	SingleWord bool // found only between characters that are not part of words
 	LStrip     bool // takes the white space before it
 	RStrip     bool // takes the white space after it
 	Normalized bool // looked for in the normalized text, in its normalized form

@@ -66,7 +66,7 @@ func (s *settings) agreeOnBert(class string, t *Tokenizer) error {
 	return s.agreeOnEnds(class, t)
 }
 
-// states tells whether tokenizer_config.json has a field, if only as null.
+// states reports whether tokenizer_config.json has a field, if only as null.
 func (s *settings) states(name string) bool {
 	_, ok := s.fields.fields[name]
 	return ok

@@ -99,7 +99,7 @@ func (m *bpe) finish() {
 }
 
 // useBytes makes the model take raw bytes, where it would be given characters of
-// the byte alphabet. It tells whether it can: the vocabulary needs all of them.
+// the byte alphabet. It reports whether it can: the vocabulary needs all of them.
 func (m *bpe) useBytes() bool {
 	if m.prefix != "" || m.suffix != "" {
 		return false

@@ -45,7 +45,7 @@ type building struct {
 	again                    repeat
 }
 
-// repeat tells whether a class adds its special tokens a second time.
+// repeat reports whether a class adds its special tokens a second time.
 type repeat int
 
 const (

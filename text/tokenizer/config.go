@@ -305,7 +305,7 @@ func (s *settings) readAdded(fsys fs.FS) error {
 			name, _ := key.text()
 			id, err := strconv.ParseUint(name, 10, 31)
 			if err != nil {
-				return fmt.Errorf("%w: added_tokens_decoder: %q is no id", ErrFormat, name)
+				return fmt.Errorf("%w: added_tokens_decoder: %q is not an id", ErrFormat, name)
 			}
 			t, said, err := configToken("added_tokens_decoder."+name, v, false)
 			t.ID, s.unsaid[t.Content] = uint32(id), !said

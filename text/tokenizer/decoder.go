@@ -79,7 +79,7 @@ func appendBytes(out []byte, token string) []byte {
 	return out
 }
 
-// lossy replaces what is no UTF-8 by U+FFFD, one for each maximal part of a
+// lossy replaces what is not UTF-8 by U+FFFD, one for each maximal part of a
 // character as the Unicode Standard recommends (section 3.9), as Rust does.
 func lossy(b []byte) string {
 	if utf8.Valid(b) {
@@ -192,7 +192,7 @@ func (d bpeDecoder) decode(tokens []string) []string {
 	return tokens
 }
 
-// byteFallbackDecoder joins tokens such as <0x0A>. If a row of them is no UTF-8,
+// byteFallbackDecoder joins tokens such as <0x0A>. If a row of them is not UTF-8,
 // each is U+FFFD.
 type byteFallbackDecoder struct{}
 

@@ -42,7 +42,7 @@ type trim struct {
 	one         bool // left is a single character
 }
 
-// Sequence tells which text the i-th token belongs to: 0, 1, or -1 for the special
+// Sequence says which text the i-th token belongs to: 0, 1, or -1 for the special
 // tokens and padding around them.
 func (e *Encoding) Sequence(i int) int {
 	for _, s := range e.sequences {

@@ -295,7 +295,7 @@ func (g *ggufVocab) t5() (*Tokenizer, error) {
 	return t, err
 }
 
-// beginsToo tells whether texts of the model t5 are as XLM-RoBERTa's, with a token in front.
+// beginsToo reports whether texts of the model t5 are as XLM-RoBERTa's, with a token in front.
 func (g *ggufVocab) beginsToo() bool { return g.bool("add_bos_token", false) }
 
 // charsmap is kept as bytes or as signed bytes.

@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// normalizer changes the text of the splits of w that are no added tokens.
+// normalizer changes the text of the splits of w that are not added tokens.
 type normalizer interface{ normalize(w *work) }
 
 type normalizers []normalizer

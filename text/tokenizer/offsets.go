@@ -22,7 +22,7 @@ func wholeCharacters(text string, offsets []Offset) {
 }
 
 // characterAt gives the beginning and the size of the character that text[i] is part of.
-// A byte that is no UTF-8 is one by itself.
+// A byte that is not UTF-8 is one by itself.
 func characterAt(text string, i int) (start, size int) {
 	for start = i; start > max(0, i-utf8.UTFMax); start-- {
 		if start < len(text) && utf8.RuneStart(text[start]) {

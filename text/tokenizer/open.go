@@ -46,7 +46,7 @@ func (o Opening) Open(dir string) (*Tokenizer, error) {
 // OpenFS is [Open] for a file system.
 func OpenFS(fsys fs.FS) (*Tokenizer, error) { return OpenWith(fsys, nil) }
 
-// Opening tells how to open a folder.
+// Opening says how to open a folder.
 type Opening struct {
 	// Fields, each as JSON, take the place of those of tokenizer_config.json.
 	Fields map[string]json.RawMessage
@@ -250,7 +250,7 @@ func (s *settings) build(t *Tokenizer) (*Tokenizer, error) {
 	return t, s.addBeside(t)
 }
 
-// hasID tells whether the files give the id of an added token.
+// hasID reports whether the files give the id of an added token.
 func (s *settings) hasID(content string) bool {
 	for _, a := range s.added {
 		if a.Content == content {

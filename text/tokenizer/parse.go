@@ -23,7 +23,7 @@ type object struct {
 
 	taken    string   // the field that was read last
 	value    value    // of it
-	repeated []string // fields that stand there twice
+	repeated []string // fields that occur twice
 }
 
 func parseObject(what string, in value) (*object, error) {
@@ -52,11 +52,11 @@ func parseOnce(what string, in value) (*object, error) {
 	return o, err
 }
 
-// once is an error if one of the fields stands there twice.
+// once is an error if one of the fields occurs twice.
 func (o *object) once(names ...string) error {
 	for _, name := range names {
 		if slices.Contains(o.repeated, name) {
-			return failure(ErrFormat, o.what, name, "stands there twice")
+			return failure(ErrFormat, o.what, name, "occurs twice")
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ type postProcessor interface {
 	// process takes the encodings of one text or two, or what an earlier
 	// post-processor made of them; the caller joins what it returns.
 	process(parts []*Encoding, special bool, opts *Options) ([]*Encoding, error)
-	// trims tells whether offsets lose white space.
+	// trims reports whether offsets lose white space.
 	trims() bool
 }
 

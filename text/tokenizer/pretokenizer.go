@@ -8,7 +8,7 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
-// preTokenizer cuts the splits of w that are no added tokens.
+// preTokenizer cuts the splits of w that are not added tokens.
 type preTokenizer interface{ cut(w *work) }
 
 type preTokenizers []preTokenizer

@@ -25,7 +25,7 @@ func TestBehaviors(t *testing.T) {
 	}
 }
 
-// TestPrefixSpace: the space that was put in front is no part of the text, so it
+// TestPrefixSpace: the space that was put in front is not part of the text, so it
 // is not taken off the first token's offsets.
 func TestPrefixSpace(t *testing.T) {
 	tok := *open(t, "roberta")

@@ -127,7 +127,7 @@ func (b *building) pegasus() {
 	case !given:
 		text, isText = "<mask_1>", true
 	case !isText && !sent.isNull():
-		b.fields.fail(ErrUnsupported, "mask_token_sent", "is no string")
+		b.fields.fail(ErrUnsupported, "mask_token_sent", "is not a string")
 	}
 	b.own = []AddedToken{}
 	if isText && !contains(b.additional, text) {
@@ -202,7 +202,7 @@ func (b *building) language(otherwise string) {
 		if text, isText := v.text(); isText {
 			b.lang = text
 		} else {
-			b.fields.fail(ErrFormat, "src_lang", "is no string")
+			b.fields.fail(ErrFormat, "src_lang", "is not a string")
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package tokenizer
 
 // The patterns that the byte-level tokenizers in use cut text with, each scanned by
-// hand, which is faster than package onig; its text tells which one it is.
+// hand, which is faster than package onig; its text says which one it is.
 
 import (
 	"unicode/utf8"

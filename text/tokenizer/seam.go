@@ -84,7 +84,7 @@ func (s *seam) pairs(f func(a, b rune) bool) bool {
 	return true
 }
 
-// added tells whether no added token reaches over the seam or looks at what follows; those of the text as it is, or if
+// added reports whether no added token reaches over the seam or looks at what follows; those of the text as it is, or if
 // shown is not nil, of the normalized text.
 func (s *seam) added(list []AddedToken, shown []string) bool {
 	return s.pairs(func(a, b rune) bool {
@@ -252,7 +252,7 @@ var scannerExpressions = sync.OnceValue(func() map[string]*onig.Regexp {
 
 // seam is the first place in text, at or after from, that is a seam of a kind; ok is false if none is near.
 func (t *Tokenizer) seam(text string, from int, kind seamKind) (end int, ok bool) {
-	const far, most = 1 << 16, 64 // bytes to look at, and pairs that are no seam
+	const far, most = 1 << 16, 64 // bytes to look at, and pairs that are not a seam
 	end = from
 	for end < len(text) && !utf8.RuneStart(text[end]) {
 		end++

@@ -116,7 +116,7 @@ func (s *seam) metaspace(p metaspace) bool {
 	return true
 }
 
-// model tells whether the model's tokens before the seam do not depend on what follows.
+// model reports whether the model's tokens before the seam do not depend on what follows.
 func (s *seam) model(m model) bool {
 	if s.cut {
 		return true

@@ -40,7 +40,7 @@ func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
 		return nil, err
 	}
 	if class == "" {
-		return nil, fmt.Errorf("%w: %s alone: no tokenizer_class and no model_type tells how to read it", ErrUnsupported, name)
+		return nil, fmt.Errorf("%w: %s alone: no tokenizer_class and no model_type says how to read it", ErrUnsupported, name)
 	}
 	c, ok := spmClasses[class]
 	if !ok {
@@ -196,7 +196,7 @@ func (f *spmFolder) bpe(texts []string, unknown string, byteFallback bool) error
 		v.set(text, uint32(id))
 	}
 	if v.repeats {
-		return fmt.Errorf("%w: a piece stands there twice", ErrUnsupported)
+		return fmt.Errorf("%w: a piece occurs twice", ErrUnsupported)
 	}
 	m, err := mergedBPE(v, f.merges(), bpeConfig{unknown: unknown, fuseUnknown: true, byteFallback: byteFallback})
 	f.t.model = m

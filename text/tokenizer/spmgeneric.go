@@ -106,7 +106,7 @@ func (f *spmFolder) bpeByScore(texts []string) error {
 		userDefined = userDefined || f.pieces[id].kind == pieceUserDefined
 	}
 	if v.repeats {
-		return fmt.Errorf("%w: a piece stands there twice", ErrUnsupported)
+		return fmt.Errorf("%w: a piece occurs twice", ErrUnsupported)
 	}
 	var ids []int
 	for _, id := range normal {

@@ -157,7 +157,7 @@ func TestStreamBytes(t *testing.T) {
 	}
 }
 
-// TestLongRows: bytes that go on for long come out nonetheless, and those that are no UTF-8 at once.
+// TestLongRows: bytes that go on for long come out nonetheless, and those that are not UTF-8 at once.
 func TestLongRows(t *testing.T) {
 	tok := open(t, "llama-untied")
 	of := func(b byte) int {

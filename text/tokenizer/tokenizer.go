@@ -7,7 +7,7 @@
 //	text := t.Decode(e.IDs, true)
 //
 // A [Tokenizer] does not change and is safe for concurrent use. No text makes it
-// fail to return or panic: bytes that are no UTF-8 are read as U+FFFD, and the work
+// fail to return or panic: bytes that are not UTF-8 are read as U+FFFD, and the work
 // is at most n log n in the length of the text.
 package tokenizer
 
@@ -155,7 +155,7 @@ func (t *Tokenizer) addTokens(list []AddedToken) error {
 	return t.added.add(list, t.model, func(s string) (string, error) { return normalizeString(t.normalizer, s) })
 }
 
-// needsPlaces tells whether p looks at the beginning of the original text.
+// needsPlaces reports whether p looks at the beginning of the original text.
 func needsPlaces(p preTokenizer) bool {
 	switch p := p.(type) {
 	case metaspace:

@@ -85,7 +85,7 @@ func TestNoTokenizer(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8: each byte that is no UTF-8 is one U+FFFD, with its own offset.
+// TestInvalidUTF8: each byte that is not UTF-8 is one U+FFFD, with its own offset.
 func TestInvalidUTF8(t *testing.T) {
 	tok := open(t, "gpt2")
 	const bad, good = "a\xffé\xc3(", "a\ufffdé\ufffd("

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Strategy tells which text of a pair is truncated.
+// Strategy says which text of a pair is truncated.
 type Strategy int
 
 // The strategies.

@@ -26,7 +26,7 @@ type token struct {
 	id         uint32
 	start, end int32 // in work.text
 	split      int32
-	surface    bool // its string is what stands in the text, not that of the id
+	surface    bool // its string is what is in the text, not that of the id
 }
 
 // work holds one text. Every byte of text knows which bytes of the original it
@@ -75,7 +75,7 @@ func (w *work) release() {
 	workPool.Put(w)
 }
 
-// reset begins a text. Each byte that is no UTF-8 is read as U+FFFD.
+// reset begins a text. Each byte that is not UTF-8 is read as U+FFFD.
 func (w *work) reset(s string, wantAlign bool) {
 	w.original, w.wantAlign = s, wantAlign
 	w.limit, w.tooLong = min(maxRewritten, 1<<20+32*len(s)), false
@@ -109,7 +109,7 @@ func (w *work) lengthError() error {
 	return fmt.Errorf("%w: normalizing makes more than %d bytes of %d", ErrText, w.limit, len(w.original))
 }
 
-// alignOf tells which bytes of the original text[i] came from.
+// alignOf says which bytes of the original text[i] came from.
 func (w *work) alignOf(i int32) span {
 	if w.align != nil {
 		return w.align[i]
@@ -135,7 +135,7 @@ func (w *work) cut(from split, start, end, added int32) split {
 	return split{start, end, shift, added}
 }
 
-// splitEach replaces each split that is no added token by what f appends to
+// splitEach replaces each split that is not an added token by what f appends to
 // w.nextSplit.
 func (w *work) splitEach(f func(s split)) {
 	w.nextSplit = w.nextSplit[:0]
@@ -156,7 +156,7 @@ func (w *work) piece(s split, start, end int32) {
 	}
 }
 
-// rewrite replaces the text of each split that is no added token by what f appends
+// rewrite replaces the text of each split that is not an added token by what f appends
 // with keep and emit. A false result of f means that it appended nothing and the
 // text stays.
 func (w *work) rewrite(f func(s split) bool) {

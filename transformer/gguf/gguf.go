@@ -132,7 +132,7 @@ func (f *File) Version() int { return f.version }
 // Names lists the tensors in alphabetical order.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.entries)) }
 
-// Info describes the named tensor, and tells whether there is one.
+// Info describes the named tensor, and reports whether there is one.
 func (f *File) Info(name string) (Info, bool) {
 	e, ok := f.entries[name]
 	if !ok {

@@ -1,6 +1,6 @@
 package gguf
 
-// What stands before the data, number by number and string by string.
+// What comes before the data, number by number and string by string.
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 // maxName is the most bytes of a key or of a tensor's name.
 const maxName = 1 << 16
 
-// header reads what stands before the data. Its first error stays; from then on every
+// header reads what comes before the data. Its first error stays; from then on every
 // number is 0 and every string empty.
 type header struct {
 	r       *bufio.Reader

@@ -1,6 +1,6 @@
 package gguf
 
-// The order of what stands before the data, and where each tensor's data lies.
+// The order of what comes before the data, and where each tensor's data lies.
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ const (
 	maxDims          = 4
 )
 
-// readHeader fills in f from what stands before the data.
+// readHeader fills in f from what comes before the data.
 func (f *File) readHeader(h *header) error {
 	if b := h.bytes(4); b != nil && string(b) != magic {
 		h.fail("it begins with %q, want %q", b, magic)
@@ -91,7 +91,7 @@ func (h *header) tensor(name string) *entry {
 	return e
 }
 
-// setShape checks the shape and tells how many bytes it takes, at most limit.
+// setShape checks the shape and says how many bytes it takes, at most limit.
 func (e *entry) setShape(shape []uint64, limit uint64) (bytes uint64, err error) {
 	l, known := layouts[e.Type]
 	if !known {

@@ -10,7 +10,7 @@ import (
 // Keys lists the keys of the metadata in alphabetical order.
 func (f *File) Keys() []string { return slices.Sorted(maps.Keys(f.metadata)) }
 
-// Value is the metadata of that key, and tells whether there is any. It is a bool, a
+// Value is the metadata of that key, and reports whether there is any. It is a bool, a
 // string, an integer of 8 to 64 bits, with or without sign, a float32 or float64, or
 // a slice of one of these, just as the file has it. It belongs to f.
 func (f *File) Value(key string) (any, bool) {

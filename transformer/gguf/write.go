@@ -88,7 +88,7 @@ func aligned(at uint64) uint64 {
 	return (at + defaultAlignment - 1) / defaultAlignment * defaultAlignment
 }
 
-// writeAll writes what stands before the data, and the data.
+// writeAll writes what comes before the data, and the data.
 func writeAll(w io.Writer, head []byte, tensors []Tensor, sizes []uint64) error {
 	b := bufio.NewWriterSize(w, 1<<17)
 	if _, err := b.Write(head); err != nil {

@@ -93,7 +93,7 @@ func stored(r io.ReaderAt, m *zip.File, size int64) (begin int64, data *io.Secti
 func identified(id any, storages map[string]*storage) (*storage, error) {
 	t, ok := id.(tuple)
 	if !ok || len(t) < 5 || t[0] != "storage" {
-		return nil, fmt.Errorf("%w: a persistent id that is no storage's", ErrRefused)
+		return nil, fmt.Errorf("%w: a persistent id that is not a storage's", ErrRefused)
 	}
 	class, ok := t[1].(global)
 	key, ok2 := t[2].(string)
@@ -161,7 +161,7 @@ func readLegacy(r io.ReaderAt, size int64) (any, error) {
 	}
 	order, ok := keys.(*list)
 	if !ok {
-		return nil, fmt.Errorf("%w: the storages' keys are no list", ErrFormat)
+		return nil, fmt.Errorf("%w: the storages' keys are not a list", ErrFormat)
 	}
 	return state, locate(r, order.items, storages, begin+u.read, size)
 }

@@ -216,7 +216,7 @@ func (u *unpickler) extend(items []any, err error) error {
 	}
 	l, ok := u.top().(*list)
 	if !ok {
-		return fmt.Errorf("%w: a pickle appends to what is no list", ErrFormat)
+		return fmt.Errorf("%w: a pickle appends to what is not a list", ErrFormat)
 	}
 	l.items = join(l.items, items)
 	return nil
@@ -228,7 +228,7 @@ func (u *unpickler) setItems(items []any, err error) error {
 	}
 	d, ok := u.top().(*dict)
 	if !ok || len(items)%2 != 0 {
-		return fmt.Errorf("%w: a pickle sets items of what is no dict", ErrFormat)
+		return fmt.Errorf("%w: a pickle sets items of what is not a dict", ErrFormat)
 	}
 	d.pairs = join(d.pairs, items)
 	return nil
@@ -241,7 +241,7 @@ func (u *unpickler) stackGlobal(items []any, err error) error {
 	module, ok := items[0].(string)
 	name, ok2 := items[1].(string)
 	if !ok || !ok2 {
-		return fmt.Errorf("%w: the name of a global is no string", ErrFormat)
+		return fmt.Errorf("%w: the name of a global is not a string", ErrFormat)
 	}
 	return u.push(global{module, name}, nil)
 }
@@ -262,7 +262,7 @@ func (u *unpickler) reduce(items []any, err error) error {
 	g, ok := items[0].(global)
 	args, ok2 := items[1].(tuple)
 	if !ok || !ok2 {
-		return fmt.Errorf("%w: a pickle calls what is no function", ErrFormat)
+		return fmt.Errorf("%w: a pickle calls what is not a function", ErrFormat)
 	}
 	f, ok := functions[g]
 	if !ok {
@@ -279,7 +279,7 @@ func (u *unpickler) build(items []any, err error) error {
 		return err
 	}
 	if _, ok := items[0].(*dict); !ok {
-		return fmt.Errorf("%w: it sets attributes of what is no state dict", ErrRefused)
+		return fmt.Errorf("%w: it sets attributes of what is not a state dict", ErrRefused)
 	}
 	return u.push(items[0], nil)
 }

@@ -99,11 +99,11 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	for i := 0; i < len(d.pairs); i += 2 {
 		name, ok := d.pairs[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("%w: a key of the state dict is no string", ErrRefused)
+			return nil, fmt.Errorf("%w: a key of the state dict is not a string", ErrRefused)
 		}
 		t, ok := d.pairs[i+1].(*tensor)
 		if !ok {
-			return nil, fmt.Errorf("%w: %q of the state dict is no tensor", ErrRefused, name)
+			return nil, fmt.Errorf("%w: %q of the state dict is not a tensor", ErrRefused, name)
 		}
 		if end := t.storage.begin + t.storage.len*sizes[t.storage.dtype]; end > size {
 			return nil, fmt.Errorf("%w: %q ends at byte %d of %d", ErrFormat, name, end, size)
@@ -124,7 +124,7 @@ func (f *File) Close() error {
 // Names lists the tensors in alphabetical order.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.entries)) }
 
-// Info describes the named tensor, and tells whether there is one.
+// Info describes the named tensor, and reports whether there is one.
 func (f *File) Info(name string) (Info, bool) {
 	e, ok := f.entries[name]
 	if !ok {

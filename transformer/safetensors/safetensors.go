@@ -304,7 +304,7 @@ func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.entries)) }
 // Metadata is the file's free-form text by key. The map belongs to f.
 func (f *File) Metadata() map[string]string { return f.metadata }
 
-// Info describes the named tensor, and tells whether there is one.
+// Info describes the named tensor, and reports whether there is one.
 func (f *File) Info(name string) (Info, bool) {
 	e, ok := f.entries[name]
 	return Info{e.DType, slices.Clone(e.Shape)}, ok

@@ -1,4 +1,4 @@
-// Sweep times this library at many sizes, one dimension drawn out, and tells where the speed falls
+// Sweep times this library at many sizes, one dimension drawn out, and says where the speed falls
 // from a size to the next by more than it may.
 //
 //	go run -C bench ./cmd/sweep                         all sweeps, printed

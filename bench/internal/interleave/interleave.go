@@ -164,7 +164,7 @@ func leaveOut(jobs []entry, results []Result) {
 }
 
 // choose opens the contestant's fastest variant whose result is right. The error is ErrUnsupported
-// where it offers none, and tells what is wrong where all that it offers are wrong.
+// where it offers none, and says what is wrong where all that it offers are wrong.
 func choose(d *workload.Data, c workload.Contestant, o Options) (best workload.Job, variant string, perCall time.Duration, off float64, err error) {
 	err = workload.ErrUnsupported
 	for _, v := range c.Variants(d.Case) {

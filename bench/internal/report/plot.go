@@ -97,7 +97,7 @@ func save(p *plot.Plot, w, h vg.Length, file string) error {
 	c := vgsvg.New(w, h)
 	const margin = 8
 	page := draw.Crop(draw.New(c), margin, -margin, margin, -margin)
-	// The legend stands in a column of its own, where it covers no data.
+	// The legend is in a column of its own, where it covers no data.
 	legend := p.Legend
 	p.Legend = plot.NewLegend()
 	legend.Top, legend.Left, legend.XOffs, legend.YOffs = true, true, 0, -legendTop

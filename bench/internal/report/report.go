@@ -166,7 +166,7 @@ func (r *Run) Markdown(plots []Plot) string {
 	if r.Note != "" {
 		p("%s\n", r.Note)
 	}
-	p("Every result was checked against the float64 oracle before it was timed. Contestants take turns, round by round; a time is the median over the rounds of one call, and a ratio the median of the ratios within a round. *best/ours* is the time of the fastest other library over the time of avoformer's fastest tier: over 1, avoformer is faster. doc/performance.md tells how to read the rest.\n")
+	p("Every result was checked against the float64 oracle before it was timed. Contestants take turns, round by round; a time is the median over the rounds of one call, and a ratio the median of the ratios within a round. *best/ours* is the time of the fastest other library over the time of avoformer's fastest tier: over 1, avoformer is faster. doc/performance.md says how to read the rest.\n")
 	p("Libraries: %s.\n", strings.Join(r.Peers, ", "))
 	for _, v := range r.Variables {
 		p("Variables of the environment %s.\n", v)

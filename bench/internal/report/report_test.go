@@ -133,7 +133,7 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// What was done about the environment stands in the report, also after a run that continues it.
+// What was done about the environment is in the report, also after a run that continues it.
 func TestVariables(t *testing.T) {
 	r, later := sample(), sample()
 	r.Variables = []string{"not passed on to other libraries: OMP_NUM_THREADS=1"}

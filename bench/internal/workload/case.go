@@ -111,7 +111,7 @@ func (c Case) Shape() string {
 	return strings.Join(s, "x")
 }
 
-// Name is the operation's, with what tells that weights are int8.
+// Name is the operation's, with what says that weights are int8.
 func (c Case) Name() string {
 	if c.Int8 {
 		return string(c.Op) + int8Suffix
@@ -149,7 +149,7 @@ func (c Case) Metric() Metric {
 	return FLOPs
 }
 
-// perElement is a nominal count of operations for the kernels that are no products; it only places
+// perElement is a nominal count of operations for the kernels that are not products; it only places
 // them on a roofline.
 var perElement = map[Op]float64{
 	Exp: 20, Softmax: 24, LogSoftmax: 24, GELU: 30, GELUTanh: 30, SiLU: 25, Tanh: 25, Sigmoid: 24, Erf: 28,

@@ -291,7 +291,7 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-// TestOtherTypes: values that are no texts are refused where the pipeline is made.
+// TestOtherTypes: values that are not texts are refused where the pipeline is made.
 func TestOtherTypes(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
 	numbers := beam.ParDo(s, func(s string) (string, int) { return s, 1 }, beam.Create(s, "a"))

@@ -1,4 +1,4 @@
-// Package rank tells how well the texts of an Apache Beam pipeline answer a query. Package embed says how models are
+// Package rank says how well the texts of an Apache Beam pipeline answer a query. Package embed says how models are
 // opened, and what is counted.
 package rank
 

@@ -63,7 +63,7 @@ func tables() []table {
 		}}
 	}
 	return []table{
-		// The best polynomial has p(0) = 1 + 7.5e-8, which is no float32. All
+		// The best polynomial has p(0) = 1 + 7.5e-8, which is not a float32. All
 		// errors scale with the function, so ask for the multiple of it that has p(0) = 1.
 		{"Exp2Shared", "is s*2^f for |f| <= 0.5, for quotients in which the constant\n// s = 1 - 7.5e-8 cancels; the error is relative to s*2^f.", problem{
 			lo: -0.5, hi: 0.5, degree: 5, t: identity,

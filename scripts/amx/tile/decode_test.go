@@ -35,7 +35,7 @@ func samples() (all []Instruction) {
 		case TILELOADD, TILELOADDT1, TILESTORED:
 			for r := range Registers {
 				index := (r + 9) % len(Registers)
-				if index == 4 { // the stack pointer is no index
+				if index == 4 { // the stack pointer is not an index
 					index = 3
 				}
 				all = append(all, Instruction{Op: op, C: r % tiles, Mem: Address{Base: r, Index: index, Scale: 1 << (r % 4), Disp: int64(r%3-1) * 64 << (r % 5)}})

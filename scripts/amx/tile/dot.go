@@ -48,7 +48,7 @@ func (m *Machine) suits(i Instruction) error {
 	rowsB, bytesB := m.shape(i.B)
 	switch {
 	case bytesC%4 != 0 || bytesA%4 != 0 || bytesB%4 != 0:
-		return refuse(UD, "%v: rows of %d, %d and %d bytes are no groups of 4", i.Op, bytesC, bytesA, bytesB)
+		return refuse(UD, "%v: rows of %d, %d and %d bytes are not groups of 4", i.Op, bytesC, bytesA, bytesB)
 	case rowsA != rowsC:
 		return refuse(UD, "%v: %d rows of A, %d of C", i.Op, rowsA, rowsC)
 	case bytesA/4 != rowsB:

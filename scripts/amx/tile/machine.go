@@ -59,7 +59,7 @@ func refuse(e Exception, format string, args ...any) error {
 	return &Fault{Exception: e, Reason: fmt.Sprintf(format, args...)}
 }
 
-// InUse reports whether tiles are configured, as XGETBV with ECX = 1 tells of bits 17 and 18.
+// InUse reports whether tiles are configured, as XGETBV with ECX = 1 reports bits 17 and 18.
 func (m *Machine) InUse() bool { return m.config[atPalette] != 0 }
 
 // shape is the rows of tile t and the bytes of one.

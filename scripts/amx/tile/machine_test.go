@@ -63,7 +63,7 @@ func (m *Machine) do(t *testing.T, f flat, op Op, tile int, at, stride uint64) {
 	}
 }
 
-// TestConfiguration refuses what is no configuration, and keeps the one before.
+// TestConfiguration refuses what is not a configuration, and keeps the one before.
 func TestConfiguration(t *testing.T) {
 	good := config([2]int{16, 64}, [2]int{3, 20})
 	for name, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 		{Instruction{Op: TDPBSUD, C: 0, A: 3, B: 1}, UD, "5 rows of A, 4 of C"},
 		{Instruction{Op: TDPBSUD, C: 0, A: 1, B: 3}, UD, "16 bytes in a row of A, 5 rows of B"},
 		{Instruction{Op: TDPBSUD, C: 0, A: 1, B: 4}, UD, "20 bytes in a row of B, 16 of C"},
-		{Instruction{Op: TDPBF16PS, C: 0, A: 5, B: 1}, UD, "no groups of 4"},
+		{Instruction{Op: TDPBF16PS, C: 0, A: 5, B: 1}, UD, "not groups of 4"},
 		{Instruction{Op: TILELOADD, C: 0, Mem: Address{Base: 0, Index: 1, Scale: 1}}, PF, "nothing there"},
 		{Instruction{Op: TILESTORED, C: 0, Mem: Address{Base: 0, Index: 1, Scale: 1}}, PF, "nothing there"},
 	} {

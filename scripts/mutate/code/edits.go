@@ -109,7 +109,7 @@ func isMessage(call *ast.CallExpr) bool {
 }
 
 // parent is the i-th node from the end of the path: 0 is the node at hand itself once
-// the path has it, and what it stands in before.
+// the path has it, and what it is in before.
 func (f *finder) parent(i int) ast.Node {
 	if i >= len(f.path) {
 		return nil

@@ -34,7 +34,7 @@ const (
 	BlockEnds
 )
 
-// Add adds what an event brings, and tells of each step: what happens to the last block, and what is added to it. step may
+// Add adds what an event brings, and reports each step: what happens to the last block, and what is added to it. step may
 // be nil.
 func (b *Blocks) Add(e Event, step func(s BlockStep, added string) error) error {
 	if step == nil {

@@ -80,7 +80,7 @@ func (f *Format) verify(a *answer.Answer) (broken []string) {
 var anyObject = json.RawMessage(`{"type": "object"}`)
 
 // callFormat is the format of calls of tools: an object with the name and with the arguments, under that name. A tool
-// that is not strict and whose parameters are no schema, or one that no grammar holds, takes any object.
+// that is not strict and whose parameters are not a schema, or one that no grammar holds, takes any object.
 func callFormat(tools []Tool, arguments string) (*Format, error) {
 	f := &Format{calls: map[string]*check{}}
 	var options []any

@@ -58,7 +58,7 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 		} `json:"function"`
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
-		return engine.Errorf(engine.Invalid, "a tool is no object of the form {\"type\": \"function\", \"function\": {\"name\": ...}}").At("tools")
+		return engine.Errorf(engine.Invalid, "a tool is not an object of the form {\"type\": \"function\", \"function\": {\"name\": ...}}").At("tools")
 	}
 	switch {
 	case in.Type != "function" && in.Type != "":

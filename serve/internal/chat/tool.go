@@ -22,7 +22,7 @@ func NewTool(name, description string, parameters json.RawMessage, strict *bool)
 	case string(parameters) == "null":
 		parameters = nil
 	case len(parameters) > 0 && parameters[0] != '{':
-		return t, engine.Errorf(engine.Invalid, "tool %.100q: the schema of its parameters is no object", name).At("tools")
+		return t, engine.Errorf(engine.Invalid, "tool %.100q: the schema of its parameters is not an object", name).At("tools")
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -75,7 +75,7 @@ func (d *document) UnmarshalJSON(data []byte) error {
 		Text *string `json:"text"`
 	}
 	if data[0] != '{' || json.Unmarshal(data, &object) != nil || object.Text == nil {
-		return engine.Errorf(engine.Invalid, "a document is no string, and no object with the string text").At("documents")
+		return engine.Errorf(engine.Invalid, "a document is neither a string nor an object with the string text").At("documents")
 	}
 	d.text = *object.Text
 	return nil

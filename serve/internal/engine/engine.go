@@ -136,7 +136,7 @@ func (e *Engine) Unready() error {
 // Ready reports whether the models that are opened at the start are.
 func (e *Engine) Ready() bool { return e.Unready() == nil }
 
-// Wait waits until the models that are opened at the start are, and tells what went wrong.
+// Wait waits until the models that are opened at the start are, and says what went wrong.
 func (e *Engine) Wait(ctx context.Context) error {
 	select {
 	case <-e.warm:
@@ -188,7 +188,7 @@ type Stats struct {
 	Models                   []ModelInfo
 }
 
-// Stats tells what the engine does.
+// Stats says what the engine does.
 func (e *Engine) Stats() Stats {
 	g := &e.gate
 	g.mu.Lock()

@@ -21,7 +21,7 @@ type Kind uint8
 
 // The kinds.
 const (
-	Internal     Kind = iota // what is no fault of the request
+	Internal     Kind = iota // what is not the request's fault
 	Invalid                  // a request that means nothing
 	Empty                    // no texts, or a text without characters
 	TooLong                  // more tokens than the model takes
@@ -117,7 +117,7 @@ func message(kind Kind, err error) string {
 	switch kind {
 	case Internal:
 		if errors.Is(err, text.ErrNotFinite) {
-			return "the model computed a number that is not finite" // which whoever asks must know: it is no passing failure
+			return "the model computed a number that is not finite" // which whoever asks must know: it is not a passing failure
 		}
 		return "internal error"
 	case Deadline:

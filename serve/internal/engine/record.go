@@ -69,7 +69,7 @@ func (r *Record) start() time.Time {
 	return now
 }
 
-// Warn tells the client, in a header of the answer, and the log something that is no error. It comes too late once the answer has
+// Warn tells the client, in a header of the answer, and the log something that is not an error. It comes too late once the answer has
 // begun.
 func (r *Record) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))

@@ -126,7 +126,7 @@ type entity struct {
 	End   int     `json:"end"`
 }
 
-// outside is the label of what is no entity.
+// outside is the label of what is not an entity.
 const outside = "O"
 
 // entities answers with the entities of a text, or a list of them for each of several.

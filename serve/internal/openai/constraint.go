@@ -95,7 +95,7 @@ func (in *constraint) format() (f *chat.Format, field string, err error) {
 	return f, field, nil
 }
 
-// wrongGrammar is an error about a field that is no grammar.
+// wrongGrammar is an error about a field that is not a grammar.
 func wrongGrammar(err error, field string) error {
 	e := engine.AsError(err)
 	if e.Kind == engine.Internal { // of package grammar

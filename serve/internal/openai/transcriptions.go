@@ -42,7 +42,7 @@ func form(c *wire.Call) (map[string][]string, error) {
 			data, err = io.ReadAll(part)
 		}
 		if err != nil {
-			return nil, engine.Errorf(engine.Invalid, "the body is no form: %v", err)
+			return nil, engine.Errorf(engine.Invalid, "the body is not a form: %v", err)
 		}
 		fields[part.FormName()] = append(fields[part.FormName()], string(data))
 	}

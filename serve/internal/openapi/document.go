@@ -142,7 +142,7 @@ func statuses(r *wire.Route) []int {
 	all := map[int]bool{}
 	for kind := engine.Internal; kind <= engine.Unavailable; kind++ {
 		switch kind {
-		case engine.Cancelled, engine.NotFound, engine.NotAllowed: // nobody reads it; of what is no route
+		case engine.Cancelled, engine.NotFound, engine.NotAllowed: // nobody reads it; of what is not a route
 			continue
 		}
 		w := status{}

@@ -180,7 +180,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Headers of an answer. WarningHeader tells what of a request was not done as it asks, once for each warning, and
+// Headers of an answer. WarningHeader says what of a request was not done as it asks, once for each warning, and
 // CutHeader how many texts were too long and cut.
 const (
 	WarningHeader = "X-Warning"

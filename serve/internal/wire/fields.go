@@ -113,7 +113,7 @@ func sameJSON(a json.RawMessage, b string) bool {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// unknown tells of each field of data that a type lacks, by its path. Types that read themselves have all fields.
+// unknown reports each field of data that a type lacks, by its path. Types that read themselves have all fields.
 func unknown(t reflect.Type, data json.RawMessage, path string, found func(path string, value json.RawMessage)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

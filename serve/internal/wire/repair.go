@@ -1,4 +1,4 @@
-// Text that is no Unicode.
+// Text that is not Unicode.
 
 package wire
 

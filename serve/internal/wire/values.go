@@ -88,7 +88,7 @@ func AppendFloats(dst []byte, v []float32) ([]byte, error) {
 // AppendFloat appends an element of a vector.
 func AppendFloat(dst []byte, x float32) ([]byte, error) {
 	if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
-		return dst, engine.Errorf(engine.Internal, "the model's vector has an element that is no number")
+		return dst, engine.Errorf(engine.Internal, "the model's vector has an element that is not a number")
 	}
 	return strconv.AppendFloat(dst, float64(x), 'g', -1, 32), nil
 }

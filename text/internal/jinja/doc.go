@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// ErrSyntax is a template that is no Jinja, or beyond the part known here.
+	// ErrSyntax is a template that is not Jinja, or beyond the part known here.
 	ErrSyntax = errors.New("template syntax")
 	// ErrRender is a template that fails on the values it is given.
 	ErrRender = errors.New("template rendering")

@@ -1,4 +1,4 @@
-// Filters: what stands after a bar.
+// Filters: what follows a bar.
 
 package jinja
 

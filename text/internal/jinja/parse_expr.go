@@ -54,7 +54,7 @@ func (p *parser) expression() (expr, error) {
 }
 
 // withoutCondition parses "or" and what binds tighter: an "if" after it
-// belongs to the loop that it stands in.
+// belongs to the loop that it is in.
 func (p *parser) withoutCondition() (expr, error) {
 	return p.leftBinary([]string{"or"}, func() (expr, error) {
 		return p.leftBinary([]string{"and"}, p.not)

@@ -192,12 +192,12 @@ func (s *setStmt) exec(e *env, _ *output) (flow, error) {
 	}
 	ns, ok := e.get(s.targets[0]).(*namespace)
 	if !ok {
-		return 0, failf("cannot assign attribute %q: %q is no namespace", s.attribute, s.targets[0])
+		return 0, failf("cannot assign attribute %q: %q is not a namespace", s.attribute, s.targets[0])
 	}
 	return flowOn, ns.set(s.attribute, v)
 }
 
-// captured stands in a chain of filters for the block that they apply to.
+// captured is in a chain of filters for the block that they apply to.
 type captured struct{}
 
 const capturedName = " captured" // no template can name it

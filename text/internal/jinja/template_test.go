@@ -146,7 +146,7 @@ func FuzzTemplate(f *testing.F) {
 			return
 		}
 		if _, err := template.Render(map[string]any{"messages": messages, "bos_token": "<s>"}); err != nil && !errors.Is(err, ErrRender) {
-			t.Errorf("%v is no ErrRender", err)
+			t.Errorf("%v is not an ErrRender", err)
 		}
 	})
 }

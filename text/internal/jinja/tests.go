@@ -1,4 +1,4 @@
-// Tests: what stands after "is".
+// Tests: what follows "is".
 
 package jinja
 

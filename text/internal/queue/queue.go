@@ -50,7 +50,7 @@ type Load struct {
 	Tokenising int // bytes of texts
 }
 
-// Load tells what the queue has to do now.
+// Load says what the queue has to do now.
 func (q *Queue) Load() Load {
 	q.mu.Lock()
 	defer q.mu.Unlock()

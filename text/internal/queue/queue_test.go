@@ -113,7 +113,7 @@ func (g *gate) start(ctx context.Context, kind int, words ...int) <-chan served 
 	}
 }
 
-// step lets a batch end once it has begun, and tells how long its windows are.
+// step lets a batch end once it has begun, and says how long its windows are.
 func (g *gate) step(err error) []int {
 	lengths := <-g.begun
 	g.leave <- err

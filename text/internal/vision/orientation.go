@@ -54,7 +54,7 @@ var (
 )
 
 // exifOrientation is what the first directory of Exif data says, -1 if nothing. As for
-// Pillow, what is no single short or long number is there, but means nothing.
+// Pillow, what is not a single short or long number is there, but means nothing.
 func exifOrientation(data []byte) int {
 	data = bytes.TrimPrefix(data, exifHeader)
 	if len(data) < 8 {

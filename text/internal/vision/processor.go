@@ -227,7 +227,7 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 		}
 	}
 	if p.patch > 0 && (m.W%p.patch != 0 || m.H%p.patch != 0) {
-		return nil, 0, 0, fmt.Errorf("%w: %d x %d pixels are no whole patches of %d, which do_resize would make of them", ErrImage, m.W, m.H, p.patch)
+		return nil, 0, 0, fmt.Errorf("%w: %d x %d pixels are not whole patches of %d, which do_resize would make of them", ErrImage, m.W, m.H, p.patch)
 	}
 	if p.crop {
 		if m, err = m.CenterCrop(p.cropW, p.cropH); err != nil {

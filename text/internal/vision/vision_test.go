@@ -287,7 +287,7 @@ func TestFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, _, err := p.Pixels(picture); !errors.Is(err, ErrImage) {
-		t.Errorf("an image that is no whole patches: error %v", err)
+		t.Errorf("an image that is not whole patches: error %v", err)
 	}
 }
 
@@ -309,7 +309,7 @@ func FuzzDecode(f *testing.F) {
 				t.Error(err)
 			}
 		} else if !errors.Is(err, ErrImage) {
-			t.Errorf("%v is no ErrImage", err)
+			t.Errorf("%v is not an ErrImage", err)
 		}
 	})
 }

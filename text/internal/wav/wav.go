@@ -33,7 +33,7 @@ type wavReader struct {
 	in       *bufio.Reader
 	at       uint64 // bytes read
 	end      uint64 // of the file, as it says; 0: it does not know
-	long     uint64 // the length of the data chunk, if it stands in a chunk of its own
+	long     uint64 // the length of the data chunk, if it is in a chunk of its own
 	sample   func(b []byte) float64
 	width    int // bytes of a sample
 	channels int

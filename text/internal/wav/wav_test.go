@@ -142,7 +142,7 @@ func TestWAVForms(t *testing.T) {
 		for _, magic := range []string{"RF64", "BW64"} {
 			change(magic, func(w *wavFile) {
 				w.magic, w.riff, w.length, w.ds64 = magic, math.MaxUint32, math.MaxUint32, ds64(uint64(w.riff)+32, uint64(w.length))
-				w.data = append(bytes.Clone(w.data), "LIST\x04\x00\x00\x00\x7f\x7f\x7f\x7f"...) // what follows is no sound
+				w.data = append(bytes.Clone(w.data), "LIST\x04\x00\x00\x00\x7f\x7f\x7f\x7f"...) // what follows is not sound
 			})
 		}
 		for name, w := range variants {

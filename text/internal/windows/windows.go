@@ -96,7 +96,7 @@ func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
 }
 
-// Counting is a tokenizer that tells which texts have more tokens than limit, by Cut. It stops early in those that are far
+// Counting is a tokenizer that says which texts have more tokens than limit, by Cut. It stops early in those that are far
 // longer.
 func Counting(t *tokenizer.Tokenizer, limit int) *tokenizer.Tokenizer {
 	return t.WithTruncation(&tokenizer.Truncation{MaxLength: limit})

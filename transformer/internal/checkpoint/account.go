@@ -212,7 +212,7 @@ func (s Scope) readChanged(dst, data []float32, name string, from int) bool {
 	return true
 }
 
-// An integerReader is a Reader that tells which of its tensors have integers.
+// An integerReader is a Reader that says which of its tensors have integers.
 type integerReader interface {
 	Integers(name string) bool
 }
@@ -226,7 +226,7 @@ func (s Scope) fetch(dst, data []float32, name string, from int) bool {
 		return true
 	}
 	if i, ok := r.(integerReader); ok && !s.Integers && i.Integers(name) {
-		s.note(name, check.Errorf(check.ErrConfig, "%s has integers, which without a scale are no weights", name))
+		s.note(name, check.Errorf(check.ErrConfig, "%s has integers, which without a scale are not weights", name))
 		return false
 	}
 	if err := r.Read(dst, name, from); err != nil {

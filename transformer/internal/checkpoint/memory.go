@@ -7,7 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// This file tells what memory the weights take before they are read.
+// This file says what memory the weights take before they are read.
 
 // memory is what the scopes of a checkpoint hand out.
 type memory struct {

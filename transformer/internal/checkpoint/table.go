@@ -149,7 +149,7 @@ func (s Scope) apart(u *unread, own bool) bool {
 	return table.read == nil && !s.same(u)
 }
 
-// replacesTied reports whether another tensor than the table's takes the place of weight, and is no copy: it would be the table's.
+// replacesTied reports whether another tensor than the table's takes the place of weight, and is not a copy: it would be the table's.
 func (s Scope) replacesTied(u *unread) bool {
 	head, ok := s.replaced[s.lookup("weight")]
 	if !ok || head.Apart || u.absent || s.changed("weight") || u.from.changed("weight") {

@@ -185,7 +185,7 @@ type letter struct {
 	Row    int64   `json:"row"`
 	Reason string  `json:"reason"`
 	Text   *string `json:"text,omitempty"`
-	Base64 string  `json:"base64,omitempty"` // of what is no UTF-8
+	Base64 string  `json:"base64,omitempty"` // of what is not UTF-8
 }
 
 // ProcessElement writes one file.

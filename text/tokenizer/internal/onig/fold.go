@@ -65,12 +65,12 @@ func letter(r rune) letters {
 	return map[rune]letters{'f': letterF, 'i': letterI, 'l': letterL, 's': letterS, 't': letterT}[r|0x20]
 }
 
-// joins tells whether a letter of next after one of l makes a ligature.
+// joins reports whether a letter of next after one of l makes a ligature.
 func (l letters) joins(next letters) bool {
 	return l&letterF != 0 && next&(letterF|letterI|letterL) != 0 || l&letterS != 0 && next&(letterS|letterT) != 0
 }
 
-// ligature tells whether letters of a ligature may follow each other in a match of the
+// ligature reports whether letters of a ligature may follow each other in a match of the
 // node, and gives those that a match may begin and end with. Where they follow each other
 // in different groups, Oniguruma takes some for a ligature and some not.
 func (n *node) ligature() (found bool, first, last letters) {

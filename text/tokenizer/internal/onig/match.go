@@ -154,7 +154,7 @@ func (m *machine) place(i *instruction, at int32) int {
 	return int(i.inner-1)*(len(m.text)+1) + int(at)
 }
 
-// anchored tells whether one of the anchors that look at the whole text holds.
+// anchored reports whether one of the anchors that look at the whole text holds.
 func (m *machine) anchored(i *instruction, at int32) bool {
 	rest := m.text[at:]
 	switch i.op {
@@ -187,7 +187,7 @@ func (m *machine) cluster(at int32) int32 {
 	return m.breaks[at]
 }
 
-// enter tells whether the split or join i at pc may lead to a match.
+// enter reports whether the split or join i at pc may lead to a match.
 func (m *machine) enter(i *instruction, pc, at int32) bool {
 	if m.failed != nil {
 		if bit := m.bit(i, at); m.failed[bit/64]>>(bit%64)&1 != 0 {

@@ -25,7 +25,7 @@ const (
 	choice     // the first of subs that leads to a match
 	repetition // subs[0], least to most times
 	ahead      // subs[0] follows, or does not if negated
-	behind     // a character of set stands before, or none if negated
+	behind     // a character of set comes before, or none if negated
 	lineBegin
 	lineEnd
 	atomic    // the first way in which subs[0] matches, and no other
@@ -221,7 +221,7 @@ func (p *parser) group() (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n.kind = sequence; rest { // up to the end of the group that this one stands in
+		if n.kind = sequence; rest { // up to the end of the group that this one is in
 			return p.alternatives()
 		}
 	default:

@@ -1,6 +1,6 @@
 package onig
 
-// What a pattern does where two characters meet, whatever stands before and after them.
+// What a pattern does where two characters meet, whatever comes before and after them.
 
 // Crosses reports whether a match, or what decides on one, may reach from a character a over the b that follows it:
 // whether a match holds both, or looks at what follows a once it has taken it. If it is false, what the pattern finds in
@@ -81,7 +81,7 @@ func (re *Regexp) Holds(r rune) bool {
 	return false
 }
 
-// Finds reports whether r is in a match wherever it stands before a b with which Crosses is false.
+// Finds reports whether r is in a match wherever it comes before a b with which Crosses is false.
 func (re *Regexp) Finds(r rune) bool {
 	places := re.AppendAll(nil, []byte(string(r)))
 	return len(places) == 1 && int(places[0].End) == len(string(r))

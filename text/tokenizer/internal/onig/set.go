@@ -261,7 +261,7 @@ func (p *parser) classIn(outermost bool) (*set, error) {
 		p.at++
 	}
 	var members []*set
-	var left *set // what stands before &&
+	var left *set // what comes before &&
 	join := func() error {
 		if len(members) == 0 {
 			return errors.New("an empty class")

@@ -145,7 +145,7 @@ type Table struct{ t *table[Props] }
 // Properties gives the table, which is built by the first call.
 func Properties() Table { return Table{props()} }
 
-// Of gives the properties of r, none for what is no code point.
+// Of gives the properties of r, none for what is not a code point.
 func (t Table) Of(r rune) Props { return t.t.at(r) }
 
 var lower = sync.OnceValue(func() map[rune][]rune {
