@@ -13,16 +13,18 @@ import (
 
 // checkX86 proves of a compiled function what the assembler does not:
 //
-//   - it stays within the features and registers of its implementation;
-//   - every RET comes right after what the record leaves with, VZEROUPPER, and is the
-//     only way out, so that SSE code that follows is not slowed down;
+//   - it stays within the features and registers of its implementation, also with instructions that become bytes;
+//   - the first instruction of a feature that is entered is the one that enters it;
+//   - every RET comes right after what the records leave with, and is the only way out: VZEROUPPER, so that SSE code that
+//     follows is not slowed down, and TILERELEASE, so that the core sleeps and the system has no tiles to save;
 //   - it uses no instruction that its tests cannot vouch for.
 func checkX86(im implementation, fn *ir.Function) error {
 	instructions := fn.Instructions()
+	if err := checkEntry(im, instructions); err != nil {
+		return err
+	}
 	for n, i := range instructions {
-		// Vector and opmask instructions that avo's own constructors did not
-		// make carry no features: nothing is known of them.
-		if len(i.ISA) == 0 && (i.Opcode[0] == 'V' || i.Opcode[0] == 'K') {
+		if len(i.ISA) == 0 && needsFeature(i.Opcode) {
 			return fmt.Errorf("%s names no CPU feature", i.Opcode)
 		}
 		for _, feature := range i.ISA {
@@ -43,9 +45,9 @@ func checkX86(im implementation, fn *ir.Function) error {
 		switch {
 		case i.Opcode == "CALL":
 			return fmt.Errorf("CALL: kernels are leaves")
-		case i.Opcode == "RET" && (n == 0 || instructions[n-1].Opcode != im.tier.Leave):
-			return fmt.Errorf("RET without %s before it", im.tier.Leave)
-		case i.IsBranch && !branchesWithin(fn, i):
+		case i.Opcode == "RET" && !leaves(im, instructions[:n]):
+			return fmt.Errorf("RET without %s before it", strings.Join(im.leave(), ", "))
+		case i.IsBranch && !branchesWithin(fn, i, im.leave()):
 			return fmt.Errorf("%s leaves the function", i.Opcode)
 		}
 	}
@@ -55,9 +57,47 @@ func checkX86(im implementation, fn *ir.Function) error {
 	return nil
 }
 
+// needsFeature reports whether an instruction is one of vectors, opmasks or tiles, or bytes, which may be any. Those that avo's
+// own constructors did not make carry no features by themselves: nothing is known of them.
+func needsFeature(opcode string) bool {
+	for _, prefix := range []string{"V", "K", "TILE", "TDP", "LDTILE", "STTILE"} {
+		if strings.HasPrefix(opcode, prefix) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"BYTE", "WORD", "LONG", "QUAD"}, opcode)
+}
+
+// checkEntry wants each feature that is entered to be so before its other instructions.
+func checkEntry(im implementation, instructions []*ir.Instruction) error {
+	for _, f := range im.on.Needs {
+		first := slices.IndexFunc(instructions, func(i *ir.Instruction) bool {
+			return slices.ContainsFunc(i.ISA, func(feature string) bool { return slices.Contains(f.Avo, feature) })
+		})
+		if f.Enter != "" && first >= 0 && instructions[first].Opcode != f.Enter {
+			return fmt.Errorf("%s before %s", instructions[first].Opcode, f.Enter)
+		}
+	}
+	return nil
+}
+
+// leaves reports whether instructions end with those that must come before a return.
+func leaves(im implementation, before []*ir.Instruction) bool {
+	leave := im.leave()
+	if len(before) < len(leave) {
+		return false
+	}
+	for n, i := range before[len(before)-len(leave):] {
+		if i.Opcode != leave[n] {
+			return false
+		}
+	}
+	return true
+}
+
 // branchesWithin reports whether a branch goes to an instruction of its own
-// function, but not to a RET, which it would reach past the VZEROUPPER.
-func branchesWithin(fn *ir.Function, i *ir.Instruction) bool {
+// function, but not to a RET or to what leaves before it, of which it would miss a part.
+func branchesWithin(fn *ir.Function, i *ir.Instruction, leave []string) bool {
 	label := i.TargetLabel()
 	if label == nil {
 		return false
@@ -66,7 +106,7 @@ func branchesWithin(fn *ir.Function, i *ir.Instruction) bool {
 		if l, ok := node.(ir.Label); ok && l == *label {
 			for _, next := range fn.Nodes[n:] {
 				if to, ok := next.(*ir.Instruction); ok {
-					return to.Opcode != "RET"
+					return to.Opcode != "RET" && !slices.Contains(leave[min(1, len(leave)):], to.Opcode)
 				}
 			}
 		}

@@ -35,12 +35,57 @@ func TestCheckX86(t *testing.T) {
 		c.VZEROUPPER()
 		c.RET()
 	}
+	tiles := func(c *build.Context, opcodes ...string) {
+		for _, opcode := range opcodes {
+			c.Instruction(&ir.Instruction{Opcode: opcode, ISA: []string{"AMXTILE"}})
+		}
+	}
 	for _, test := range []struct {
 		name string
 		tier string
 		body func(*build.Context)
 		want string // part of the error; empty if there is none
 	}{
+		{"tiles", "AVX2 AMX", func(c *build.Context) {
+			tiles(c, "LDTILECFG", "TILEZERO", "TILERELEASE")
+			end(c)
+		}, ""},
+		{"tiles without the feature", "AVX2", func(c *build.Context) {
+			tiles(c, "LDTILECFG", "TILERELEASE")
+			end(c)
+		}, "LDTILECFG needs AMXTILE, which AVX2 does not have"},
+		{"tiles that are not released", "AVX2 AMX", func(c *build.Context) {
+			tiles(c, "LDTILECFG", "TILEZERO")
+			end(c)
+		}, "RET without TILERELEASE, VZEROUPPER"},
+		{"tiles released behind VZEROUPPER", "AVX2 AMX", func(c *build.Context) {
+			tiles(c, "LDTILECFG")
+			c.VZEROUPPER()
+			tiles(c, "TILERELEASE")
+			c.RET()
+		}, "RET without TILERELEASE, VZEROUPPER"},
+		{"release jumped over", "AVX2 AMX", func(c *build.Context) {
+			tiles(c, "LDTILECFG")
+			c.TESTQ(reg.RAX, reg.RAX)
+			c.JZ(operand.LabelRef("out"))
+			tiles(c, "TILERELEASE")
+			c.Label("out")
+			end(c)
+		}, "JZ leaves the function"},
+		{"tiles without a configuration", "AVX2 AMX", func(c *build.Context) {
+			tiles(c, "TILEZERO", "LDTILECFG", "TILERELEASE")
+			end(c)
+		}, "TILEZERO before LDTILECFG"},
+		{"unknown tile instruction", "AVX2 AMX", func(c *build.Context) {
+			tiles(c, "LDTILECFG")
+			c.Instruction(&ir.Instruction{Opcode: "TDPBSSD"})
+			tiles(c, "TILERELEASE")
+			end(c)
+		}, "TDPBSSD names no CPU feature"},
+		{"bytes", "AVX2", func(c *build.Context) {
+			c.Instruction(&ir.Instruction{Opcode: "LONG", Operands: []operand.Op{operand.U32(0x49787ac4)}})
+			end(c)
+		}, "LONG names no CPU feature"},
 		{"AVX2", "AVX2", func(c *build.Context) {
 			c.VFMADD231PS(c.YMM(), c.YMM(), c.YMM())
 			end(c)
@@ -125,7 +170,12 @@ func TestCheckX86(t *testing.T) {
 			if err := pass.Compile.Execute(file); err != nil {
 				t.Fatal(err)
 			}
-			err = checkX86(implementation{tier: tier(t, test.tier)}, file.Functions()[0])
+			name, withTiles := strings.CutSuffix(test.tier, " AMX")
+			im := implementation{tier: tier(t, name)}
+			if withTiles {
+				im.on.Needs = []arch.Feature{arch.AMX}
+			}
+			err = checkX86(im, file.Functions()[0])
 			switch {
 			case err == nil && test.want != "":
 				t.Errorf("accepted, want an error with %q", test.want)
@@ -160,6 +210,7 @@ func TestAssemblyText(t *testing.T) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			avx2 := strings.Contains(name, "_avx2_")
 			previous, function, returns := "", "", 0
+			last, before := "", "" // lines
 			for n, line := range strings.Split(string(text), "\n") {
 				line, _, _ = strings.Cut(line, "//")
 				line = strings.TrimSpace(line)
@@ -182,6 +233,9 @@ func TestAssemblyText(t *testing.T) {
 					if previous != "VZEROUPPER" {
 						t.Errorf("line %d: RET after %q, want VZEROUPPER", n+1, previous)
 					}
+					if strings.Contains(function, "AMX") && before != "LONG $0x4978e2c4; BYTE $0xc0" {
+						t.Errorf("line %d: %q before VZEROUPPER, want TILERELEASE", n+1, before)
+					}
 				}
 				if avx2 && wide.MatchString(operands) {
 					t.Errorf("line %d: %s is not AVX2", n+1, line)
@@ -194,7 +248,8 @@ func TestAssemblyText(t *testing.T) {
 						t.Errorf("line %d: %s is computed wrongly by the emulator", n+1, opcode)
 					}
 				}
-				previous = opcode
+				previous, before = opcode, last
+				last = line
 			}
 			if returns == 0 {
 				t.Errorf("%s has no RET", function)

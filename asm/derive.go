@@ -55,9 +55,17 @@ func (im implementation) symbol() string { return im.kernel.Name + im.name() }
 func (im implementation) features() []string {
 	features := slices.Clone(im.tier.Features)
 	for _, f := range im.on.Needs {
-		features = append(features, f.Avo)
+		features = append(features, f.Avo...)
 	}
 	return features
+}
+
+// leave is the instructions that must come before a return.
+func (im implementation) leave() (all []string) {
+	for _, f := range im.on.Needs {
+		all = append(all, f.Leave...)
+	}
+	return append(all, im.tier.Leave...)
 }
 
 // mostElements is how many elements a call may take, so that it is over in 100 µs on a slow core: at 2 GHz,
@@ -153,6 +161,13 @@ func (k Kernel) check() error {
 			}
 		case Stride:
 			strides = append(strides, string(p))
+		}
+	}
+	for _, o := range k.On {
+		for _, f := range o.Needs {
+			if err := f.Check(); err != nil {
+				return fmt.Errorf("%s: %w", k.Name, err)
+			}
 		}
 	}
 	written := k.Result != ""

@@ -25,7 +25,7 @@ func generateX86(source string, implementations []implementation) ([]byte, error
 		ctx.Function(im.symbol())
 		ctx.Attributes(attr.NOSPLIT)
 		ctx.SignatureExpr(im.kernel.signature())
-		x := x86.New(ctx, im.tier, pool)
+		x := x86.New(ctx, im.tier, im.leave(), pool)
 		im.on.Body(x)
 		x.End()
 	}
@@ -43,7 +43,7 @@ func generateX86(source string, implementations []implementation) ([]byte, error
 		if err := checkX86(implementations[i], fn); err != nil {
 			return nil, fmt.Errorf("%s: %w", fn.Name, err)
 		}
-		x86.EncodeVEX(fn)
+		x86.Encode(fn)
 	}
 	b, err := printer.NewGoAsm(printer.Config{Name: "kernelgen", Pkg: "simd"}).Print(file)
 	if err != nil {

@@ -86,7 +86,7 @@ func withoutFixed(catalog []Kernel) []Kernel {
 	catalog = slices.Clone(catalog)
 	for i := range catalog {
 		catalog[i].On = slices.DeleteFunc(slices.Clone(catalog[i].On), func(o On) bool {
-			return catalog[i].Name == "signDots" || slices.Contains(o.Needs, arch.AVX512VNNI) || slices.Contains(o.Needs, arch.AVXVNNI)
+			return catalog[i].Name == "signDots" || slices.ContainsFunc(o.Needs, func(f arch.Feature) bool { return f.Suffix == arch.AVXVNNI.Suffix })
 		})
 	}
 	return catalog

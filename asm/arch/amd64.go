@@ -23,7 +23,7 @@ var AVX512 = Tier{
 	Name: "AVX512", File: "avx512", GOARCH: "amd64",
 	Width: 16, Masks: Opmasks, Embedded: true, Prefetches: true,
 	General: amd64General, Vectors: upTo(32), Reserved: amd64Reserved,
-	Leave: "VZEROUPPER", State: XCR0EVX,
+	Leave: []string{"VZEROUPPER"}, State: XCR0EVX,
 	Features:   []string{"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX2", "AVX", "FMA3", "BMI2"},
 	Distrusted: bochs,
 	Gemm:       Tile{MR: 14, NR: 32}, Strip: 16,
@@ -36,7 +36,7 @@ var AVX2 = Tier{
 	Name: "AVX2", File: "avx2", GOARCH: "amd64",
 	Width: 8, Masks: VectorMasks, Prefetches: true,
 	General: amd64General, Vectors: upTo(16), Reserved: amd64Reserved,
-	Leave: "VZEROUPPER", State: XCR0AVX,
+	Leave: []string{"VZEROUPPER"}, State: XCR0AVX,
 	Features:   []string{"AVX2", "AVX", "FMA3"},
 	Distrusted: bochs,
 	Gemm:       Tile{MR: 6, NR: 16}, Strip: 8,
@@ -46,10 +46,15 @@ var AVX2 = Tier{
 
 // The features that implementations for amd64 may need.
 var (
-	AVX512VNNI = Feature{"AVX512VNNI", "VNNI", "AVX512VNNI"}
+	AVX512VNNI = Feature{Name: "AVX512VNNI", Suffix: "VNNI", Avo: []string{"AVX512VNNI"}}
 	// Counts of the bits of lanes.
-	AVX512VPOPCNTDQ = Feature{"AVX512VPOPCNTDQ", "VPOPCNTDQ", "AVX512VPOPCNTDQ"}
-	AVX512BF16      = Feature{"AVX512BF16", "BF16", "AVX512BF16"}
-	AVXVNNI         = Feature{"AVXVNNI", "VNNI", "AVXVNNI"}
-	F16C            = Feature{"F16C", "F16C", "F16C"}
+	AVX512VPOPCNTDQ = Feature{Name: "AVX512VPOPCNTDQ", Suffix: "VPOPCNTDQ", Avo: []string{"AVX512VPOPCNTDQ"}}
+	AVX512BF16      = Feature{Name: "AVX512BF16", Suffix: "BF16", Avo: []string{"AVX512BF16"}}
+	AVXVNNI         = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
+	// Tiles, and products of bytes in them. A kernel configures them itself, since a configuration is one of its height.
+	AMX = Feature{
+		Name: "AMX", Suffix: "AMX", Avo: []string{"AMXTILE", "AMXINT8"},
+		State: XCR0Tiles, Enter: "LDTILECFG", Leave: []string{"TILERELEASE"},
+	}
+	F16C = Feature{Name: "F16C", Suffix: "F16C", Avo: []string{"F16C"}}
 )

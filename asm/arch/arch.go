@@ -4,7 +4,10 @@
 // backends, asm/vec/x86 and asm/vec/neon.
 package arch
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Tier is an instruction set that kernels are generated for.
 type Tier struct {
@@ -25,8 +28,8 @@ type Tier struct {
 	// save none of them; Reserved says why the others are left out.
 	General, Vectors []int
 	Reserved         string
-	// Leave is the instruction that must come right before a return, "" where none must.
-	Leave string
+	// Leave is the instructions that must come right before a return, in this order.
+	Leave []string
 	// State is what the operating system must have enabled before the first instruction. Package
 	// simd asks before it chooses the tier.
 	State State
@@ -57,13 +60,16 @@ const (
 // how a program learns that it does.
 type State string
 
-// The states. One for which a program has to ask, as for the tiles of AMX (Linux:
-// arch_prctl(ARCH_REQ_XCOMP_PERM)), needs code in package simd first; see Check.
+// The states. A new one needs code in package simd first; see Check.
 const (
-	Always  State = ""                             // every system does
-	XCR0AVX State = "bits 1 and 2 of XCR0"         // golang.org/x/sys/cpu asks, for AVX2
-	XCR0EVX State = "bits 1, 2 and 5 to 7 of XCR0" // the same, for AVX512F
+	Always    State = ""                                      // every system does
+	XCR0AVX   State = "bits 1 and 2 of XCR0"                  // golang.org/x/sys/cpu asks, for AVX2
+	XCR0EVX   State = "bits 1, 2 and 5 to 7 of XCR0"          // the same, for AVX512F
+	XCR0Tiles State = "bits 17 and 18 of XCR0, by permission" // simd.Permitted asks, before the first tile is used
 )
+
+// What package simd asks the system for: before it chooses a tier, and before it uses a feature.
+var ofTiers, ofFeatures = []State{Always, XCR0AVX, XCR0EVX}, []State{Always, XCR0Tiles}
 
 // Tile is the register tile of a machine: MR rows by NR columns of C.
 type Tile struct{ MR, NR int }
@@ -94,9 +100,28 @@ type Integers struct {
 
 // Feature is an extension that a processor of a tier may or may not have.
 type Feature struct {
-	Name   string // the constant of package simd
-	Suffix string // of the names of implementations that need it
-	Avo    string // avo's name, on amd64
+	Name   string   // the constant of package simd
+	Suffix string   // of the names of implementations that need it
+	Avo    []string // on amd64, what instructions that need it say that they need; avo's names where it knows them
+	// State is what the operating system must have enabled besides the tier's.
+	State State
+	// Enter is the instruction that comes before all others of the feature, "" where none must, and Leave is those that
+	// must come before a return, in this order, followed by those of the tier.
+	Enter string
+	Leave []string
+}
+
+// Check finds what a record leaves open or contradicts.
+func (f Feature) Check() error {
+	switch {
+	case f.Name == "" || f.Suffix == "":
+		return fmt.Errorf("arch: feature %q: Name and Suffix must be given", f.Name)
+	case !slices.Contains(ofFeatures, f.State):
+		return fmt.Errorf("arch: feature %s: State %q: package simd does not ask the system for that", f.Name, f.State)
+	case (f.Enter == "") != (len(f.Leave) == 0):
+		return fmt.Errorf("arch: feature %s: enters by %q and leaves by %q", f.Name, f.Enter, f.Leave)
+	}
+	return nil
 }
 
 // Tiers is ordered best first within an architecture.
@@ -111,7 +136,7 @@ func (t Tier) Check() error {
 		return fmt.Errorf("arch: tier %s: Width %d, Strip %d and the tile %+v do not go together", t.Name, t.Width, t.Strip, t.Gemm)
 	case len(t.General) == 0 || len(t.Vectors) == 0:
 		return fmt.Errorf("arch: tier %s: no registers", t.Name)
-	case t.State != Always && t.State != XCR0AVX && t.State != XCR0EVX:
+	case !slices.Contains(ofTiers, t.State):
 		return fmt.Errorf("arch: tier %s: State %q: package simd does not ask the system for that", t.Name, t.State)
 	case min(t.Blocking.Held, t.Blocking.ValueRows, t.Blocking.GemvRows, t.Blocking.DotRows, t.Blocking.SoftmaxRows) < 1:
 		return fmt.Errorf("arch: tier %s: Blocking %+v has a zero", t.Name, t.Blocking)

@@ -19,13 +19,36 @@ func TestCheck(t *testing.T) {
 		{"must be given", func(t *Tier) { t.GOARCH = "" }},
 		{"do not go together", func(t *Tier) { t.Gemm.NR++ }},
 		{"no registers", func(t *Tier) { t.Vectors = nil }},
-		{"does not ask the system", func(t *Tier) { t.State = "bits 17 and 18 of XCR0" }},
+		{"does not ask the system", func(t *Tier) { t.State = XCR0Tiles }}, // which is asked for a feature
 		{"has no rows", func(t *Tier) { t.Integers.Rows = 0 }},
 		{"has a zero", func(t *Tier) { t.Blocking.GemvRows = 0 }},
 	} {
 		tier := AVX2
 		test.spoil(&tier)
 		if err := tier.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v, want one with %q", err, test.want)
+		}
+	}
+}
+
+// TestCheckFeature breaks a feature in each way that Check knows.
+func TestCheckFeature(t *testing.T) {
+	if err := AMX.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, test := range []struct {
+		want  string
+		spoil func(*Feature)
+	}{
+		{"must be given", func(f *Feature) { f.Suffix = "" }},
+		{"does not ask the system", func(f *Feature) { f.State = "bit 9 of XCR0" }},
+		{"does not ask the system", func(f *Feature) { f.State = XCR0EVX }}, // which is asked for a tier
+		{"leaves by []", func(f *Feature) { f.Leave = nil }},
+		{"enters by \"\"", func(f *Feature) { f.Enter = "" }},
+	} {
+		f := AMX
+		test.spoil(&f)
+		if err := f.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("error %v, want one with %q", err, test.want)
 		}
 	}

@@ -16,7 +16,7 @@ var NEON = Tier{
 
 // The features that implementations for arm64 may need.
 var (
-	DotProd = Feature{"DotProd", "DotProd", ""}
-	I8MM    = Feature{"I8MM", "I8MM", ""}
-	FP16    = Feature{"FP16", "FP16", ""}
+	DotProd = Feature{Name: "DotProd", Suffix: "DotProd"}
+	I8MM    = Feature{Name: "I8MM", Suffix: "I8MM"}
+	FP16    = Feature{Name: "FP16", Suffix: "FP16"}
 )

@@ -23,18 +23,19 @@ type Machine struct {
 	vec.Base
 	form   form
 	masks  masks
+	leave  []string // the instructions before a return
 	labels int
 	pool   *ConstPool
 }
 
-// New is a Machine of a tier that emits into ctx, whose active function it fills.
-// The functions of one file share a pool.
-func New(ctx *build.Context, tier arch.Tier, pool *ConstPool) *Machine {
+// New is a Machine of a tier that emits into ctx, whose active function it fills, and which returns after the instructions
+// named by leave. The functions of one file share a pool.
+func New(ctx *build.Context, tier arch.Tier, leave []string, pool *ConstPool) *Machine {
 	form, ok := forms[tier.Width]
 	if !ok {
 		panic(fmt.Sprintf("x86.New: width = %d, want 4, 8 or 16", tier.Width))
 	}
-	x := &Machine{Context: ctx, form: form, masks: kindsOfMasks[tier.Masks], pool: pool}
+	x := &Machine{Context: ctx, form: form, masks: kindsOfMasks[tier.Masks], leave: leave, pool: pool}
 	x.Base = vec.NewBase(x, tier)
 	return x
 }
@@ -43,12 +44,21 @@ func New(ctx *build.Context, tier arch.Tier, pool *ConstPool) *Machine {
 func (x *Machine) narrow() *Machine {
 	tier := x.Tier()
 	tier.Width, tier.Masks = 4, arch.VectorMasks
-	return New(x.Context, tier, x.pool)
+	return New(x.Context, tier, x.leave, x.pool)
 }
 
 // End returns from the function.
 func (x *Machine) End() {
-	x.VZEROUPPER()
+	for _, opcode := range x.leave {
+		switch opcode {
+		case "VZEROUPPER":
+			x.VZEROUPPER()
+		case tileRelease:
+			x.ReleaseTiles()
+		default:
+			panic(fmt.Sprintf("x86.End: %s is no instruction that is known here", opcode))
+		}
+	}
 	x.RET()
 }
 

@@ -2,10 +2,8 @@ package x86
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/mmcloughlin/avo/ir"
-	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 	"github.com/mmcloughlin/avo/x86"
 )
@@ -29,38 +27,25 @@ func (x *Machine) DotBytes(a, b, acc reg.Register) {
 	x.Instruction(i)
 }
 
-// EncodeVEX makes bytes of the instructions that Go's assembler lacks. The function's registers
-// are allocated.
-func EncodeVEX(fn *ir.Function) {
-	for _, i := range fn.Instructions() {
-		if !slices.Contains(i.ISA, avxVNNI) {
-			continue
-		}
-		var r [3]int
-		for n, op := range i.Operands {
-			r[n] = int(op.(reg.Physical).PhysicalIndex())
-		}
-		i.Opcode, i.Operands = "LONG", []operand.Op{vexDot(r)}
-	}
-}
-
 // vexDot is VPDPBUSD on YMM registers in VEX encoding, by the numbers of a, b and the sum.
 type vexDot [3]int
 
+// dotOf is the instruction, whose registers are allocated.
+func dotOf(i *ir.Instruction) (d vexDot) {
+	for n, op := range i.Operands {
+		d[n] = int(op.(reg.Physical).PhysicalIndex())
+	}
+	return d
+}
+
 // code is VEX.256.66.0F38.W0 50 /r (Intel SDM volume 2, VPDPBUSD): the registers' highest bits,
 // and all of b's, are inverted.
-func (d vexDot) code() [5]byte {
+func (d vexDot) code() []byte {
 	a, b, acc := byte(d[0]), byte(d[1]), byte(d[2])
-	return [5]byte{0xc4, 0xe2 ^ acc>>3<<7 ^ a>>3<<5, 0x7d ^ b<<3, 0x50, 0xc0 | acc&7<<3 | a&7}
+	return []byte{0xc4, 0xe2 ^ acc>>3<<7 ^ a>>3<<5, 0x7d ^ b<<3, 0x50, 0xc0 | acc&7<<3 | a&7}
 }
 
 // text is the instruction for the GNU assembler.
 func (d vexDot) text() string {
 	return fmt.Sprintf("{vex} vpdpbusd %%ymm%d, %%ymm%d, %%ymm%d", d[0], d[1], d[2])
-}
-
-// Asm is the bytes as the operand of LONG, and what follows.
-func (d vexDot) Asm() string {
-	c := d.code()
-	return fmt.Sprintf("$0x%02x%02x%02x%02x; BYTE $0x%02x // %s", c[3], c[2], c[1], c[0], c[4], d.text())
 }

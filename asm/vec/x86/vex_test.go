@@ -16,18 +16,28 @@ var update = flag.Bool("update", false, "write testdata/vex.txt with the GNU ass
 
 const goldenVEX = "testdata/vex.txt"
 
-// vexSamples has every register in every place.
-func vexSamples() (all []vexDot) {
+// samples has every register in every place.
+func samples() (all []encoded) {
 	for r := range 16 {
 		all = append(all, vexDot{r, 0, 0}, vexDot{0, r, 0}, vexDot{0, 0, r}, vexDot{r, (r + 5) % 16, (r + 11) % 16})
+	}
+	all = append(all, tileInstruction{opcode: tileRelease})
+	for r := range 16 {
+		other := (r + 9) % 16
+		if other == 4 { // the stack pointer is no index
+			other = 3
+		}
+		t := r % tileMax
+		all = append(all, tileInstruction{opcode: "LDTILECFG", mem: &tileAddress{r, -1}, first: true},
+			tileInstruction{opcode: "TILEZERO", tiles: []int{t}},
+			tileInstruction{opcode: "TILELOADD", mem: &tileAddress{r, other}, first: true, tiles: []int{t}},
+			tileInstruction{opcode: "TILESTORED", mem: &tileAddress{r, other}, tiles: []int{t}},
+			tileInstruction{opcode: "TDPBSUD", tiles: []int{t, (t + 3) % tileMax, (t + 5) % tileMax}})
 	}
 	return all
 }
 
-func (d vexDot) line() string {
-	c := d.code()
-	return fmt.Sprintf("%x %s\n", c[:], d.text())
-}
+func line(e encoded) string { return fmt.Sprintf("%x %s\n", e.code(), e.text()) }
 
 // TestVEX compares the samples with what GNU as made of them.
 func TestVEX(t *testing.T) {
@@ -36,18 +46,29 @@ func TestVEX(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := slices.Collect(strings.Lines(string(want)))
-	if len(lines) != len(vexSamples()) {
-		t.Fatalf("%d lines in %s, want %d", len(lines), goldenVEX, len(vexSamples()))
+	if len(lines) != len(samples()) {
+		t.Fatalf("%d lines in %s, want %d", len(lines), goldenVEX, len(samples()))
 	}
-	for i, s := range vexSamples() {
-		if got := s.line(); got != lines[i] {
+	for i, s := range samples() {
+		if got := line(s); got != lines[i] {
 			t.Errorf("%s, want %s", got, lines[i])
 		}
 	}
 }
 
-// committedVEX matches an instruction in the files of package simd.
-var committedVEX = regexp.MustCompile(`(?m)^\s*LONG\s+\$0x(..)(..)(..)(..); BYTE \$0x(..) // (.+)$`)
+// committedVEX matches an instruction in the files of package simd: directives with bytes, and the text.
+var committedVEX = regexp.MustCompile(`(?m)^\s*((?:LONG|WORD|BYTE)\s.*) // (.+)$`)
+
+// bytesOfLine are the bytes of directives, as hexadecimal digits in the order of memory.
+func bytesOfLine(text string) (digits string) {
+	for d := range strings.SplitSeq(text, ";") {
+		_, value, _ := strings.Cut(d, "$0x")
+		for ; len(value) >= 2; value = value[:len(value)-2] {
+			digits += value[len(value)-2:]
+		}
+	}
+	return digits
+}
 
 // TestVEXGNUAs asks GNU as for the samples and for every instruction of the committed files. It is
 // skipped where there is none, unless AVOFORMER_REQUIRE_AS is set.
@@ -60,8 +81,8 @@ func TestVEXGNUAs(t *testing.T) {
 		t.Skip(err)
 	}
 	var lines []string
-	for _, s := range vexSamples() {
-		lines = append(lines, s.line())
+	for _, s := range samples() {
+		lines = append(lines, line(s))
 	}
 	samples := len(lines)
 	files, err := filepath.Glob("../../../kernels/internal/simd/*_amd64.s")
@@ -74,11 +95,11 @@ func TestVEXGNUAs(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := committedVEX.FindAllStringSubmatch(string(b), -1)
-		if n := strings.Count(string(b), "LONG"); n != len(found) {
-			t.Errorf("%s: %d of %d LONGs are such an instruction", file, len(found), n)
+		if n := len(regexp.MustCompile(`(?m)^\s*(LONG|WORD|BYTE|QUAD)\s`).FindAll(b, -1)); n != len(found) {
+			t.Errorf("%s: %d of %d lines of bytes are such an instruction", file, len(found), n)
 		}
 		for _, m := range found {
-			lines = append(lines, fmt.Sprintf("%s%s%s%s%s %s\n", m[4], m[3], m[2], m[1], m[5], m[6]))
+			lines = append(lines, bytesOfLine(m[1])+" "+m[2]+"\n")
 		}
 	}
 	if len(lines) == samples {
@@ -112,7 +133,7 @@ func assemble(t *testing.T, as string, lines []string) (made []string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// The listing has a line number, an offset and the bytes in memory order.
-	found := regexp.MustCompile(`(?m)^\s*\d+ [0-9a-f]{4,} ([0-9A-F]{8}) ?([0-9A-F]{2})\s`).FindAllStringSubmatch(string(out), -1)
+	found := regexp.MustCompile(`(?m)^\s*\d+ [0-9a-f]{4,} ([0-9A-F]{8}) ?([0-9A-F]{2,6})\s`).FindAllStringSubmatch(string(out), -1)
 	if len(found) != len(lines) {
 		t.Fatalf("GNU as listed %d instructions of %d", len(found), len(lines))
 	}

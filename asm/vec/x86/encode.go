@@ -1,0 +1,68 @@
+package x86
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+)
+
+// Instructions that Go's assembler lacks become bytes, when their registers are allocated and what they need was checked.
+
+// encoded is an instruction as bytes, and for the GNU assembler, which a test asks for the bytes.
+type encoded interface {
+	code() []byte
+	text() string
+}
+
+// Encode makes bytes of the instructions of a function that Go's assembler lacks.
+func Encode(fn *ir.Function) {
+	for _, i := range fn.Instructions() {
+		var e encoded
+		switch {
+		case slices.Contains(i.ISA, avxVNNI):
+			e = dotOf(i)
+		case slices.Contains(i.ISA, amxTile), slices.Contains(i.ISA, amxInt8):
+			e = tileOf(i)
+		default:
+			continue
+		}
+		d := directives(e)
+		i.Opcode, i.Operands = d[0].name, []operand.Op{bytesOf{d, e.text()}}
+	}
+}
+
+// directive is some bytes for Go's assembler.
+type directive struct{ name, value string }
+
+func directives(e encoded) (all []directive) {
+	for c := e.code(); len(c) > 0; {
+		n, d := 1, directive{"BYTE", fmt.Sprintf("$0x%02x", c[0])}
+		switch {
+		case len(c) >= 4:
+			n, d = 4, directive{"LONG", fmt.Sprintf("$0x%08x", binary.LittleEndian.Uint32(c))}
+		case len(c) >= 2:
+			n, d = 2, directive{"WORD", fmt.Sprintf("$0x%04x", binary.LittleEndian.Uint16(c))}
+		}
+		all, c = append(all, d), c[n:]
+	}
+	return all
+}
+
+// bytesOf is what follows the name of the first of some directives.
+type bytesOf struct {
+	all  []directive
+	text string
+}
+
+// Asm implements operand.Op.
+func (b bytesOf) Asm() string {
+	parts := []string{b.all[0].value}
+	for _, d := range b.all[1:] {
+		parts = append(parts, d.name+" "+d.value)
+	}
+	return strings.Join(parts, "; ") + " // " + b.text
+}
