@@ -11,6 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
 // characters reads what a model of CTC has heard, as transformers' Wav2Vec2CTCTokenizer.
@@ -43,10 +44,10 @@ func (c *content) UnmarshalJSON(data []byte) error {
 }
 
 // openCharacters reads the vocabulary of a folder whose model has characters.
-func (f *folder) openCharacters() (*characters, error) {
+func (f *base) openCharacters() (*characters, error) {
 	const vocabulary, settings = "vocab.json", "tokenizer_config.json"
 	var raw map[string]json.RawMessage
-	if err := f.readJSON(vocabulary, &raw); err != nil {
+	if err := folder.ReadJSON(f.fsys, vocabulary, &raw); err != nil {
 		return nil, err
 	}
 	if raw == nil {
@@ -61,16 +62,16 @@ func (f *folder) openCharacters() (*characters, error) {
 		CleanUp   bool                     `json:"clean_up_tokenization_spaces"`
 		Language  json.RawMessage          `json:"target_lang"`
 	}{}
-	if err := f.readJSON(settings, &config); err != nil {
+	if err := folder.ReadJSON(f.fsys, settings, &config); err != nil {
 		return nil, err
 	}
 	for name, null := range map[string]bool{"pad_token": config.Pad.Null, "word_delimiter_token": config.Delimiter.Null, "replace_word_delimiter_char": config.Space.Null} {
 		if null {
-			return nil, fileError(settings, name, "null", "want a token")
+			return nil, folder.FileError(settings, name, "null", "want a token")
 		}
 	}
 	if config.Language != nil && string(config.Language) != "null" {
-		return nil, fileError(settings, "target_lang", string(config.Language), "vocabularies of several languages are not supported")
+		return nil, folder.FileError(settings, "target_lang", string(config.Language), "vocabularies of several languages are not supported")
 	}
 	c := &characters{
 		blank: string(config.Pad.Or("<pad>").Value), delimiter: string(config.Delimiter.Or("|").Value), space: config.Space.Or(" ").Value,
@@ -83,12 +84,12 @@ func (f *folder) openCharacters() (*characters, error) {
 	c.normalize = input.Normalize.Value
 	steps, ok := f.model.Audio.(interface{ Stride() int })
 	if !ok {
-		return nil, errorf("the model does not tell when it heard something")
+		return nil, folder.Errorf("the model does not tell when it heard something")
 	}
 	stride := steps.Stride()
 	c.step, c.windows = float64(stride)/models.SampleRate, windowsOf(stride)
 	if !c.windows.fit(f.model.Audio.Rows) {
-		return nil, fileError("config.json", "conv_stride", "", "a hidden state every %d samples, or one of more than %d seconds: not supported", stride, strideSeconds)
+		return nil, folder.FileError("config.json", "conv_stride", "", "a hidden state every %d samples, or one of more than %d seconds: not supported", stride, strideSeconds)
 	}
 	c.names = make([]string, f.model.CTC.Out())
 	for i := range c.names {
@@ -97,7 +98,7 @@ func (f *folder) openCharacters() (*characters, error) {
 	for name, value := range raw {
 		var id int
 		if err := pyjson.Unmarshal(value, &id); err != nil || id < 0 {
-			return nil, fileError(vocabulary, name, check.JSON(value), "want the number of a token")
+			return nil, folder.FileError(vocabulary, name, check.JSON(value), "want the number of a token")
 		}
 		if id < len(c.names) {
 			c.names[id] = name

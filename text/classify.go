@@ -16,6 +16,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -29,7 +30,7 @@ type Label struct {
 
 // Classifier gives texts labels.
 type Classifier struct {
-	*folder
+	*base
 	activation func(logits []float32)
 }
 
@@ -44,11 +45,11 @@ func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Classifier{folder: f}
+	c := &Classifier{base: f}
 	var config struct {
 		Problem any `json:"problem_type"`
 	}
-	if err := f.readJSON("config.json", &config); err != nil {
+	if err := folder.ReadJSON(f.fsys, "config.json", &config); err != nil {
 		return nil, err
 	}
 	switch {
@@ -64,7 +65,7 @@ func OpenClassifierFS(fsys fs.FS, opts ...Option) (*Classifier, error) {
 
 // openClassifying opens a folder that has a classifier of texts, with fields in the place of those of
 // tokenizer_config.json.
-func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[string]json.RawMessage) (*folder, error) {
+func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[string]json.RawMessage) (*base, error) {
 	f, err := openFolderWith(fsys, pipeline, opts, true, fields)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func openClassifying(fsys fs.FS, opts []Option, pipeline string, fields map[stri
 		return nil, check.Option("Instruction", f.instruction, "the model is no language model")
 	}
 	if f.model.Encoder == nil || f.model.Classifier == nil {
-		return nil, errorf("a %s of %s has no classifier of texts", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+		return nil, folder.Errorf("a %s of %s has no classifier of texts", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func ranked(scores []float32, labels []string) []Label {
 }
 
 // logits hands the classifier's output for each of the inputs to use, on several goroutines.
-func (f *folder) logits(ctx context.Context, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
+func (f *base) logits(ctx context.Context, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if len(in.Windows[0].IDs) == 0 {
@@ -173,7 +174,7 @@ func softmax(x []float32) {
 // label, or with a language model of the kind of Qwen3-Reranker, of which the score is the probability of yes
 // against no; the logit of it if raw scores are asked for.
 type Reranker struct {
-	*folder
+	*base
 	sigmoid bool
 	judge   *judge // of a language model; nil: there is a classifier
 }
@@ -195,16 +196,16 @@ func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
 	}
 	if f.model.Classifier == nil {
 		j, err := openJudge(f)
-		return &Reranker{folder: f, sigmoid: true, judge: j}, err
+		return &Reranker{base: f, sigmoid: true, judge: j}, err
 	}
 	if n := f.model.Classifier.Out(); n != 1 {
-		return nil, errorf("a reranker has one label, this model has %d", n)
+		return nil, folder.Errorf("a reranker has one label, this model has %d", n)
 	}
 	c, err := models.OpenCrossEncoder(fsys, f.model)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reranker{folder: f}
+	r := &Reranker{base: f}
 	if c == nil {
 		c = new(models.CrossEncoder)
 	}
@@ -231,7 +232,7 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 		Old json.RawMessage            `json:"sbert_ce_default_activation_function"`
 		New map[string]json.RawMessage `json:"sentence_transformers"`
 	}
-	if err := r.readJSON("config.json", &config); err != nil {
+	if err := folder.ReadJSON(r.fsys, "config.json", &config); err != nil {
 		return false, err
 	}
 	second, ok := config.New["activation_fn"]
@@ -241,7 +242,7 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 	names := []string{first, ""}
 	if len(second) > 0 {
 		if err := pyjson.Unmarshal(second, &names[1]); err != nil {
-			return false, fileError("config.json", "activation_fn", check.JSON(second), "of a reranker: %w", err)
+			return false, folder.FileError("config.json", "activation_fn", check.JSON(second), "of a reranker: %w", err)
 		}
 	}
 	for _, name := range names {
@@ -253,7 +254,7 @@ func (r *Reranker) readActivation(first string) (bool, error) {
 			return false, nil
 		default:
 			if strings.HasPrefix(name, "torch.") {
-				return false, fileError("config.json", "activation_fn", strconv.Quote(name), "not supported for a reranker")
+				return false, folder.FileError("config.json", "activation_fn", strconv.Quote(name), "not supported for a reranker")
 			}
 			r.warning(fmt.Sprintf("activation_fn = %q: ignored, as by sentence-transformers, which runs no code of the folder", name))
 		}
@@ -277,7 +278,7 @@ func (r *Reranker) ScoreTexts(ctx context.Context, query string, texts []string,
 	compute := r.logits
 	if r.judge != nil {
 		compute = func(ctx context.Context, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
-			return r.judge.scores(ctx, r.folder, inputs, o, use)
+			return r.judge.scores(ctx, r.base, inputs, o, use)
 		}
 	}
 	counts, err := compute(ctx, inputs, o.InputOptions, func(i int, logits []float32) {

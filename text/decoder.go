@@ -5,36 +5,41 @@ package text
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"sync"
 
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/settings"
 )
 
 // decoder is a folder with a model that generates tokens.
 type decoder struct {
-	*folder
+	*base
+	settings  *settings.Settings
 	scheduler *generation.Scheduler
 	// vocabulary is made for the first grammar.
 	vocabulary func() (*grammar.Vocabulary, error)
 }
 
 // newDecoder readies a folder for a pipeline that generates.
-func newDecoder(f *folder) (*decoder, error) {
+func newDecoder(f *base) (*decoder, error) {
 	if err := f.setLimit(0); err != nil {
 		return nil, err
 	}
-	if err := f.readSettings(); err != nil {
+	s, err := settings.Read(f.fsys, f.model.LM.Vocab(), f.warning)
+	if err != nil {
 		return nil, err
 	}
 	draft, err := f.openDraft()
 	if err != nil {
 		return nil, err
 	}
-	s, err := generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, DraftModel: draft, Threads: f.threads, Memory: f.memory})
-	return &decoder{f, s, sync.OnceValues(f.newVocabulary)}, err
+	steps, err := generation.NewScheduler(generation.SchedulerConfig{Model: f.model.LM, DraftModel: draft, Threads: f.threads, Memory: f.memory})
+	return &decoder{f, s, steps, sync.OnceValues(f.newVocabulary)}, err
 }
 
 // Stats tells what the pipeline has done and does, if it generates.
@@ -79,7 +84,7 @@ func (d *decoder) search(ctx context.Context, memory *models.Memory, prompt []in
 		ws := d.workspace(d.threads)
 		defer d.pool.Put(ws)
 		found, err := generation.Beam(ctx, generation.StartLM(ws, d.model.LM, memory, o.Beams), prompt, generation.BeamConfig{
-			Width: o.Beams, MaxTokens: n, Stop: d.model.Config.EOSTokens, LengthPenalty: number(d.settings.Penalty, 1), EarlyStopping: d.settings.early, Rules: rules,
+			Width: o.Beams, MaxTokens: n, Stop: d.model.Config.EOSTokens, LengthPenalty: settings.Or(d.settings.Penalty, 1), EarlyStopping: d.settings.Stopping, Rules: rules,
 		})
 		if err != nil {
 			yield(generation.Next{}, err)
@@ -103,5 +108,81 @@ func tokensOnly(all iter.Seq2[generation.Next, error]) iter.Seq2[int, error] {
 				return
 			}
 		}
+	}
+}
+
+// rules are the folder's for a text, with the options' in their place; source is as for [settings.Settings.Rules].
+func (d *decoder) rules(o *GenerateOptions, source []int) *generation.Rules {
+	r := d.settings.Rules(d.model.Config.EOSTokens, source)
+	o.apply(r)
+	return r
+}
+
+// room is how many tokens may follow a prompt: wanted, or without that what the settings
+// say, and no more than the context has room for.
+func (f *decoder) room(prompt, wanted int) (int, error) {
+	s := f.settings
+	switch {
+	case wanted > 0:
+	case s.MaxNew != nil && *s.MaxNew > 0:
+		wanted = *s.MaxNew
+	case s.MaxLength != nil && *s.MaxLength > 0:
+		if wanted = *s.MaxLength - prompt; wanted < 1 {
+			return 0, fmt.Errorf("%w: a prompt of %d, and %s: max_length = %d counts it", ErrTooLong, prompt, s.File, *s.MaxLength)
+		}
+	default:
+		wanted = defaultNewTokens
+	}
+	if f.limit == 0 {
+		return wanted, nil
+	}
+	if prompt >= f.limit {
+		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", ErrTooLong, prompt, f.limit)
+	}
+	return min(wanted, f.limit-prompt), nil
+}
+
+// newVocabulary is the tokens of a folder for grammars.
+func (f *base) newVocabulary() (*grammar.Vocabulary, error) {
+	tokens, err := f.tokenizer.TokenBytes()
+	if err != nil {
+		return nil, check.Option("Grammar", "", "%w", err)
+	}
+	ends := f.model.Config.EOSTokens
+	if len(ends) == 0 {
+		return nil, check.Option("Grammar", "", "the model has no token that ends texts")
+	}
+	if n := f.model.LM.Vocab(); len(tokens) > n { // which the model never chooses
+		tokens = tokens[:n]
+	}
+	return grammar.NewVocabulary(tokens, ends)
+}
+
+// constraint is what the options' grammar allows, nil without one.
+func (d *decoder) constraint(o *GenerateOptions) (generation.Constraint, error) {
+	if o.Grammar == nil {
+		return nil, nil
+	}
+	v, err := d.vocabulary()
+	if err != nil {
+		return nil, err
+	}
+	return o.Grammar.Matcher(v), nil
+}
+
+// yieldText yields the text of tokens.
+func yieldText(tokens iter.Seq2[int, error], s *stream, yield func(string, error) bool) {
+	for token, err := range tokens {
+		if err != nil {
+			yield("", err)
+			return
+		}
+		piece, stopped := s.add(token)
+		if piece != "" && !yield(piece, nil) || stopped {
+			return
+		}
+	}
+	if piece := s.rest(); piece != "" {
+		yield(piece, nil)
 	}
 }

@@ -51,7 +51,7 @@ func TestMinNewTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := g.settings.rules(&GenerateOptions{}, []int{1}, nil); r.MinLength != c.wantLength || r.MinNewTokens != c.wanted {
+		if r := g.settings.Rules([]int{1}, nil); r.MinLength != c.wantLength || r.MinNewTokens != c.wanted {
 			t.Errorf("%s: %d and %d", config, r.MinLength, r.MinNewTokens)
 		}
 	}

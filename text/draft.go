@@ -5,6 +5,7 @@ package text
 import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -20,18 +21,18 @@ func Draft(dir string) Option {
 }
 
 // openDraft opens the model that the options name, nil if they name none.
-func (f *folder) openDraft() (models.LanguageModel, error) {
+func (f *base) openDraft() (models.LanguageModel, error) {
 	if f.draft == "" {
 		return nil, nil
 	}
 	refused := func(format string, args ...any) error {
 		return check.Option("Draft", f.draft, format, args...)
 	}
-	fsys, err := dirFS(f.draft)
+	fsys, err := folder.FS(f.draft)
 	if err != nil {
 		return nil, refused("%w", err)
 	}
-	t, err := openTokenizer(fsys, tokenizer.Opening{AsWritten: f.asWritten})
+	t, err := folder.Tokenizer(fsys, tokenizer.Opening{AsWritten: f.asWritten})
 	if err != nil {
 		return nil, refused("%w", err)
 	}
@@ -41,7 +42,7 @@ func (f *folder) openDraft() (models.LanguageModel, error) {
 			return nil, refused("its token %d is %q, the model's %q", id, has, want)
 		}
 	}
-	m, err := openModel(fsys, models.Options{Weights: f.weights, Cache: f.cache, MemoryLimit: f.most, HeadersOnly: f.headersOnly, Warn: f.warn})
+	m, err := folder.Model(fsys, models.Options{Weights: f.weights, Cache: f.cache, MemoryLimit: f.most, HeadersOnly: f.headersOnly, Warn: f.warn})
 	if err != nil {
 		return nil, refused("%w", err)
 	}

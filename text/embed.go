@@ -13,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -22,7 +23,7 @@ import (
 // lengths that modules.json and the files beside it say. A folder without modules.json, or with one for
 // another model_type in config_sentence_transformers.json, gives means of hidden states, and a warning, unless [Pooling] says how; one of a classifier is an error.
 type Embedder struct {
-	*folder
+	*base
 	pool       *models.SentenceEmbedder
 	dim        int
 	normalized bool // vectors have length 1
@@ -45,7 +46,7 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedder{folder: f, pool: f.model.Sentence}
+	e := &Embedder{base: f, pool: f.model.Sentence}
 	if e.bare = e.pool == nil; e.bare {
 		if e.pool, err = f.bareEmbedder(); err != nil {
 			return nil, err
@@ -78,17 +79,17 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 
 // bareEmbedder is what sentence-transformers makes of a folder without modules.json. It refuses
 // what was trained for something else: the vectors would have no meaning, without a word.
-func (f *folder) bareEmbedder() (*models.SentenceEmbedder, error) {
+func (f *base) bareEmbedder() (*models.SentenceEmbedder, error) {
 	m, c := f.model, f.model.Config
 	switch {
 	case m.Classifier != nil || m.TokenClassifier != nil || m.Answer != nil:
-		return nil, check.InFile("config.json", ErrFolder, errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
+		return nil, check.InFile("config.json", ErrFolder, folder.Errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
 	case m.Encoder == nil || m.Audio != nil:
-		return nil, errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
+		return nil, folder.Errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
 	case m.Joint != nil || strings.HasSuffix(c.ModelType, "_text_model"):
-		return nil, errorf("model_type %q compares texts with images, by other vectors than means of hidden states", c.ModelType)
+		return nil, folder.Errorf("model_type %q compares texts with images, by other vectors than means of hidden states", c.ModelType)
 	case m.LM != nil && strings.HasSuffix(c.ModelType, "bart"):
-		return nil, errorf("model_type %q would make vectors by its decoder, which is not supported", c.ModelType)
+		return nil, folder.Errorf("model_type %q would make vectors by its decoder, which is not supported", c.ModelType)
 	}
 	if f.options.pooling != "" {
 		return m.PooledEmbedder(f.options.pooling)

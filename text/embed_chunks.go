@@ -82,7 +82,7 @@ func (e *Embedder) poolChunks(states []float32, tokens *tokenizer.Encoding, prom
 		return out, nil
 	}
 	ws := e.workspace(e.threads)
-	defer e.folder.pool.Put(ws)
+	defer e.base.pool.Put(ws)
 	batch := transformer.Ragged(lengths...)
 	vectors := make([]float32, len(of)*s.pool.Dim()) // [chunks, width]
 	if err := s.pool.Pool(ws, vectors, rows, batch); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -62,7 +63,7 @@ func (e *Embedder) openOutputs() error {
 	}
 	id, ok := e.tokenizer.TokenID(token)
 	if !ok {
-		return check.InFile("tokenizer.json", ErrFolder, errorf("no token %q, by which queries are lengthened", token))
+		return check.InFile("tokenizer.json", ErrFolder, folder.Errorf("no token %q, by which queries are lengthened", token))
 	}
 	e.extra = id
 	return nil

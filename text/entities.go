@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -41,7 +42,7 @@ const (
 )
 
 // TokenClassifier labels the words of texts: names, places, parts of speech.
-type TokenClassifier struct{ *folder }
+type TokenClassifier struct{ *base }
 
 // OpenTokenClassifier opens the model in a folder.
 func OpenTokenClassifier(dir string, opts ...Option) (*TokenClassifier, error) {
@@ -56,7 +57,7 @@ func OpenTokenClassifierFS(fsys fs.FS, opts ...Option) (*TokenClassifier, error)
 		return nil, err
 	}
 	if f.model.Encoder == nil || f.model.TokenClassifier == nil {
-		return nil, errorf("a %s of %s has no classifier of tokens", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+		return nil, folder.Errorf("a %s of %s has no classifier of tokens", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
@@ -18,7 +19,7 @@ import (
 
 // MaskFiller says what the masked tokens of texts could be, with a model that was trained so.
 type MaskFiller struct {
-	*folder
+	*base
 	mask int
 }
 
@@ -43,7 +44,7 @@ func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
 		return nil, err
 	}
 	if f.model.Encoder == nil || f.model.MaskedLM == nil {
-		return nil, errorf("a %s of %s has no head for masked words", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+		return nil, folder.Errorf("a %s of %s has no head for masked words", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
 	name := f.tokenizer.Config().Special["mask_token"]
 	mask, ok := f.tokenizer.TokenID(name)
 	if !ok {
-		return nil, fileError("tokenizer_config.json", "mask_token", fmt.Sprintf("%q", name), "want a token of the vocabulary")
+		return nil, folder.FileError("tokenizer_config.json", "mask_token", fmt.Sprintf("%q", name), "want a token of the vocabulary")
 	}
 	return &MaskFiller{f, mask}, nil
 }

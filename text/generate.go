@@ -3,123 +3,23 @@
 package text
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/avoformer/avoformer/generation"
-	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/internal/chat"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
-
-// GenerateOptions says how text is generated. The zero value takes the most
-// likely token each time. What else the folder's generation_config.json says holds in
-// any case: penalties, minimal lengths, tokens that are forced or forbidden.
-type GenerateOptions struct {
-	MaxTokens   int     // the most new tokens; 0: what the folder says, or 256
-	Temperature float64 // 0: greedy
-	TopK        int     // of the most likely tokens; 0: all
-	TopP        float64 // the most likely tokens of this probability; 0: all
-	MinP        float64 // tokens this many times as likely as the likeliest; 0: all
-	TypicalP    float64 // tokens of this probability as informative as usual; 0: all
-	Seed        uint64  // the same seed gives the same text; 0: one at random
-	// Beams is the width of the search for the most likely text; 0 and 1 choose
-	// token by token. A search does not sample, and yields the text at its end.
-	Beams int
-	// RepetitionPenalty makes tokens that were there less likely, and NoRepeatNgram
-	// forbids so many in the same order; 0: what the folder says. A penalty of 1 and a
-	// length of -1 are none.
-	RepetitionPenalty float64
-	NoRepeatNgram     int
-	// FrequencyPenalty, PresencePenalty and LogitBias are as [generation.Rules] has them.
-	FrequencyPenalty float64         `json:",omitempty"`
-	PresencePenalty  float64         `json:",omitempty"`
-	LogitBias        map[int]float64 `json:",omitempty"`
-	// Stop is strings that end the text, which is then what comes before them.
-	Stop []string
-	// Markers are special tokens that the text has although it has no others, such as what
-	// [answer.Format.Markers] gives, for an [answer.Parser].
-	Markers []string
-	// Adapter, unless empty, is the name of a [NamedAdapter] that the text is generated with.
-	Adapter string `json:",omitempty"`
-	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
-	// TopLogProbs says; see [Generator.Pieces].
-	LogProbs    bool
-	TopLogProbs int
-	// Hook, unless nil, changes the logits before anything else does.
-	Hook generation.LogitHook `json:"-"`
-	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that of a
-	// JSON schema, a regular expression or GBNF. A text that MaxTokens or the context cut before it was whole ends with an
-	// ErrCut after its last piece.
-	Grammar *grammar.Grammar `json:"-"`
-}
-
-// sampler is how tokens are chosen.
-func (o *GenerateOptions) sampler(rules *generation.Rules) generation.SamplerConfig {
-	return generation.SamplerConfig{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed,
-		Rules: rules, Hook: o.Hook, LogProbs: o.LogProbs, TopLogProbs: o.TopLogProbs}
-}
-
-const defaultNewTokens = 256
-
-func (o *GenerateOptions) check() error {
-	for _, x := range []struct {
-		name             string
-		has, least, most float64
-	}{
-		{"MaxTokens", float64(o.MaxTokens), 0, math.MaxInt32}, {"Temperature", o.Temperature, 0, math.MaxFloat32}, {"TopK", float64(o.TopK), 0, math.MaxInt32}, {"TopP", o.TopP, 0, 1},
-		{"MinP", o.MinP, 0, 1}, {"TypicalP", o.TypicalP, 0, 1}, {"Beams", float64(o.Beams), 0, 1024}, {"RepetitionPenalty", o.RepetitionPenalty, 0, math.MaxFloat32}, {"NoRepeatNgram", float64(o.NoRepeatNgram), -1, math.MaxInt32},
-	} {
-		if !(x.has >= x.least && x.has <= x.most) {
-			if x.most >= math.MaxInt32 {
-				return check.Option(x.name, x.has, "want at least %g", x.least)
-			}
-			return check.Option(x.name, x.has, "want %g to %g", x.least, x.most)
-		}
-	}
-	for _, x := range []struct {
-		name string
-		has  float64
-	}{{"FrequencyPenalty", o.FrequencyPenalty}, {"PresencePenalty", o.PresencePenalty}} {
-		if !(math.Abs(x.has) <= math.MaxFloat32) {
-			return check.Option(x.name, x.has, "want a number")
-		}
-	}
-	if o.TopLogProbs != 0 && !o.LogProbs {
-		return check.Option("TopLogProbs", o.TopLogProbs, "without LogProbs")
-	}
-	if slices.Contains(o.Stop, "") {
-		return check.Option("Stop", "", "an empty string")
-	}
-	if o.Beams > 1 {
-		return o.checkSearch()
-	}
-	return nil
-}
-
-// checkSearch refuses what only choosing token by token has.
-func (o *GenerateOptions) checkSearch() error {
-	for _, x := range []struct {
-		name  string
-		given bool
-	}{
-		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Temperature", o.Temperature > 0},
-		{"TopK", o.TopK > 0}, {"TopP", o.TopP > 0 && o.TopP < 1}, {"MinP", o.MinP > 0}, {"TypicalP", o.TypicalP > 0 && o.TypicalP < 1},
-	} {
-		if x.given {
-			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook, an adapter or a grammar", x.name)
-		}
-	}
-	return nil
-}
 
 // Generator continues texts. Calls from several goroutines share the model's passes, and texts that begin as one before
 // did, such as the next turn of a chat, compute what is new alone.
@@ -140,7 +40,7 @@ func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
 		return nil, err
 	}
 	if f.model.LM == nil || f.model.Encoder != nil || f.model.Audio != nil {
-		return nil, errorf("model_type %q with %s is no decoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+		return nil, folder.Errorf("model_type %q with %s is no decoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	d, err := newDecoder(f)
 	if err != nil {
@@ -222,23 +122,6 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	return nil, check.Errorf(ErrInput, "a prompt without tokens")
 }
 
-// yieldText yields the text of tokens.
-func yieldText(tokens iter.Seq2[int, error], s *stream, yield func(string, error) bool) {
-	for token, err := range tokens {
-		if err != nil {
-			yield("", err)
-			return
-		}
-		piece, stopped := s.add(token)
-		if piece != "" && !yield(piece, nil) || stopped {
-			return
-		}
-	}
-	if piece := s.rest(); piece != "" {
-		yield(piece, nil)
-	}
-}
-
 // Collect joins what Generate or Translate yields.
 func Collect(pieces iter.Seq2[string, error]) (string, error) {
 	var b strings.Builder
@@ -253,4 +136,68 @@ func Collect(pieces iter.Seq2[string, error]) (string, error) {
 
 // Defaults are the options that the folder's generation_config.json states; an error if
 // it asks for a kind of sampling that is not supported.
-func (g *Generator) Defaults() (GenerateOptions, error) { return g.settings.defaults() }
+func (g *Generator) Defaults() (GenerateOptions, error) { return defaultsOf(g.settings) }
+
+// Pieces is Generate with what there is beside the text.
+func (g *Generator) Pieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
+	return g.whole(ctx, prompt, tokenizer.Options{}, opts)
+}
+
+// ContinuePieces is ContinuePrompt with what there is beside the text.
+func (g *Generator) ContinuePieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
+	return g.whole(ctx, prompt, plainTokens, opts)
+}
+
+func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		ids, err := g.promptTokens(prompt, special, opts)
+		if err != nil {
+			yield(Piece{}, err)
+			return
+		}
+		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop, opts.Markers), usage: Usage{Prompt: len(ids)}, began: time.Now()}
+		for next, err := range g.answer(ctx, ids, opts) {
+			if err = cmp.Or(err, next.Err); err != nil {
+				yield(Piece{}, err)
+				return
+			}
+			if piece, some := p.add(next); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
+				return
+			}
+		}
+	}
+}
+
+// whole is pieces, with an ErrCut after the last one if it ended before what a grammar asks for was whole.
+func (g *Generator) whole(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
+	if opts.Grammar == nil {
+		return g.pieces(ctx, prompt, special, opts)
+	}
+	return func(yield func(Piece, error) bool) {
+		v, err := g.vocabulary()
+		if err != nil {
+			yield(Piece{}, err)
+			return
+		}
+		m := opts.Grammar.Matcher(v)
+		for piece, err := range g.pieces(ctx, prompt, special, opts) {
+			if !yield(piece, err) || err != nil {
+				return
+			}
+			for _, t := range piece.Tokens {
+				if err := m.Accept(t.Token); err != nil {
+					yield(Piece{}, err)
+					return
+				}
+			}
+			if piece.Finish == generation.FinishLength && !m.CanEnd() {
+				yield(Piece{}, fmt.Errorf("%w: after %d tokens, which MaxTokens or the context allow", ErrCut, piece.Usage.Tokens))
+			}
+		}
+	}
+}
+
+// answer yields the tokens after a prompt.
+func (g *Generator) answer(ctx context.Context, prompt []int, o GenerateOptions) iter.Seq2[generation.Next, error] {
+	return g.decode(ctx, nil, prompt, g.rules(&o, prompt), o)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/vision"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -20,7 +21,7 @@ var ErrImage = vision.ErrImage
 
 // images is a folder with what its images are made into.
 type images struct {
-	*folder
+	*base
 	processor *vision.Processor
 }
 
@@ -30,7 +31,7 @@ func openImages(fsys fs.FS, pipeline string, opts []Option) (images, error) {
 		return images{}, err
 	}
 	if f.model.Image == nil {
-		return images{}, errorf("model_type %q with %s takes no images", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+		return images{}, folder.Errorf("model_type %q with %s takes no images", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	const file = "preprocessor_config.json"
 	config, err := regular.ReadFile(fsys, file)
@@ -100,7 +101,7 @@ func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error)
 		return nil, err
 	}
 	if m.model.ImageClassifier == nil {
-		return nil, errorf("a %s has no classifier of images", strings.Join(m.model.Config.Architectures, ", "))
+		return nil, folder.Errorf("a %s has no classifier of images", strings.Join(m.model.Config.Architectures, ", "))
 	}
 	return &ImageClassifier{m}, nil
 }

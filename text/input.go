@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -114,7 +115,7 @@ func (c Counts) SplitInputs() (n int) {
 
 // serveInputs does a call for inputs, each with the prompt before its text, and counts them. The call's size,
 // texts and splitter are set here; limit is the most tokens of an input, 0 for no limit.
-func (f *folder) serveInputs(ctx context.Context, c *queue.Call, inputs []Input, prompt string, limit int, tokens tokenizer.Options, o InputOptions) (Counts, error) {
+func (f *base) serveInputs(ctx context.Context, c *queue.Call, inputs []Input, prompt string, limit int, tokens tokenizer.Options, o InputOptions) (Counts, error) {
 	if err := f.checkInputs(inputs, limit); err != nil {
 		return Counts{}, err
 	}
@@ -154,8 +155,17 @@ func (f *folder) serveInputs(ctx context.Context, c *queue.Call, inputs []Input,
 	if begun := c.Begun(); !begun.IsZero() {
 		n.Wait = begun.Sub(began)
 	}
-	f.totals.add(n)
+	f.count(n)
 	return n, nil
+}
+
+// count adds what a call computed with to the pipeline's totals.
+func (f *base) count(n Counts) {
+	t := &f.totals
+	t.inputs.Add(int64(len(n.Tokens)))
+	t.tokens.Add(int64(n.Sum()))
+	t.cut.Add(int64(n.CutInputs()))
+	t.split.Add(int64(n.SplitInputs()))
 }
 
 // progress counts the inputs of a call that are done.
@@ -180,7 +190,7 @@ func (p *progress) stop() {
 }
 
 // checkInputs refuses tokens that the model has not, or too many.
-func (f *folder) checkInputs(inputs []Input, limit int) error {
+func (f *base) checkInputs(inputs []Input, limit int) error {
 	for i, in := range inputs {
 		if in.IDs == nil {
 			continue
@@ -201,7 +211,7 @@ func (f *folder) checkInputs(inputs []Input, limit int) error {
 }
 
 // splitterFor is splitter with what a call asks for in place of what the pipeline was opened with.
-func (f *folder) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (windows.Splitter, error) {
+func (f *base) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (windows.Splitter, error) {
 	how := f.how(limit, tokens)
 	how.Strategy, how.Left = o.strategy, o.TruncateLeft
 	switch o.Long {
@@ -217,4 +227,36 @@ func (f *folder) splitterFor(limit int, tokens tokenizer.Options, o InputOptions
 		return windows.Splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", ErrOption)
 	}
 	return how.Splitter(), nil
+}
+
+// fromStates is a computation from the hidden states of a batch, [rows, D].
+func (f *base) fromStates(use func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error) queue.Computation {
+	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
+		defer ws.Release(ws.Mark())
+		x := ws.Alloc(in.Batch.Rows() * f.model.Encoder.Dim()) // [rows, D]
+		if err := f.model.Encoder.Encode(ws, x, in); err != nil {
+			return err
+		}
+		return use(ws, x, in, result)
+	}
+}
+
+// headOf is a computation of what a head makes of each window: one result, or with perToken one for each token,
+// [tokens, results].
+func (f *base) headOf(head models.Head, perToken bool) queue.Computation {
+	return f.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
+		rows := func(window int) int { return window } // of results, before those of a window
+		if perToken {
+			rows = in.Batch.Start
+		}
+		n := head.Out()
+		y := ws.Alloc(rows(in.Batch.Len()) * n) // [windows or rows, results]
+		if err := head.Forward(ws, y, x, in); err != nil {
+			return err
+		}
+		for i := range in.Batch.Len() {
+			result(i, y[rows(i)*n:rows(i+1)*n])
+		}
+		return nil
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -99,13 +100,13 @@ func FootprintOf(kind Kind, dir string, opts ...Option) (models.Footprint, error
 	if err != nil {
 		return models.Footprint{}, err
 	}
-	fsys, err := dirFS(dir)
+	fsys, err := folder.FS(dir)
 	if err != nil {
 		return models.Footprint{}, err
 	}
 	headers := o.of()
 	headers.HeadersOnly, headers.Warn = true, nil
-	m, err := openModel(fsys, headers)
+	m, err := folder.Model(fsys, headers)
 	if err != nil {
 		return models.Footprint{}, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -117,7 +118,7 @@ func FootprintOf(kind Kind, dir string, opts ...Option) (models.Footprint, error
 // translates, and all others generate. Where a folder serves
 // several, such as a decoder with a modules.json, it is the one that its authors added.
 func KindOf(dir string) (Kind, error) {
-	fsys, err := dirFS(dir)
+	fsys, err := folder.FS(dir)
 	if err != nil {
 		return "", err
 	}
@@ -129,8 +130,8 @@ func KindOf(dir string) (Kind, error) {
 }
 
 func kindOf(fsys fs.FS) (Kind, error) {
-	if g, ok := fsys.(ggufFile); ok {
-		return g.kind()
+	if g, ok := fsys.(folder.GGUF); ok {
+		return ggufKind(g)
 	}
 	embeds, err := embedsSentences(fsys)
 	if err != nil {
@@ -140,7 +141,7 @@ func kindOf(fsys fs.FS) (Kind, error) {
 	if embeds && errors.Is(err, fs.ErrNotExist) { // a module StaticEmbedding needs none
 		return KindEmbedder, nil
 	} else if err != nil {
-		return "", errorf("%w", err)
+		return "", folder.Errorf("%w", err)
 	}
 	var config struct {
 		ModelType     string                     `json:"model_type"`
@@ -151,7 +152,7 @@ func kindOf(fsys fs.FS) (Kind, error) {
 		Classes       int                        `json:"num_classes"`
 	}
 	if err := pyjson.Unmarshal(data, &config); err != nil {
-		return "", errorf("config.json: %w", err)
+		return "", folder.Errorf("config.json: %w", err)
 	}
 	class := ""
 	if len(config.Architectures) > 0 {
@@ -195,9 +196,9 @@ func kindOf(fsys fs.FS) (Kind, error) {
 	return KindEmbedder, nil
 }
 
-// kind is that of a GGUF file.
-func (g ggufFile) kind() (Kind, error) {
-	f, err := gguf.Open(g.path)
+// ggufKind is the kind of a GGUF file.
+func ggufKind(g folder.GGUF) (Kind, error) {
+	f, err := gguf.Open(g.Path)
 	if err != nil {
 		return "", err
 	}
@@ -225,13 +226,13 @@ func embedsSentences(fsys fs.FS) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
-		return false, errorf("%w", err)
+		return false, folder.Errorf("%w", err)
 	}
 	var modules []struct {
 		Type string `json:"type"`
 	}
 	if err := pyjson.Unmarshal(data, &modules); err != nil {
-		return false, errorf("modules.json: %w", err)
+		return false, folder.Errorf("modules.json: %w", err)
 	}
 	for _, m := range modules {
 		if slices.Contains(embedding, m.Type[strings.LastIndex(m.Type, ".")+1:]) || strings.HasPrefix(m.Type, "pylate.") {

@@ -8,12 +8,13 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // NextSentence says how likely texts follow others, with a model of BERT's second task (Devlin et al., 2019).
-type NextSentence struct{ *folder }
+type NextSentence struct{ *base }
 
 // OpenNextSentence opens the model in a folder.
 func OpenNextSentence(dir string, opts ...Option) (*NextSentence, error) {
@@ -27,7 +28,7 @@ func OpenNextSentenceFS(fsys fs.FS, opts ...Option) (*NextSentence, error) {
 		return nil, err
 	}
 	if f.model.Encoder == nil || f.model.NextSentence == nil {
-		return nil, errorf("a %s of %s has no head for next sentences", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+		return nil, folder.Errorf("a %s of %s has no head for next sentences", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err

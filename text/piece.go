@@ -3,16 +3,12 @@
 package text
 
 import (
-	"cmp"
-	"context"
-	"fmt"
 	"iter"
 	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text/answer"
-	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // Piece is what comes next in a text that is generated.
@@ -47,71 +43,12 @@ func CollectPieces(pieces iter.Seq2[Piece, error]) (Piece, error) {
 	return all, nil
 }
 
-// Pieces is Generate with what there is beside the text.
-func (g *Generator) Pieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
-	return g.whole(ctx, prompt, tokenizer.Options{}, opts)
-}
-
-// ContinuePieces is ContinuePrompt with what there is beside the text.
-func (g *Generator) ContinuePieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
-	return g.whole(ctx, prompt, plainTokens, opts)
-}
-
-func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
-	return func(yield func(Piece, error) bool) {
-		ids, err := g.promptTokens(prompt, special, opts)
-		if err != nil {
-			yield(Piece{}, err)
-			return
-		}
-		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop, opts.Markers), usage: Usage{Prompt: len(ids)}, began: time.Now()}
-		for next, err := range g.answer(ctx, ids, opts) {
-			if err = cmp.Or(err, next.Err); err != nil {
-				yield(Piece{}, err)
-				return
-			}
-			if piece, some := p.add(next); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
-				return
-			}
-		}
-	}
-}
-
 // pieceMaker makes pieces of tokens.
 type pieceMaker struct {
 	stream *stream
 	tokens []generation.Choice // that no piece has had
 	usage  Usage
 	began  time.Time // the call, then the first token
-}
-
-// whole is pieces, with an ErrCut after the last one if it ended before what a grammar asks for was whole.
-func (g *Generator) whole(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
-	if opts.Grammar == nil {
-		return g.pieces(ctx, prompt, special, opts)
-	}
-	return func(yield func(Piece, error) bool) {
-		v, err := g.vocabulary()
-		if err != nil {
-			yield(Piece{}, err)
-			return
-		}
-		m := opts.Grammar.Matcher(v)
-		for piece, err := range g.pieces(ctx, prompt, special, opts) {
-			if !yield(piece, err) || err != nil {
-				return
-			}
-			for _, t := range piece.Tokens {
-				if err := m.Accept(t.Token); err != nil {
-					yield(Piece{}, err)
-					return
-				}
-			}
-			if piece.Finish == generation.FinishLength && !m.CanEnd() {
-				yield(Piece{}, fmt.Errorf("%w: after %d tokens, which MaxTokens or the context allow", ErrCut, piece.Usage.Tokens))
-			}
-		}
-	}
 }
 
 // add is the piece that a token completes, or the last one; false if there is none.
@@ -139,9 +76,4 @@ func (p *pieceMaker) add(next generation.Next) (piece Piece, some bool) {
 	}
 	piece.Tokens, p.tokens = p.tokens, nil
 	return piece, true
-}
-
-// answer yields the tokens after a prompt.
-func (g *Generator) answer(ctx context.Context, prompt []int, o GenerateOptions) iter.Seq2[generation.Next, error] {
-	return g.decode(ctx, nil, prompt, g.settings.rules(&o, g.model.Config.EOSTokens, prompt), o)
 }

@@ -11,13 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // QuestionAnswerer finds the part of a text that answers a question (extractive question answering).
-type QuestionAnswerer struct{ *folder }
+type QuestionAnswerer struct{ *base }
 
 // Span is a part of a text that answers a question.
 type Span struct {
@@ -52,7 +53,7 @@ func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, erro
 		return nil, err
 	}
 	if f.model.Encoder == nil || f.model.Answer == nil || f.model.Answer.Out() != 2 {
-		return nil, errorf("a %s of %s has no head for answers", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
+		return nil, folder.Errorf("a %s of %s has no head for answers", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	most := 384
 	if f.maxLength > 0 {

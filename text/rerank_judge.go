@@ -10,6 +10,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -32,7 +33,7 @@ type judge struct {
 }
 
 // openJudge is the judge of a folder whose language model is Qwen 3's.
-func openJudge(f *folder) (*judge, error) {
+func openJudge(f *base) (*judge, error) {
 	j := &judge{instruction: f.instruction}
 	if j.instruction == "" {
 		j.instruction = judgeInstruction
@@ -50,14 +51,14 @@ func openJudge(f *folder) (*judge, error) {
 	for word, to := range map[string]*int{"yes": &j.yes, "no": &j.no} {
 		id, ok := f.tokenizer.TokenID(word)
 		if !ok {
-			return nil, check.InFile("tokenizer.json", ErrFolder, errorf("no token %q, of which a language model's score as a reranker is made", word))
+			return nil, check.InFile("tokenizer.json", ErrFolder, folder.Errorf("no token %q, of which a language model's score as a reranker is made", word))
 		}
 		*to = id
 	}
 	// sentence-transformers asks by the folder's chat template, which has to be this prompt.
 	const told = "Judge whether the Document meets the requirements based on the Query and the Instruct provided"
 	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, told) {
-		return nil, check.InFile("modules.json", ErrFolder, errorf("beside a language model whose chat template does not ask as Qwen3-Reranker's does"))
+		return nil, check.InFile("modules.json", ErrFolder, folder.Errorf("beside a language model whose chat template does not ask as Qwen3-Reranker's does"))
 	}
 	if err := f.setLimit(judgeLimit); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func openJudge(f *folder) (*judge, error) {
 }
 
 // scores hands the difference of the logits of yes and no for each pair to use.
-func (j *judge) scores(ctx context.Context, f *folder, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
+func (j *judge) scores(ctx context.Context, f *base, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
 	pairs := make([]Input, len(inputs))
 	for i, in := range inputs {
 		pairs[i].Text = "<Instruct>: " + j.instruction + "\n<Query>: " + in.Text + "\n<Document>: " + in.Second
@@ -92,7 +93,7 @@ func (j *judge) scores(ctx context.Context, f *folder, inputs []Input, o InputOp
 }
 
 // compute is a computation of the difference of the two logits after each window.
-func (j *judge) compute(f *folder) queue.Computation {
+func (j *judge) compute(f *base) queue.Computation {
 	return func(ws *models.Workspace, in models.Tokens, result func(i int, x []float32)) error {
 		defer ws.Release(ws.Mark())
 		lm := f.model.LM

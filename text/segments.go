@@ -9,6 +9,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -94,14 +95,14 @@ func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts
 	}
 	rule := timestamps{first: notimes + 1, prompt: len(prompt), most: t.settings.MaxTime, end: t.model.Config.EOSTokens, hidden: t.settings.Suppress, hiddenFirst: t.settings.Begin}
 	if !t.HasTimes() {
-		return nil, 0, errorf("the model has no timestamps")
+		return nil, 0, folder.Errorf("the model has no timestamps")
 	}
 	o := GenerateOptions{MaxTokens: opts.MaxTokens, Hook: rule.hide}
 	if err := o.check(); err != nil {
 		return nil, 0, err
 	}
 	var tokens []int
-	for token, err := range tokensOnly(t.decode(ctx, memory, prompt, t.settings.rules(&o, t.model.Config.EOSTokens, nil), o)) {
+	for token, err := range tokensOnly(t.decode(ctx, memory, prompt, t.rules(&o, nil), o)) {
 		if err != nil {
 			return nil, 0, err
 		}

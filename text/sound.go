@@ -14,6 +14,7 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
 // How samples become what a model takes: preprocessor_config.json of the classes of feature extractors.
@@ -47,7 +48,7 @@ var soundIdle = map[string][]string{
 }
 
 // readSound fills into, a pointer to spectrograms or waves, which have the class's defaults, from the file, if there is one.
-func (f *folder) readSound(class string, into any) error {
+func (f *base) readSound(class string, into any) error {
 	data, err := regular.ReadFile(f.fsys, soundFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -56,17 +57,17 @@ func (f *folder) readSound(class string, into any) error {
 	}
 	var fields map[string]json.RawMessage
 	if err := errors.Join(pyjson.Unmarshal(data, &fields), pyjson.Unmarshal(data, into)); err != nil {
-		return jsonError(soundFile, err)
+		return folder.JSONError(soundFile, err)
 	}
 	const kind = "feature_extractor_type"
 	var named string
 	if v := fields[kind]; v != nil && (pyjson.Unmarshal(v, &named) != nil || string(v) != "null" && named != class) {
-		return fileError(soundFile, kind, check.JSON(v), "want %s", class)
+		return folder.FileError(soundFile, kind, check.JSON(v), "want %s", class)
 	}
 	read := account.Tags(reflect.ValueOf(into).Elem().Interface())
 	for _, name := range slices.Sorted(maps.Keys(read)) {
 		if name != kind && name != "do_normalize" && string(fields[name]) == "null" {
-			return fileError(soundFile, name, "null", "want a number")
+			return folder.FileError(soundFile, name, "null", "want a number")
 		}
 	}
 	warnings, err := account.Settle(account.Classes[class], fields, read, soundIdle[class])
@@ -80,7 +81,7 @@ func (f *folder) readSound(class string, into any) error {
 }
 
 // spectrograms reads how the samples of a model such as Whisper become spectrograms.
-func (f *folder) spectrograms() (spectrograms, error) {
+func (f *base) spectrograms() (spectrograms, error) {
 	bins := f.model.Audio.Features()
 	s := spectrograms{Seconds: 30, Rate: models.SampleRate, Bins: bins, Hop: models.SpectrogramHop, FFT: 400}
 	if err := f.readSound("WhisperFeatureExtractor", &s); err != nil {
@@ -91,26 +92,26 @@ func (f *folder) spectrograms() (spectrograms, error) {
 		have, want int
 	}{{"sampling_rate", s.Rate, models.SampleRate}, {"hop_length", s.Hop, models.SpectrogramHop}, {"n_fft", s.FFT, 400}, {"feature_size", s.Bins, bins}} {
 		if x.have != x.want {
-			return s, fileError(soundFile, x.field, fmt.Sprint(x.have), "the model takes %d", x.want)
+			return s, folder.FileError(soundFile, x.field, fmt.Sprint(x.have), "the model takes %d", x.want)
 		}
 	}
 	if s.Seconds < 1 || s.Seconds > 600 {
-		return s, fileError(soundFile, "chunk_length", fmt.Sprint(s.Seconds), "want 1 to 600 seconds")
+		return s, folder.FileError(soundFile, "chunk_length", fmt.Sprint(s.Seconds), "want 1 to 600 seconds")
 	}
 	return s, nil
 }
 
 // waves reads how the samples of a model such as wav2vec 2.0 become what it takes.
-func (f *folder) waves() (waves, error) {
+func (f *base) waves() (waves, error) {
 	w := waves{Rate: models.SampleRate, Features: 1, Normalize: pyjson.Optional[bool]{Present: true, Value: true}}
 	if err := f.readSound("Wav2Vec2FeatureExtractor", &w); err != nil {
 		return w, err
 	}
 	if w.Rate != models.SampleRate {
-		return w, fileError(soundFile, "sampling_rate", fmt.Sprint(w.Rate), "the model takes %d", models.SampleRate)
+		return w, folder.FileError(soundFile, "sampling_rate", fmt.Sprint(w.Rate), "the model takes %d", models.SampleRate)
 	}
 	if w.Features != 1 {
-		return w, fileError(soundFile, "feature_size", fmt.Sprint(w.Features), "the model takes 1")
+		return w, folder.FileError(soundFile, "feature_size", fmt.Sprint(w.Features), "the model takes 1")
 	}
 	return w, nil
 }

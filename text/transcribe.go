@@ -12,6 +12,7 @@ import (
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 )
 
 // Transcriber turns speech into text with a Whisper model, or with one that writes down characters as it hears them (CTC), such as
@@ -36,10 +37,10 @@ func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
 	}
 	if f.model.CTC != nil {
 		c, err := f.openCharacters()
-		return &Transcriber{decoder: &decoder{folder: f}, characters: c}, err
+		return &Transcriber{decoder: &decoder{base: f}, characters: c}, err
 	}
 	if f.model.LM == nil || f.model.Audio == nil {
-		return nil, errorf("model_type %q with %s does not take speech", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+		return nil, folder.Errorf("model_type %q with %s does not take speech", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	config, err := f.spectrograms()
 	if err != nil {
@@ -108,7 +109,7 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 	if err != nil {
 		return err
 	}
-	tokens := t.decode(ctx, memory, prompt, t.settings.rules(&o, t.model.Config.EOSTokens, nil), o)
+	tokens := t.decode(ctx, memory, prompt, t.rules(&o, nil), o)
 	yieldText(tokensOnly(tokens), newStream(t.tokenizer, nil, nil), yield)
 	return nil
 }
@@ -129,18 +130,18 @@ func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts T
 		return append(prompt, notimes), nil
 	}
 	s := t.settings
-	language, task := s.forced(1), s.forced(2)
+	language, task := s.ForcedAt(1), s.ForcedAt(2)
 	if task < 0 {
 		task = transcribe
 	}
 	if s.Task != "" {
 		if task, err = t.token(s.Task); err != nil {
-			return nil, s.errorf("task", s.Task, "%w", err)
+			return nil, s.Errorf("task", s.Task, "%w", err)
 		}
 	}
 	if s.Language != "" {
 		if language, err = t.token(s.Language); err != nil && opts.Language == "" {
-			return nil, s.errorf("language", s.Language, "%w", err)
+			return nil, s.Errorf("language", s.Language, "%w", err)
 		}
 	}
 	if opts.Translate {
@@ -189,7 +190,7 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 		}
 	}
 	if best < 0 {
-		return 0, errorf("the tokenizer has no tokens of languages")
+		return 0, folder.Errorf("the tokenizer has no tokens of languages")
 	}
 	return best, nil
 }

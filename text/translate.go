@@ -13,6 +13,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
@@ -34,10 +35,10 @@ func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
 		return nil, err
 	}
 	if f.model.LM == nil || f.model.Encoder == nil {
-		return nil, errorf("model_type %q with %s has no decoder after an encoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
+		return nil, folder.Errorf("model_type %q with %s has no decoder after an encoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	if f.model.Config.DecoderStart < 0 {
-		return nil, fileError("config.json", "decoder_start_token_id", "", "missing")
+		return nil, folder.FileError("config.json", "decoder_start_token_id", "", "missing")
 	}
 	d, err := newDecoder(f)
 	if err != nil {
@@ -62,7 +63,7 @@ type TranslateOptions struct {
 // Defaults are the options that the folder's generation_config.json states; an error if
 // it asks for a kind of sampling that is not supported.
 func (t *Translator) Defaults() (TranslateOptions, error) {
-	o, err := t.settings.defaults()
+	o, err := defaultsOf(t.settings)
 	return TranslateOptions{GenerateOptions: o}, err
 }
 
@@ -123,7 +124,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if err != nil {
 		return err
 	}
-	t.totals.add(Counts{Tokens: []int{len(parts[0].IDs)}, Windows: []int{1}, Cut: []bool{parts[0].Cut > 0}})
+	t.count(Counts{Tokens: []int{len(parts[0].IDs)}, Windows: []int{1}, Cut: []bool{parts[0].Cut > 0}})
 	in := windows.Tokens(parts[:1])
 	if len(before) > 0 {
 		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}
@@ -138,7 +139,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 	if err != nil {
 		return err
 	}
-	rules := t.settings.rules(&opts.GenerateOptions, t.model.Config.EOSTokens, in.IDs)
+	rules := t.rules(&opts.GenerateOptions, in.IDs)
 	if behind != nil {
 		rules.ForcedBOS = behind
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -45,7 +46,7 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 		}
 	}
 	if entailment < 0 || len(c.model.Config.Labels) < 2 {
-		return nil, errorf("labels %q: none begins with \"entail\", as those of models for natural language inference do", c.model.Config.Labels)
+		return nil, folder.Errorf("labels %q: none begins with \"entail\", as those of models for natural language inference do", c.model.Config.Labels)
 	}
 	contradiction := 0
 	if entailment == 0 {

@@ -1,0 +1,107 @@
+// Package folder reads what pipelines are opened from: a model folder, its snapshot in the hub's cache, or a GGUF file in
+// the place of a folder.
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// FS is the file system of a folder, or of the snapshot that refs/main of a
+// folder in the hub's cache names. That of a GGUF file is a [GGUF].
+func FS(dir string) (fs.FS, error) {
+	dir = hub.Folder(dir)
+	info, err := hub.Stat(dir)
+	if err != nil {
+		return nil, Errorf("%w", err)
+	}
+	if !info.IsDir() && (strings.HasSuffix(dir, ".gguf") || gguf.Is(dir)) { // the former may be a pointer
+		return GGUF{dir}, nil
+	}
+	if !info.IsDir() {
+		return nil, Errorf("%s is no folder", dir)
+	}
+	return os.DirFS(dir), nil
+}
+
+// GGUF is a GGUF file in the place of a folder: there is nothing beside it.
+type GGUF struct{ Path string }
+
+// Open finds no file.
+func (g GGUF) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// Tokenizer opens the tokenizer of a folder or a GGUF file.
+func Tokenizer(fsys fs.FS, how tokenizer.Opening) (*tokenizer.Tokenizer, error) {
+	g, ok := fsys.(GGUF)
+	if !ok {
+		dir, err := models.TokenizerFolder(fsys)
+		if err == nil {
+			fsys, err = fs.Sub(fsys, dir)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return how.OpenFS(fsys)
+	}
+	f, err := gguf.Open(g.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return tokenizer.FromGGUF(f)
+}
+
+// Model opens the model of a folder or a GGUF file.
+func Model(fsys fs.FS, o models.Options) (*models.Model, error) {
+	if g, ok := fsys.(GGUF); ok {
+		return o.Open(g.Path)
+	}
+	return o.OpenFS(fsys)
+}
+
+// ReadJSON fills into from a file, if there is one.
+func ReadJSON(fsys fs.FS, name string, into any) error {
+	data, err := regular.ReadFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return check.InFile(name, transformer.ErrFolder, err)
+	}
+	if err := pyjson.Unmarshal(data, into); err != nil {
+		return JSONError(name, err)
+	}
+	return nil
+}
+
+// Errorf is an error about a folder.
+func Errorf(format string, args ...any) error {
+	return check.Errorf(transformer.ErrFolder, format, args...)
+}
+
+// FileError is an error about a field of a file, or about the file itself without a field.
+func FileError(file, field, value, format string, args ...any) error {
+	return &transformer.Error{Kind: transformer.ErrConfig, File: file, Field: field, Value: check.Short(value), Err: fmt.Errorf(format, args...)}
+}
+
+// JSONError is an error of reading a file of JSON.
+func JSONError(file string, err error) error {
+	var wrong *pyjson.TypeError
+	if errors.As(err, &wrong) {
+		return FileError(file, wrong.Path, wrong.Have, "want %v", wrong.Want)
+	}
+	return FileError(file, "", "", "%w", err)
+}

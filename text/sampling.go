@@ -1,0 +1,146 @@
+// How tokens are chosen.
+
+package text
+
+import (
+	"math"
+	"slices"
+
+	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/grammar"
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/text/internal/settings"
+)
+
+// GenerateOptions says how text is generated. The zero value takes the most
+// likely token each time. What else the folder's generation_config.json says holds in
+// any case: penalties, minimal lengths, tokens that are forced or forbidden.
+type GenerateOptions struct {
+	MaxTokens   int     // the most new tokens; 0: what the folder says, or 256
+	Temperature float64 // 0: greedy
+	TopK        int     // of the most likely tokens; 0: all
+	TopP        float64 // the most likely tokens of this probability; 0: all
+	MinP        float64 // tokens this many times as likely as the likeliest; 0: all
+	TypicalP    float64 // tokens of this probability as informative as usual; 0: all
+	Seed        uint64  // the same seed gives the same text; 0: one at random
+	// Beams is the width of the search for the most likely text; 0 and 1 choose
+	// token by token. A search does not sample, and yields the text at its end.
+	Beams int
+	// RepetitionPenalty makes tokens that were there less likely, and NoRepeatNgram
+	// forbids so many in the same order; 0: what the folder says. A penalty of 1 and a
+	// length of -1 are none.
+	RepetitionPenalty float64
+	NoRepeatNgram     int
+	// FrequencyPenalty, PresencePenalty and LogitBias are as [generation.Rules] has them.
+	FrequencyPenalty float64         `json:",omitempty"`
+	PresencePenalty  float64         `json:",omitempty"`
+	LogitBias        map[int]float64 `json:",omitempty"`
+	// Stop is strings that end the text, which is then what comes before them.
+	Stop []string
+	// Markers are special tokens that the text has although it has no others, such as what
+	// [answer.Format.Markers] gives, for an [answer.Parser].
+	Markers []string
+	// Adapter, unless empty, is the name of a [NamedAdapter] that the text is generated with.
+	Adapter string `json:",omitempty"`
+	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
+	// TopLogProbs says; see [Generator.Pieces].
+	LogProbs    bool
+	TopLogProbs int
+	// Hook, unless nil, changes the logits before anything else does.
+	Hook generation.LogitHook `json:"-"`
+	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that of a
+	// JSON schema, a regular expression or GBNF. A text that MaxTokens or the context cut before it was whole ends with an
+	// ErrCut after its last piece.
+	Grammar *grammar.Grammar `json:"-"`
+}
+
+// sampler is how tokens are chosen.
+func (o *GenerateOptions) sampler(rules *generation.Rules) generation.SamplerConfig {
+	return generation.SamplerConfig{Temperature: o.Temperature, TopK: o.TopK, TopP: o.TopP, MinP: o.MinP, TypicalP: o.TypicalP, Seed: o.Seed,
+		Rules: rules, Hook: o.Hook, LogProbs: o.LogProbs, TopLogProbs: o.TopLogProbs}
+}
+
+const defaultNewTokens = 256
+
+func (o *GenerateOptions) check() error {
+	for _, x := range []struct {
+		name             string
+		has, least, most float64
+	}{
+		{"MaxTokens", float64(o.MaxTokens), 0, math.MaxInt32}, {"Temperature", o.Temperature, 0, math.MaxFloat32}, {"TopK", float64(o.TopK), 0, math.MaxInt32}, {"TopP", o.TopP, 0, 1},
+		{"MinP", o.MinP, 0, 1}, {"TypicalP", o.TypicalP, 0, 1}, {"Beams", float64(o.Beams), 0, 1024}, {"RepetitionPenalty", o.RepetitionPenalty, 0, math.MaxFloat32}, {"NoRepeatNgram", float64(o.NoRepeatNgram), -1, math.MaxInt32},
+	} {
+		if !(x.has >= x.least && x.has <= x.most) {
+			if x.most >= math.MaxInt32 {
+				return check.Option(x.name, x.has, "want at least %g", x.least)
+			}
+			return check.Option(x.name, x.has, "want %g to %g", x.least, x.most)
+		}
+	}
+	for _, x := range []struct {
+		name string
+		has  float64
+	}{{"FrequencyPenalty", o.FrequencyPenalty}, {"PresencePenalty", o.PresencePenalty}} {
+		if !(math.Abs(x.has) <= math.MaxFloat32) {
+			return check.Option(x.name, x.has, "want a number")
+		}
+	}
+	if o.TopLogProbs != 0 && !o.LogProbs {
+		return check.Option("TopLogProbs", o.TopLogProbs, "without LogProbs")
+	}
+	if slices.Contains(o.Stop, "") {
+		return check.Option("Stop", "", "an empty string")
+	}
+	if o.Beams > 1 {
+		return o.checkSearch()
+	}
+	return nil
+}
+
+// checkSearch refuses what only choosing token by token has.
+func (o *GenerateOptions) checkSearch() error {
+	for _, x := range []struct {
+		name  string
+		given bool
+	}{
+		{"LogProbs", o.LogProbs}, {"Hook", o.Hook != nil}, {"Adapter", o.Adapter != ""}, {"Grammar", o.Grammar != nil}, {"Temperature", o.Temperature > 0},
+		{"TopK", o.TopK > 0}, {"TopP", o.TopP > 0 && o.TopP < 1}, {"MinP", o.MinP > 0}, {"TypicalP", o.TypicalP > 0 && o.TypicalP < 1},
+	} {
+		if x.given {
+			return check.Option("Beams", o.Beams, "with %s: a search neither samples nor has log probabilities, a hook, an adapter or a grammar", x.name)
+		}
+	}
+	return nil
+}
+
+// apply has rules, which are those of a folder, follow the options.
+func (o *GenerateOptions) apply(r *generation.Rules) {
+	r.LogitBias, r.FrequencyPenalty, r.PresencePenalty = o.LogitBias, o.FrequencyPenalty, o.PresencePenalty
+	if o.RepetitionPenalty > 0 {
+		r.RepetitionPenalty = o.RepetitionPenalty
+	}
+	if o.NoRepeatNgram != 0 {
+		r.NoRepeatNgram = max(o.NoRepeatNgram, 0)
+	}
+}
+
+// defaultsOf are the options that the settings state.
+func defaultsOf(s *settings.Settings) (GenerateOptions, error) {
+	o := GenerateOptions{MaxTokens: settings.Or(s.MaxNew, 0), Stop: s.Stop, Beams: s.Beams, RepetitionPenalty: settings.Or(s.Repetition, 1), NoRepeatNgram: s.Ngram}
+	if s.Sample {
+		// Without a value, transformers has 1 and 50.
+		o.Temperature, o.TopK, o.TopP = settings.Or(s.Temp, 1), settings.Or(s.TopK, 50), settings.Or(s.TopP, 1)
+		o.MinP, o.TypicalP = settings.Or(s.MinP, 0), settings.Or(s.TypicalP, 1)
+		if o.TopP == 0 { // there, one token is left; here, all would be
+			o.TopP = math.SmallestNonzeroFloat64
+		}
+		if s.Sampling != nil {
+			return o, s.Sampling
+		}
+	}
+	if err := o.check(); err != nil {
+		return o, folder.FileError(s.File, "", "", "%w", err)
+	}
+	return o, nil
+}
