@@ -18,7 +18,7 @@ var arrowLimits = map[string]arrows.Limit{
 	"transformer/internal/checkpoint": {Knot: 7, Up: 11},
 	"models/sentence":                 {Knot: 7, Up: 5},
 	"models/internal/configuration":   {Up: 2},
-	"models/internal/llamacpp":        {Up: 4},
+	"models/internal/llamacpp":        {Up: 2},
 	"models/internal/lora":            {Knot: 5, Up: 4},
 	"generation":                      {Knot: 6, Up: 10},
 	"grammar":                         {Knot: 14, Up: 24},

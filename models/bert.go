@@ -3,13 +3,20 @@ package models
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // BERT: Devlin et al., 2019, "BERT: Pre-training of Deep Bidirectional Transformers
 // for Language Understanding".
 
-func init() { Register(newBERT, "bert") }
+func init() {
+	Register(newBERT, "bert")
+	registerGGUF("bert", llamacpp.Architecture{Encoder: true, Epsilon: "layer_norm_eps", Names: bertGGUFNames, Read: func(r *llamacpp.Reader) {
+		r.Types()
+		r.Fields["hidden_act"] = "gelu"
+	}})
+}
 
 // bertConfig is what config.json says of BERT and its relatives.
 type bertConfig struct {
@@ -187,4 +194,14 @@ func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader,
 		e.Positions = tables.At("position_embeddings.").Embedding(config.MaxPositions, width)
 	}
 	return e, nil
+}
+
+// bertGGUFNames gives llama.cpp's names of BERT's tensors, and of those that Jina's version 2 has instead.
+func bertGGUFNames(r *llamacpp.Reader) func(name string) string {
+	return llamacpp.Names("encoder.layer.", map[string]string{
+		"attention.self.query": "attn_q", "attention.self.key": "attn_k", "attention.self.value": "attn_v",
+		"attention.output.dense": "attn_output", "attention.output.LayerNorm": "attn_output_norm",
+		"intermediate.dense": "ffn_up", "output.dense": "ffn_down", "output.LayerNorm": "layer_output_norm",
+		"mlp.gated_layers": "ffn_up", "mlp.gate": "ffn_gate", "mlp.wo": "ffn_down", "mlp.layernorm": "layer_output_norm",
+	}, llamacpp.Embeddings)
 }

@@ -3,13 +3,20 @@ package models
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Cohere 2: Cohere, 2025, "Command A: An Enterprise-Ready Large Language Model". Parallel
 // layers, of which those with a window have rotary positions and those that see all have none.
 
-func init() { Register(newCohere2, "cohere2") }
+func init() {
+	Register(newCohere2, "cohere2")
+	registerGGUF("cohere2", llamacpp.Architecture{Epsilon: "layer_norm_eps", Read: func(r *llamacpp.Reader) {
+		r.Integer("sliding_window", "attention.sliding_window", true)
+		r.Number("logit_scale", "logit_scale", true)
+	}})
+}
 
 type cohere2Config struct {
 	llamaFields

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -11,7 +12,10 @@ import (
 // Technology": Llama with a larger head, GELU, scaled embeddings, and normalizations
 // whose stored weights w stand for 1+w.
 
-func init() { Register(newGemma, "gemma") }
+func init() {
+	Register(newGemma, "gemma")
+	registerGGUF("gemma", llamacpp.Architecture{})
+}
 
 // gemmaFields is what the versions of Gemma have in common.
 type gemmaFields struct {

@@ -6,6 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -18,6 +19,8 @@ import (
 func init() {
 	Register(newGemma2, "gemma2")
 	Register(newGemma3, "gemma3_text")
+	registerGGUF("gemma2", llamacpp.Architecture{Parts: llamacpp.PostNorms, Read: readGemmaGGUF})
+	registerGGUF("gemma3", llamacpp.Architecture{ModelType: "gemma3_text", Parts: llamacpp.PostNorms, Unscaled: true, Read: readGemmaGGUF})
 }
 
 type gemma2Config struct {
@@ -187,4 +190,26 @@ func (l *gemma2Layer) Forward(ws *Workspace, dst []float32, in transformer.Layer
 	}
 	ws.Threads.Add(dst, dst, y) // dst += y            [rows, D]
 	return nil
+}
+
+// readGemmaGGUF reads what versions 2 and 3 have.
+func readGemmaGGUF(r *llamacpp.Reader) {
+	r.Integer("sliding_window", "attention.sliding_window", true)
+	for _, cap := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
+		if r.Number(cap, cap, false); r.Fields[cap] == 0.0 { // none
+			r.Fields[cap] = nil
+		}
+	}
+	if r.Architecture == "gemma3" {
+		r.Number("rope_local_base_freq", "rope.freq_base_swa", false)
+		r.Integer("sliding_window_pattern", "attention.sliding_window_pattern", false)
+	}
+	// Not among the metadata: of the published sizes, the largest of each version (46
+	// and 62 layers) alone scales queries by the width of a head's share of the rows.
+	scale, _ := r.Fields["head_dim"].(int64)
+	layers := r.IntegerOf("block_count")
+	if heads := r.IntegerOf("attention.head_count"); (layers == 46 || layers == 62) && heads > 0 {
+		scale = r.IntegerOf("embedding_length") / heads
+	}
+	r.Fields["query_pre_attn_scalar"] = scale
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 
@@ -15,9 +16,18 @@ import (
 
 // Models in GGUF files; package llamacpp reads them.
 
-// OpenGGUF loads the model in a GGUF file of one of the architectures llama (Mistral's and Mixtral's
-// too), qwen2, qwen2moe, qwen3, qwen3moe, gemma, gemma2, gemma3, phi2, phi3, gpt-oss, granite, granitemoe, smollm3, olmo2,
-// cohere2, gptneox, starcoder2 and lfm2, or bert, nomic-bert, nomic-bert-moe, jina-bert-v2, modern-bert, t5 and t5encoder. [Open] does so for a file.
+// ggufArchitectures are the architectures of GGUF files by llama.cpp's names.
+var ggufArchitectures = map[string]llamacpp.Architecture{}
+
+// registerGGUF makes a GGUF file of the architecture with llama.cpp's name open as the model_type that a says.
+func registerGGUF(name string, a llamacpp.Architecture) {
+	if _, twice := ggufArchitectures[name]; twice {
+		panic(fmt.Sprintf("models: architecture %q of GGUF files is registered already", name))
+	}
+	ggufArchitectures[name] = a
+}
+
+// OpenGGUF loads the model in a GGUF file of an architecture that doc/models.md lists. [Open] does so for a file.
 // A file with a pooling_type makes vectors of texts, of length 1, and no text. Of a file that was split, path is
 // the first part.
 //
@@ -40,7 +50,7 @@ func (o Options) openGGUF(path string) (*Model, error) {
 }
 
 func (o Options) readGGUF(file *gguf.File) (*Model, error) {
-	r := llamacpp.NewReader(file)
+	r := llamacpp.NewReader(file, ggufArchitectures)
 	doc, err := r.Document()
 	if err != nil {
 		return nil, err
@@ -87,7 +97,7 @@ func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	if o.Weights == kernels.FormatF32 && len(o.Formats) == 0 {
 		return check.Errorf(ErrOption, "weights in %v: want a format of fewer bits", o.Weights)
 	}
-	q := llamacpp.Quantizer{File: file, Weights: o.Weights, FormatOf: o.format, Warn: func(w string) { o.warn(w) }}
+	q := llamacpp.Quantizer{File: file, Known: ggufArchitectures, Weights: o.Weights, FormatOf: o.format, Warn: func(w string) { o.warn(w) }}
 	for _, f := range o.Formats {
 		q.Patterns = append(q.Patterns, llamacpp.Pattern{Names: f.Pattern, Format: f.Format})
 	}

@@ -3,6 +3,7 @@ package models
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -10,7 +11,14 @@ import (
 // Model"; Pythia has its architecture too. Parallel layers, unless the configuration says
 // otherwise, which rotate a part of each head.
 
-func init() { Register(newGPTNeoX, "gpt_neox") }
+func init() {
+	Register(newGPTNeoX, "gpt_neox")
+	registerGGUF("gptneox", llamacpp.Architecture{
+		ModelType: "gpt_neox", Epsilon: "layer_norm_eps", Partial: "rotary_pct", Read: readGPTNeoXGGUF,
+		Parts: map[string]string{"attention.query_key_value": "attn_qkv", "attention.dense": "attn_output", "mlp.dense_h_to_4h": "ffn_up", "mlp.dense_4h_to_h": "ffn_down"},
+		Whole: map[string]string{"embed_in": "token_embd", "final_layer_norm": "output_norm"},
+	})
+}
 
 type neoxConfig struct {
 	Vocab        int     `json:"vocab_size"`
@@ -92,4 +100,14 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 	return c.decoderModel(d, config.Tied)
+}
+
+// readGPTNeoXGGUF reads what GPT-NeoX has.
+func readGPTNeoXGGUF(r *llamacpp.Reader) {
+	r.Fields["use_parallel_residual"] = r.Flag("use_parallel_residual", true)
+	for _, field := range []string{"num_key_value_heads", "head_dim"} {
+		delete(r.Fields, field)
+	}
+	r.Fields["rotary_emb_base"] = r.NumberOf("rope.freq_base", 10000)
+	delete(r.Fields, "rope_theta")
 }

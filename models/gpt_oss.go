@@ -6,13 +6,20 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // gpt-oss: OpenAI, 2025, "gpt-oss-120b & gpt-oss-20b Model Card": a mixture of experts with a limited SwiGLU and biases,
 // windows in every second layer, and a sink in every head, a score that no key has.
 
-func init() { Register(newGPTOSS, "gpt_oss") }
+func init() {
+	Register(newGPTOSS, "gpt_oss")
+	registerGGUF("gpt-oss", llamacpp.Architecture{ModelType: "gpt_oss", Experts: true, Fractional: true, Read: readGPTOSSGGUF, Parts: llamacpp.Merged(
+		llamacpp.Experts("mlp.router", "mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj"),
+		map[string]string{"post_attention_layernorm": "post_attention_norm", "self_attn.sinks": "attn_sinks.weight"},
+	)})
+}
 
 type gptOSSConfig struct {
 	llamaFields
@@ -115,4 +122,12 @@ func (c *Checkpoint) quantized(method string) (bool, error) {
 		return false, d.Errorf("quant_method", "want %s", method)
 	}
 	return true, nil
+}
+
+// readGPTOSSGGUF reads what gpt-oss has.
+func readGPTOSSGGUF(r *llamacpp.Reader) {
+	r.Experts("num_local_experts", llamacpp.SoftmaxOfPicked)
+	r.Integer("intermediate_size", "expert_feed_forward_length", true)
+	r.Integer("sliding_window", "attention.sliding_window", true)
+	readBiasGGUF(r)
 }

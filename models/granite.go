@@ -3,13 +3,17 @@ package models
 import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Granite: Granite Team, IBM, 2024, "Granite 3.0 Language Models": Llama with factors for what
 // enters it, for the scores, for what each part adds, and for the logits.
 
-func init() { Register(newGranite, "granite") }
+func init() {
+	Register(newGranite, "granite")
+	registerGGUF("granite", llamacpp.Architecture{Neighbours: true, Read: readGraniteGGUF})
+}
 
 type graniteConfig struct {
 	llamaConfig
@@ -86,4 +90,13 @@ func (l *graniteLayer) Forward(ws *Workspace, dst []float32, in transformer.Laye
 	ws.Threads.Scale(y, y, l.residual)
 	ws.Threads.Add(dst, dst, y) // dst += y*residual      [rows, D]
 	return nil
+}
+
+// readGraniteGGUF reads Granite's factors.
+func readGraniteGGUF(r *llamacpp.Reader) {
+	r.Fields["attention_bias"] = r.Has("blk.0.attn_q.bias")
+	r.Number("embedding_multiplier", "embedding_scale", false)
+	r.Number("residual_multiplier", "residual_scale", false)
+	r.Number("attention_multiplier", "attention.scale", true)
+	r.Number("logits_scaling", "logit_scale", false)
 }

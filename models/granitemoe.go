@@ -1,10 +1,20 @@
 package models
 
-import "github.com/avoformer/avoformer/transformer"
+import (
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
+	"github.com/avoformer/avoformer/transformer"
+)
 
 // GraniteMoE: Granite with a mixture of experts, as in the 1b-a400m and 3b-a800m models of Granite 3.
 
-func init() { Register(newGraniteMoE, "granitemoe") }
+func init() {
+	Register(newGraniteMoE, "granitemoe")
+	registerGGUF("granitemoe", llamacpp.Architecture{Neighbours: true, Experts: true, Parts: llamacpp.Experts("block_sparse_moe.router.layer", "block_sparse_moe.gate_linear", "block_sparse_moe.up_linear", "block_sparse_moe.output_linear"), Read: func(r *llamacpp.Reader) {
+		readGraniteGGUF(r)
+		r.Experts("num_local_experts", llamacpp.SoftmaxOfAll)
+		r.Want("expert_shared_feed_forward_length", 0)
+	}})
+}
 
 type graniteMoEConfig struct {
 	graniteConfig

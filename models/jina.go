@@ -6,6 +6,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -14,7 +15,13 @@ import (
 // BERT with code of its own. Version 3: Sturua et al., 2024, "jina-embeddings-v3: Multilingual Embeddings With
 // Task LoRA": XLM-RoBERTa with rotary positions; its tasks are adapters of peft, see Options.Adapters.
 
-func init() { Register(newJina3, "jina_embeddings_v3") }
+func init() {
+	Register(newJina3, "jina_embeddings_v3")
+	registerGGUF("jina-bert-v2", llamacpp.Architecture{ModelType: "bert", Encoder: true, Epsilon: "layer_norm_eps", Names: bertGGUFNames, Read: func(r *llamacpp.Reader) {
+		r.Types()
+		r.Fields["hidden_act"], r.Fields["position_embedding_type"], r.Fields["feed_forward_type"] = "gelu", "alibi", "geglu"
+	}})
+}
 
 // jina2Fields are fields that BERT has not.
 type jina2Fields struct {

@@ -8,13 +8,21 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // LFM2: Liquid AI, 2025, "LFM2 Technical Report". Most layers have a gated convolution over a few rows where the others have
 // attention, whose queries and keys are normalized.
 
-func init() { Register(newLFM2, "lfm2") }
+func init() {
+	Register(newLFM2, "lfm2")
+	registerGGUF("lfm2", llamacpp.Architecture{ByLayer: true, Read: readLFM2GGUF, Whole: map[string]string{"embedding_norm": "token_embd_norm"}, Parts: map[string]string{
+		"operator_norm": "attn_norm", "ffn_norm": "ffn_norm", "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm", "self_attn.k_layernorm": "attn_k_norm",
+		"feed_forward.w1": "ffn_gate", "feed_forward.w3": "ffn_up", "feed_forward.w2": "ffn_down",
+		"conv.in_proj": "shortconv.in_proj", "conv.out_proj": "shortconv.out_proj", "conv.conv": "shortconv.conv",
+	}})
+}
 
 type lfm2Config struct {
 	llamaFields
@@ -149,4 +157,25 @@ func (l *lfm2Convolution) Forward(ws *Workspace, dst []float32, in transformer.L
 		return err
 	}
 	return l.feed.Forward(ws, dst, x, dst) // dst += down(silu(gate(x)) * up(x)) [rows, D]
+}
+
+// readLFM2GGUF reads what LFM2 has: the layers without heads of keys and values have a convolution.
+func readLFM2GGUF(r *llamacpp.Reader) {
+	key := r.Key("attention.head_count_kv")
+	heads, err := r.File.Ints(key)
+	r.Note(err)
+	kinds := make([]string, len(heads))
+	for i, n := range heads {
+		if kinds[i] = "conv"; n != 0 {
+			kinds[i] = configuration.FullAttention
+			if own, ok := r.Fields["num_key_value_heads"]; ok && own != n {
+				r.Note(configuration.KeyError(key, heads, "not supported: the heads of layers differ"))
+			}
+			r.Fields["num_key_value_heads"] = n
+		}
+	}
+	r.Fields["layer_types"], r.Fields["block_auto_adjust_ff_dim"] = kinds, false
+	r.Integer("conv_L_cache", "shortconv.l_cache", true)
+	r.Rename("norm_eps", "rms_norm_eps")
+	r.Want("attention.sliding_window", 0)
 }

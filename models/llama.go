@@ -5,12 +5,16 @@ import (
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Llama: Touvron et al., 2023, "LLaMA: Open and Efficient Foundation Language Models".
 
-func init() { Register(newLlama, "llama") }
+func init() {
+	Register(newLlama, "llama")
+	registerGGUF("llama", llamacpp.Architecture{Neighbours: true, Experts: true, Parts: llamacpp.Experts("block_sparse_moe.gate", "block_sparse_moe.experts.w1", "block_sparse_moe.experts.w3", "block_sparse_moe.experts.w2"), Read: readLlamaGGUF})
+}
 
 // llamaFields is what config.json says of Llama and its many relatives.
 type llamaFields struct {
@@ -132,4 +136,20 @@ func (c *Checkpoint) llamaDecoder(f llamaFields, layer func(l *transformer.Loade
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = f.Vocab, f.Dim, f.Layers, f.MaxPositions
 	return d
+}
+
+// readLlamaGGUF reads what llama.cpp's llama has, which Mixtral is too.
+func readLlamaGGUF(r *llamacpp.Reader) {
+	if r.IntegerOf("expert_count") > 0 {
+		r.Fields["model_type"] = "mixtral"
+		r.Experts("num_local_experts", llamacpp.SoftmaxOfAll)
+		r.Fields["sliding_window"] = nil
+		return
+	}
+	readBiasGGUF(r)
+}
+
+// readBiasGGUF tells by the tensors whether attention has biases.
+func readBiasGGUF(r *llamacpp.Reader) {
+	r.Fields["attention_bias"] = r.Has("blk.0.attn_q.bias")
 }

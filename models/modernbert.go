@@ -1,16 +1,23 @@
 package models
 
 import (
+	"errors"
+
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // ModernBERT: Warner et al., 2024, "Smarter, Better, Faster, Longer: A Modern
 // Bidirectional Encoder". Rotary positions, gated feed-forward networks, and layers that
 // see all tokens or only those nearby.
 
-func init() { Register(newModernBERT, "modernbert") }
+func init() {
+	Register(newModernBERT, "modernbert")
+	registerGGUF("modern-bert", llamacpp.Architecture{ModelType: "modernbert", Encoder: true, Epsilon: "norm_eps", Names: modernGGUFNames, Read: readModernGGUF})
+}
 
 type modernbertConfig struct {
 	Vocab        int      `json:"vocab_size"`
@@ -218,4 +225,45 @@ func (l *modernbertLayer) forward(ws *Workspace, x []float32, in Tokens) error {
 		return err
 	}
 	return l.feed.Forward(ws, x, y, x) // x += down(activation(gate(y)) * up(y))  [rows, D]
+}
+
+// readModernGGUF reads what ModernBERT has: layers that see all tokens, the first and then every so many, and layers with a
+// window, whose positions have a base of their own.
+func readModernGGUF(r *llamacpp.Reader) {
+	r.Integer("local_attention", "attention.sliding_window", true)
+	r.Number("global_rope_theta", "rope.freq_base", true)
+	r.Number("local_rope_theta", "rope.freq_base_swa", false)
+	const every = "attention.sliding_window_pattern"
+	value, _ := r.File.Value(r.Key(every))
+	if kinds, ok := value.([]bool); ok { // whether each layer has a window
+		r.Fields["layer_types"] = modernGGUFWindows(kinds)
+	} else {
+		r.Integer("global_attn_every_n_layers", every, false)
+	}
+	if act, err := r.File.Text(r.Key("hidden_activation")); err == nil {
+		r.Fields["hidden_activation"] = act
+	} else if !errors.Is(err, gguf.ErrAbsent) {
+		r.Note(err)
+	}
+	if kind, err := r.File.Text(r.Key("rope.scaling.type")); err == nil && kind != "none" {
+		r.Note(configuration.KeyError(r.Key("rope.scaling.type"), kind, "not supported"))
+	}
+}
+
+// modernGGUFWindows is the types of layers of which some have a window.
+func modernGGUFWindows(kinds []bool) []string {
+	types := make([]string, len(kinds))
+	for i, window := range kinds {
+		if types[i] = configuration.FullAttention; window {
+			types[i] = configuration.SlidingAttention
+		}
+	}
+	return types
+}
+
+// modernGGUFNames gives llama.cpp's names of ModernBERT's tensors.
+func modernGGUFNames(r *llamacpp.Reader) func(name string) string {
+	return llamacpp.Names("layers.", map[string]string{
+		"attn.Wqkv": "attn_qkv", "attn.Wo": "attn_output", "attn_norm": "attn_norm", "mlp.Wi": "ffn_up", "mlp.Wo": "ffn_down", "mlp_norm": "ffn_norm",
+	}, map[string]string{"embeddings.tok_embeddings": "token_embd", "embeddings.norm": "token_embd_norm", "final_norm": "output_norm"})
 }

@@ -3,6 +3,7 @@ package models
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -11,7 +12,15 @@ import (
 // biases. Its configuration and its weights have two sets of names each: those it was
 // published with, which are GPT-2's, and those of transformers 5.
 
-func init() { Register(newNomicBERT, "nomic_bert") }
+func init() {
+	Register(newNomicBERT, "nomic_bert")
+	registerGGUF("nomic-bert", llamacpp.Architecture{ModelType: "nomic_bert", Encoder: true, Epsilon: "layer_norm_eps", Names: nomicGGUFNames, Read: func(r *llamacpp.Reader) {
+		r.Types()
+		r.Fields["hidden_act"], r.Fields["rope_theta"] = "silu", 10000
+		r.Number("rope_theta", "rope.freq_base", false)
+		r.Rope()
+	}})
+}
 
 type nomicConfig struct {
 	Vocab        int     `json:"vocab_size"`
@@ -157,4 +166,21 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 		b.Types = body.At("embeddings.token_type_embeddings.").Embedding(config.Types, config.Dim)
 	}
 	return c.bertHeads(&Model{Encoder: b}, body, b.Tokens, bertConfig{Activation: config.Activation, Eps: config.Eps, Tied: config.Tied})
+}
+
+// nomicGGUFNames gives llama.cpp's names of Nomic BERT's tensors: of its published form where queries, keys and values are
+// one tensor.
+func nomicGGUFNames(r *llamacpp.Reader) func(name string) string {
+	if r.Has("blk.0.attn_qkv.weight") {
+		return llamacpp.Names("encoder.layers.", map[string]string{
+			"attn.Wqkv": "attn_qkv", "attn.out_proj": "attn_output", "norm1": "attn_output_norm", "norm2": "layer_output_norm",
+			"mlp.fc11": "ffn_up", "mlp.fc12": "ffn_gate", "mlp.fc2": "ffn_down", "mlp.fc1": "ffn_up",
+			"mlp.router.layer": "ffn_gate_inp", "mlp.experts.up": "ffn_up_exps", "mlp.experts.down": "ffn_down_exps",
+		}, llamacpp.Merged(llamacpp.Embeddings, map[string]string{"emb_ln": "token_embd_norm"}))
+	}
+	return llamacpp.Names("layers.", map[string]string{
+		"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+		"post_attention_layernorm": "attn_output_norm", "post_mlp_layernorm": "layer_output_norm",
+		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+	}, llamacpp.Embeddings)
 }

@@ -8,11 +8,16 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Nomic BERT with a mixture of experts in some of its layers: Nussbaum and Duderstadt, 2025, "Training Sparse Mixture Of
 // Experts Text Embedding Models". It has biases, and its feed-forward networks, experts too, have no gate.
+
+func init() {
+	registerGGUF("nomic-bert-moe", llamacpp.Architecture{ModelType: "nomic_bert", Encoder: true, Epsilon: "layer_norm_epsilon", Names: nomicGGUFNames, Read: readNomicMoEGGUF})
+}
 
 // nomicMoEFields are fields of the published form of the configuration.
 type nomicMoEFields struct {
@@ -156,4 +161,18 @@ func (m *plainExperts) choose(scores []float32, experts int) [][]int {
 		}
 	}
 	return chosen
+}
+
+// readNomicMoEGGUF reads what Nomic BERT with a mixture of experts has, in the words of the form that it is published in.
+func readNomicMoEGGUF(r *llamacpp.Reader) {
+	r.Types()
+	for field, of := range map[string]string{"n_embd": "hidden_size", "n_inner": "intermediate_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_positions": "max_position_embeddings"} {
+		r.Rename(field, of)
+	}
+	r.Fields["activation_function"], r.Fields["rotary_emb_base"] = "gelu", 10000
+	r.Number("rotary_emb_base", "rope.freq_base", false)
+	r.Integer("num_experts", "expert_count", true)
+	r.Integer("moe_top_k", "expert_used_count", true)
+	r.Integer("moe_every_n_layers", "moe_every_n_layers", true)
+	r.Want("expert_weights_scale", 1)
 }

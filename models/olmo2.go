@@ -3,13 +3,17 @@ package models
 import (
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // OLMo 2: OLMo Team, 2025, "2 OLMo 2 Furious": Llama that normalizes what leaves each part
 // instead of what enters it, and the queries and keys of all heads together.
 
-func init() { Register(newOLMo2, "olmo2") }
+func init() {
+	Register(newOLMo2, "olmo2")
+	registerGGUF("olmo2", llamacpp.Architecture{Parts: llamacpp.PostNorms, Read: func(r *llamacpp.Reader) { r.Want("attention.sliding_window", 0) }})
+}
 
 type olmo2Config struct {
 	llamaFields

@@ -2,13 +2,20 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Phi: Li et al., 2023, "Textbooks Are All You Need II: phi-1.5 technical report". Parallel
 // layers with biases everywhere, which rotate a part of each head.
 
-func init() { Register(newPhi, "phi") }
+func init() {
+	Register(newPhi, "phi")
+	registerGGUF("phi2", llamacpp.Architecture{
+		ModelType: "phi", Epsilon: "layer_norm_eps", Partial: "partial_rotary_factor",
+		Parts: map[string]string{"self_attn.dense": "attn_output", "mlp.fc1": "ffn_up", "mlp.fc2": "ffn_down"}, Whole: map[string]string{"final_layernorm": "output_norm"},
+	})
+}
 
 type phiConfig struct {
 	llamaFields

@@ -2,12 +2,18 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // Phi-3: Abdin et al., 2024, "Phi-3 Technical Report": Llama with fused weights.
 
-func init() { Register(newPhi3, "phi3") }
+func init() {
+	Register(newPhi3, "phi3")
+	registerGGUF("phi3", llamacpp.Architecture{Partial: "partial_rotary_factor", Read: func(r *llamacpp.Reader) {
+		r.Integer("sliding_window", "attention.sliding_window", false)
+	}})
+}
 
 type phi3Config struct {
 	llamaFields

@@ -3,6 +3,7 @@ package models
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -13,6 +14,8 @@ import (
 func init() {
 	Register(newQwen2, "qwen2")
 	Register(newQwen3, "qwen3")
+	registerGGUF("qwen2", llamacpp.Architecture{})
+	registerGGUF("qwen3", llamacpp.Architecture{})
 }
 
 type qwenConfig struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -14,6 +15,10 @@ import (
 func init() {
 	Register(newQwen2MoE, "qwen2_moe")
 	Register(newQwen3MoE, "qwen3_moe")
+	registerGGUF("qwen2moe", llamacpp.Architecture{ModelType: "qwen2_moe", Experts: true, Read: readQwen2MoEGGUF, Parts: llamacpp.Merged(qwenGGUFExperts, map[string]string{
+		"mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp", "mlp.shared_expert.down_proj": "ffn_down_shexp",
+	})})
+	registerGGUF("qwen3moe", llamacpp.Architecture{ModelType: "qwen3_moe", Experts: true, Read: readQwen3MoEGGUF, Parts: qwenGGUFExperts})
 }
 
 type qwenMoEConfig struct {
@@ -142,4 +147,22 @@ func (s *sharedExpert) Forward(ws *Workspace, dst, x, residual []float32) error 
 		ws.Threads.AXPY(b, row, dst[r*s.mixture.Dim:(r+1)*s.mixture.Dim]) // dst += sigmoid(by)*y
 	}
 	return nil
+}
+
+// qwenGGUFExperts are llama.cpp's names of the experts.
+var qwenGGUFExperts = llamacpp.Experts("mlp.gate", "mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj")
+
+// readQwen2MoEGGUF reads what version 2 has.
+func readQwen2MoEGGUF(r *llamacpp.Reader) {
+	r.Experts("num_experts", llamacpp.SoftmaxOfAll)
+	r.Integer("shared_expert_intermediate_size", "expert_shared_feed_forward_length", true)
+	r.Integer("moe_intermediate_size", "expert_feed_forward_length", true)
+	r.Fields["norm_topk_prob"], r.Fields["qkv_bias"] = r.Flag("expert_weights_norm", false), r.Has("blk.0.attn_q.bias")
+}
+
+// readQwen3MoEGGUF reads what version 3 has.
+func readQwen3MoEGGUF(r *llamacpp.Reader) {
+	r.Experts("num_local_experts", llamacpp.SoftmaxOfAll)
+	r.Integer("moe_intermediate_size", "expert_feed_forward_length", true)
+	r.Fields["norm_topk_prob"] = r.Flag("expert_weights_norm", true)
 }

@@ -3,13 +3,17 @@ package models
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // SmolLM 3: Hugging Face, 2025, "SmolLM3: smol, multilingual, long-context reasoner": Llama of
 // which some layers have no positions.
 
-func init() { Register(newSmolLM3, "smollm3") }
+func init() {
+	Register(newSmolLM3, "smollm3")
+	registerGGUF("smollm3", llamacpp.Architecture{Neighbours: true, Read: readBiasGGUF})
+}
 
 type smollm3Config struct {
 	llamaConfig

@@ -2,13 +2,19 @@ package models
 
 import (
 	"github.com/avoformer/avoformer/models/internal/block"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // StarCoder 2: Lozhkov et al., 2024, "StarCoder 2 and The Stack v2: The Next Generation": Llama
 // with layer normalization, biases, a plain feed-forward network and a sliding window.
 
-func init() { Register(newStarCoder2, "starcoder2") }
+func init() {
+	Register(newStarCoder2, "starcoder2")
+	registerGGUF("starcoder2", llamacpp.Architecture{Epsilon: "norm_epsilon", Parts: map[string]string{"mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}, Read: func(r *llamacpp.Reader) {
+		r.Fields["use_bias"] = r.Has("blk.0.attn_q.bias")
+	}})
+}
 
 type starcoder2Config struct {
 	llamaFields

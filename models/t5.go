@@ -6,6 +6,7 @@ import (
 
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
+	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -13,7 +14,11 @@ import (
 // Text-to-Text Transformer". RMS normalization first, no biases, scores that are not
 // scaled, and positions by a bias of the scores that all layers share.
 
-func init() { Register(newT5, "t5", "mt5") }
+func init() {
+	Register(newT5, "t5", "mt5")
+	registerGGUF("t5", llamacpp.Architecture{Encoder: true, Names: t5GGUFNames, Read: readT5GGUF})
+	registerGGUF("t5encoder", llamacpp.Architecture{ModelType: "t5", Encoder: true, Names: t5GGUFNames, Read: readT5GGUF})
+}
 
 type t5Config struct {
 	Vocab         int     `json:"vocab_size"`
@@ -175,4 +180,60 @@ func (config *t5Config) head(c *Checkpoint, shared *transformer.Embedding) (*tra
 		return l.Linear(config.Dim, config.Vocab, false), nil
 	}
 	return l.Tied(shared, nil), nil
+}
+
+// readT5GGUF reads what T5 has. The largest distance of the buckets is not among the metadata: it is 128 in all published sizes,
+// and where a gate tells the feed-forward networks of version 1.1, the activation is GELU's approximation.
+func readT5GGUF(r *llamacpp.Reader) {
+	for field, of := range map[string]string{"d_model": "hidden_size", "d_ff": "intermediate_size", "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"} {
+		r.Rename(field, of)
+	}
+	delete(r.Fields, "max_position_embeddings") // of the texts that it was trained with: its positions have no end
+	r.Integer("d_kv", "attention.key_length", true)
+	if v, k := r.IntegerOf("attention.value_length"), r.IntegerOf("attention.key_length"); v != 0 && v != k {
+		r.Note(configuration.KeyError(r.Key("attention.value_length"), v, "want key_length = %d", k))
+	}
+	r.Number("layer_norm_epsilon", "attention.layer_norm_rms_epsilon", true)
+	r.Integer("relative_attention_num_buckets", "attention.relative_buckets_count", true)
+	r.Fields["relative_attention_max_distance"], r.Fields["feed_forward_proj"] = 128, "relu"
+	if r.Has("enc.blk.0.ffn_gate.weight") {
+		r.Fields["feed_forward_proj"] = "gated-gelu"
+	}
+	if r.Architecture == "t5encoder" {
+		return
+	}
+	r.Fields["architectures"], r.Fields["is_encoder_decoder"] = []string{"T5ForConditionalGeneration"}, true
+	r.Fields["tie_word_embeddings"] = !r.Has("output.weight")
+	r.Fields["decoder_start_token_id"] = r.IntegerOf("decoder_start_token_id")
+	r.Integer("num_decoder_layers", "decoder_block_count", false)
+}
+
+// t5GGUFNames gives llama.cpp's names of T5's tensors.
+func t5GGUFNames(r *llamacpp.Reader) func(name string) string {
+	self := map[string]string{
+		"layer.0.SelfAttention.q": "attn_q", "layer.0.SelfAttention.k": "attn_k", "layer.0.SelfAttention.v": "attn_v", "layer.0.SelfAttention.o": "attn_o",
+		"layer.0.SelfAttention.relative_attention_bias": "attn_rel_b", "layer.0.layer_norm": "attn_norm",
+		"layer.1.EncDecAttention.q": "cross_attn_q", "layer.1.EncDecAttention.k": "cross_attn_k", "layer.1.EncDecAttention.v": "cross_attn_v", "layer.1.EncDecAttention.o": "cross_attn_o",
+	}
+	feed := func(layer string) map[string]string {
+		return map[string]string{
+			layer + ".DenseReluDense.wi": "ffn_up", layer + ".DenseReluDense.wi_0": "ffn_gate", layer + ".DenseReluDense.wi_1": "ffn_up",
+			layer + ".DenseReluDense.wo": "ffn_down", layer + ".layer_norm": "ffn_norm",
+		}
+	}
+	whole := map[string]string{"shared": "token_embd", "lm_head": "output", "encoder.final_layer_norm": "enc.output_norm", "decoder.final_layer_norm": "dec.output_norm"}
+	encoder := llamacpp.Names("encoder.block.", llamacpp.Merged(self, feed("layer.1")), whole)
+	decoder := llamacpp.Names("decoder.block.", llamacpp.Merged(llamacpp.Merged(self, feed("layer.2")), map[string]string{"layer.1.layer_norm": "cross_attn_norm"}), whole)
+	return func(name string) string {
+		switch own := encoder(name); {
+		case strings.HasPrefix(own, "blk."):
+			return "enc." + own
+		case own != name:
+			return own
+		}
+		if own := decoder(name); own != name {
+			return "dec." + own
+		}
+		return name
+	}
 }

@@ -50,7 +50,8 @@ func (p Pattern) matches(name string) bool {
 // Quantizer writes a file again.
 type Quantizer struct {
 	File     *gguf.File
-	Weights  kernels.Format // of weights that no pattern matches; FormatF32: as they are
+	Known    map[string]Architecture // by llama.cpp's names
+	Weights  kernels.Format          // of weights that no pattern matches; FormatF32: as they are
 	Patterns []Pattern
 	// FormatOf is the format for a weight, or a table, that is stored in another.
 	FormatOf func(name string, stored kernels.Format, table bool) kernels.Format
@@ -72,7 +73,7 @@ func (q *Quantizer) Write(w io.Writer, path string) error {
 }
 
 func (q *Quantizer) writeFile(w io.Writer) error {
-	r := NewReader(q.File)
+	r := NewReader(q.File, q.Known)
 	if _, err := r.Document(); err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (q *Quantizer) writeFile(w io.Writer) error {
 		}
 		pairs = append(pairs, gguf.Pair{Key: key, Value: value})
 	}
-	tied := !r.isEncoder() && r.Pool == nil && !r.has("output.weight")
+	tied := !r.own.Encoder && r.Pool == nil && !r.Has("output.weight")
 	q.fallback = map[[2]kernels.Format][]string{}
 	var tensors []gguf.Tensor
 	for _, name := range q.File.Names() {

@@ -24,34 +24,36 @@ import (
 
 // Reader collects the fields of config.json from metadata.
 type Reader struct {
-	file         *gguf.File
+	File         *gguf.File
 	Weights      transformer.Reader
-	Architecture string
-	fields       map[string]any
-	read         map[string]bool // keys
-	Pool         block.Pooling   // of an embedder; else nil
-	err          error           // the first
+	Architecture string         // llama.cpp's name
+	Fields       map[string]any // of config.json
+	Pool         block.Pooling  // of an embedder; else nil
+
+	known map[string]Architecture
+	own   Architecture
+	read  map[string]bool // keys
+	err   error           // the first
 }
 
-func NewReader(file *gguf.File) *Reader {
-	return &Reader{file: file, Weights: transformer.FromGGUF(file), fields: map[string]any{}, read: map[string]bool{}}
+// NewReader reads the metadata of a file of one of the known architectures, by llama.cpp's names.
+func NewReader(file *gguf.File, known map[string]Architecture) *Reader {
+	return &Reader{File: file, Weights: transformer.FromGGUF(file), Fields: map[string]any{}, known: known, read: map[string]bool{}}
 }
 
 // Names gives llama.cpp's names of the tensors that Hugging Face's have.
 func (r *Reader) Names() func(name string) string {
-	if own, ok := ggufEncoders[r.Architecture]; ok {
-		return own.names(r)
+	if r.own.Names != nil {
+		return r.own.Names(r)
 	}
-	return llamaCppName(r.Architecture)
+	return r.own.names()
 }
 
 // Neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
-func (r *Reader) Neighbours() bool { return ggufDecoders[r.Architecture].neighbours }
+func (r *Reader) Neighbours() bool { return r.own.Neighbours }
 
-func (r *Reader) isEncoder() bool { _, ok := ggufEncoders[r.Architecture]; return ok }
-
-// key is the architecture's key of a name, which is read.
-func (r *Reader) key(name string) string {
+// Key is the architecture's key of a name, which is read.
+func (r *Reader) Key(name string) string {
 	key := r.Architecture + "." + name
 	r.read[key] = true
 	return key
@@ -65,9 +67,9 @@ var ggufNeutral = []string{
 
 // Unread is a warning for each key of the architecture that was not read.
 func (r *Reader) Unread() (warnings []string) {
-	for _, key := range r.file.Keys() {
+	for _, key := range r.File.Keys() {
 		name, own := strings.CutPrefix(key, r.Architecture+".")
-		if value, _ := r.file.Value(key); own && !r.read[key] && !slices.Contains(ggufNeutral, name) {
+		if value, _ := r.File.Value(key); own && !r.read[key] && !slices.Contains(ggufNeutral, name) {
 			warnings = append(warnings, fmt.Sprintf("metadata: %s = %.60s: ignored", key, fmt.Sprint(value)))
 		}
 	}
@@ -76,8 +78,8 @@ func (r *Reader) Unread() (warnings []string) {
 
 // Guessed is a warning for each thing about texts that the file leaves open. endless tells that no token ends a text.
 func (r *Reader) Guessed(endless bool) (warnings []string) {
-	if model, _ := r.file.Text("tokenizer.ggml.model"); model == "gpt2" {
-		if pre, _ := r.file.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
+	if model, _ := r.File.Text("tokenizer.ggml.model"); model == "gpt2" {
+		if pre, _ := r.File.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
 			warnings = append(warnings, fmt.Sprintf("metadata: tokenizer.ggml.pre = %q: does not say how the model's tokenizer cuts texts; they are cut as llama.cpp does by default", pre))
 		}
 	}
@@ -93,7 +95,7 @@ func (r *Reader) Widened(held []transformer.Holding) []string {
 	var types []string
 	var inFile, inMemory int
 	for _, h := range held {
-		info, ok := r.file.Info(h.Tensor)
+		info, ok := r.File.Info(h.Tensor)
 		if !ok || h.Format != kernels.FormatF32 || r.Weights.Format(h.Tensor) != kernels.FormatF32 || info.Type.Block() == 1 {
 			continue
 		}
@@ -110,37 +112,50 @@ func (r *Reader) Widened(held []transformer.Holding) []string {
 	return []string{fmt.Sprintf("%s: %d bytes in the file take %d in memory, as float32", strings.Join(types, ", "), inFile, inMemory)}
 }
 
+// order has decoders before encoders, each by name.
+func (r *Reader) order(a, b string) int {
+	if first, second := r.known[a].Encoder, r.known[b].Encoder; first != second {
+		if second {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
 // Document is config.json for the file.
 func (r *Reader) Document() (configuration.Document, error) {
 	var err error
-	if r.Architecture, err = r.file.Text("general.architecture"); err != nil {
+	if r.Architecture, err = r.File.Text("general.architecture"); err != nil {
 		return configuration.Document{}, err
 	}
-	if all := slices.Concat(ggufArchitectures, ggufEncoderNames); !slices.Contains(all, r.Architecture) {
+	var ok bool
+	if r.own, ok = r.known[r.Architecture]; !ok {
+		all := slices.SortedFunc(maps.Keys(r.known), r.order)
 		return configuration.Document{}, &check.Error{Kind: check.ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture), Err: fmt.Errorf("want one of %s", strings.Join(all, ", "))}
 	}
-	embedding, _ := r.file.Info("token_embd.weight")
+	embedding, _ := r.File.Info("token_embd.weight")
 	if len(embedding.Shape) != 2 {
 		return configuration.Document{}, &check.Error{Kind: transformer.ErrMissing, Field: "token_embd.weight", Err: errors.New("missing, or no matrix")}
 	}
-	r.fields["vocab_size"] = embedding.Shape[0]
-	r.integer("hidden_size", "embedding_length", true)
-	r.integer("num_hidden_layers", "block_count", true)
-	r.integer("num_attention_heads", "attention.head_count", true)
-	r.integer("intermediate_size", "feed_forward_length", !ggufDecoders[r.Architecture].experts)
-	r.integer("max_position_embeddings", "context_length", true)
+	r.Fields["vocab_size"] = embedding.Shape[0]
+	r.Integer("hidden_size", "embedding_length", true)
+	r.Integer("num_hidden_layers", "block_count", true)
+	r.Integer("num_attention_heads", "attention.head_count", true)
+	r.Integer("intermediate_size", "feed_forward_length", !r.own.Experts)
+	r.Integer("max_position_embeddings", "context_length", true)
 	for field, key := range map[string]string{"bos_token_id": "bos", "pad_token_id": "padding"} {
-		if n, err := r.file.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
-			r.fields[field] = n
+		if n, err := r.File.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
+			r.Fields[field] = n
 		}
 	}
-	ends, err := r.file.EndTokens()
+	ends, err := r.File.EndTokens()
 	if err != nil {
 		return configuration.Document{}, &check.Error{Kind: check.ErrConfig, Field: "tokenizer.ggml", Err: err}
 	}
-	r.fields["eos_token_id"] = ends
+	r.Fields["eos_token_id"] = ends
 	r.Pool = r.pooling()
-	if r.isEncoder() {
+	if r.own.Encoder {
 		r.encoder()
 	} else {
 		r.decoder()
@@ -148,7 +163,7 @@ func (r *Reader) Document() (configuration.Document, error) {
 	if r.err != nil {
 		return configuration.Document{}, r.err
 	}
-	text, err := json.Marshal(r.fields)
+	text, err := json.Marshal(r.Fields)
 	if err != nil {
 		return configuration.Document{}, check.Errorf(check.ErrConfig, "%v", err) // an infinite number
 	}
@@ -157,41 +172,40 @@ func (r *Reader) Document() (configuration.Document, error) {
 
 // decoder reads what decoders have beside the sizes of all models.
 func (r *Reader) decoder() {
-	own := ggufDecoders[r.Architecture]
-	r.fields["model_type"], r.fields["architectures"] = cmp.Or(own.kind, r.Architecture), []string{r.Architecture + "ForCausalLM"}
+	r.Fields["model_type"], r.Fields["architectures"] = cmp.Or(r.own.ModelType, r.Architecture), []string{r.Architecture + "ForCausalLM"}
 	if r.Pool != nil {
-		r.fields["architectures"] = []string{"Model"}
+		r.Fields["architectures"] = []string{"Model"}
 	}
-	r.fields["tie_word_embeddings"] = !r.has("output.weight")
-	if !own.byLayer {
-		r.integer("num_key_value_heads", "attention.head_count_kv", false)
+	r.Fields["tie_word_embeddings"] = !r.Has("output.weight")
+	if !r.own.ByLayer {
+		r.Integer("num_key_value_heads", "attention.head_count_kv", false)
 	}
-	r.integer("head_dim", "attention.key_length", false)
-	if own.epsilon == "" {
-		r.number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
+	r.Integer("head_dim", "attention.key_length", false)
+	if r.own.Epsilon == "" {
+		r.Number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
 	} else {
-		r.number(own.epsilon, "attention.layer_norm_epsilon", true)
+		r.Number(r.own.Epsilon, "attention.layer_norm_epsilon", true)
 	}
-	r.number("rope_theta", "rope.freq_base", false)
+	r.Number("rope_theta", "rope.freq_base", false)
 	r.special()
-	r.rope(own)
+	r.Rope()
 }
 
-func (r *Reader) has(tensor string) bool { _, ok := r.file.Info(tensor); return ok }
+func (r *Reader) Has(tensor string) bool { _, ok := r.File.Info(tensor); return ok }
 
-// note keeps the first error.
-func (r *Reader) note(err error) {
+// Note keeps the first error.
+func (r *Reader) Note(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// integer takes a field from the architecture's key. A list of equal numbers, one for
+// Integer takes a field from the architecture's key. A list of equal numbers, one for
 // each layer, counts as one.
-func (r *Reader) integer(field, key string, wanted bool) {
-	key = r.key(key)
-	n, err := r.file.Int(key)
-	if list, listErr := r.file.Ints(key); listErr == nil && len(list) > 0 {
+func (r *Reader) Integer(field, key string, wanted bool) {
+	key = r.Key(key)
+	n, err := r.File.Int(key)
+	if list, listErr := r.File.Ints(key); listErr == nil && len(list) > 0 {
 		n, err = list[0], nil
 		if len(slices.Compact(list)) > 1 {
 			err = errors.New("it differs from layer to layer: not supported")
@@ -199,106 +213,143 @@ func (r *Reader) integer(field, key string, wanted bool) {
 	}
 	switch {
 	case err == nil:
-		r.fields[field] = n
+		r.Fields[field] = n
 	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.note(&check.Error{Kind: check.ErrConfig, Field: key, Err: err})
+		r.Note(&check.Error{Kind: check.ErrConfig, Field: key, Err: err})
 	}
 }
 
-// number takes a field from the architecture's key.
-func (r *Reader) number(field, key string, wanted bool) {
-	x, err := r.file.Float(r.key(key))
+// Number takes a field from the architecture's key.
+func (r *Reader) Number(field, key string, wanted bool) {
+	x, err := r.File.Float(r.Key(key))
 	switch {
 	case err == nil:
 		// The decimal number that the float32 was written for: 1e-6, not 9.99999997e-07.
 		short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
-		r.fields[field] = short
+		r.Fields[field] = short
 	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.note(&check.Error{Kind: check.ErrConfig, Field: r.key(key), Err: err})
+		r.Note(&check.Error{Kind: check.ErrConfig, Field: r.Key(key), Err: err})
 	}
 }
 
-// integerOf is the architecture's integer, 0 if there is none.
-func (r *Reader) integerOf(key string) int64 {
-	n, err := r.file.Int(r.key(key))
+// IntegerOf is the architecture's integer, 0 if there is none.
+func (r *Reader) IntegerOf(key string) int64 {
+	n, err := r.File.Int(r.Key(key))
 	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
-		r.note(err)
+		r.Note(err)
 	}
 	return n
 }
 
-// numberOf is the architecture's number, or what holds without one.
-func (r *Reader) numberOf(key string, without float64) float64 {
-	x, err := r.file.Float(r.key(key))
+// NumberOf is the architecture's number, or what holds without one.
+func (r *Reader) NumberOf(key string, without float64) float64 {
+	x, err := r.File.Float(r.Key(key))
 	if errors.Is(err, gguf.ErrAbsent) {
 		return without
 	}
-	r.note(err)
+	r.Note(err)
 	return x
 }
 
-// want notes an error if the architecture has another number than the only one supported.
-func (r *Reader) want(key string, only float64) {
-	if x := r.numberOf(key, only); x != only {
-		r.note(configuration.KeyError(r.key(key), x, "not supported"))
+// Want notes an error if the architecture has another number than the only one supported.
+func (r *Reader) Want(key string, only float64) {
+	if x := r.NumberOf(key, only); x != only {
+		r.Refuse(key, x, "not supported")
 	}
 }
 
 // special is what only some architectures have.
 func (r *Reader) special() {
-	if !r.flag("attention.causal", true) {
-		r.note(configuration.KeyError(r.key("attention.causal"), false, "not supported"))
+	if !r.Flag("attention.causal", true) {
+		r.Refuse("attention.causal", false, "not supported")
 	}
-	if n := r.integerOf("expert_count"); n > 0 && !ggufDecoders[r.Architecture].experts {
-		r.note(configuration.KeyError(r.key("expert_count"), n, "not supported"))
+	if n := r.IntegerOf("expert_count"); n > 0 && !r.own.Experts {
+		r.Refuse("expert_count", n, "not supported")
 	}
-	if v, k := r.integerOf("attention.value_length"), r.integerOf("attention.key_length"); v != k {
-		r.note(configuration.KeyError(r.key("attention.value_length"), v, "want key_length = %d", k))
+	if v, k := r.IntegerOf("attention.value_length"), r.IntegerOf("attention.key_length"); v != k {
+		r.Refuse("attention.value_length", v, "want key_length = %d", k)
 	}
-	if read := ggufDecoders[r.Architecture].read; read != nil {
+	if read := r.own.Read; read != nil {
 		read(r)
 	}
 }
 
-// llamaCppName gives llama.cpp's names of the tensors that Hugging Face's have.
-func llamaCppName(arch string) func(name string) string {
-	parts := map[string]string{
-		"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-		"self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.qkv_proj": "attn_qkv",
-		"self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
-		"mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.gate_up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
-	}
-	maps.Copy(parts, ggufDecoders[arch].parts)
-	whole := map[string]string{"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
-	maps.Copy(whole, ggufDecoders[arch].whole)
-	return ggufNames("layers.", parts, whole)
-}
+// What a mixture's weights are the softmax of, as llama.cpp numbers it.
+const (
+	SoftmaxOfAll    = 1 // scores
+	SoftmaxOfPicked = 3
+)
 
-// ggufNames gives the names of tensors of which parts are those of a layer, after the given prefix and its number, and
-// whole are others.
-func ggufNames(layers string, parts, whole map[string]string) func(name string) string {
-	return func(name string) string {
-		stem, kind, _ := cutLast(strings.TrimPrefix(name, "model."))
-		if rest, ok := strings.CutPrefix(stem, layers); ok {
-			layer, part, _ := strings.Cut(rest, ".")
-			if own, ok := parts[part+"."+kind]; ok { // with its end
-				return "blk." + layer + "." + own
-			}
-			if own, ok := parts[part]; ok {
-				return "blk." + layer + "." + own + "." + kind
-			}
+// Experts reads what mixtures of experts have in common. count is the field of their number, and softmax what their weights
+// are the softmax of.
+func (r *Reader) Experts(count string, softmax float64) {
+	r.Integer(count, "expert_count", true)
+	r.Integer("num_experts_per_tok", "expert_used_count", true)
+	r.Want("expert_weights_scale", 1)
+	r.Want("expert_gating_func", softmax)
+	for _, groups := range []string{"expert_group_count", "expert_group_used_count"} { // of which some are picked first
+		if n := r.IntegerOf(groups); n > 1 {
+			r.Refuse(groups, n, "not supported")
 		}
-		if own, ok := whole[stem]; ok {
-			return own + "." + kind
-		}
-		return name
 	}
 }
 
-// cutLast cuts around the last dot.
-func cutLast(name string) (before, after string, found bool) {
-	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		return name[:i], name[i+1:], true
+// encoder reads what encoders have beside the sizes of all models.
+func (r *Reader) encoder() {
+	r.Fields["model_type"], r.Fields["architectures"] = cmp.Or(r.own.ModelType, r.Architecture), []string{"Model"}
+	if r.own.Epsilon != "" {
+		r.Number(r.own.Epsilon, "attention.layer_norm_epsilon", true)
 	}
-	return name, "", false
+	if r.Flag("attention.causal", false) {
+		r.Note(check.Errorf(check.ErrConfig, "%s.attention.causal = true: not supported", r.Architecture))
+	}
+	heads := r.IntegerOf("attention.head_count")
+	if n := r.IntegerOf("attention.head_count_kv"); n != 0 && n != heads {
+		r.Note(check.Errorf(check.ErrConfig, "%s.attention.head_count_kv = %d, want head_count = %d", r.Architecture, n, heads))
+	}
+	r.own.Read(r)
+}
+
+// Rename gives a field another name.
+func (r *Reader) Rename(field, of string) {
+	r.Fields[field] = r.Fields[of]
+	delete(r.Fields, of)
+}
+
+// Types reads how many types of tokens there are.
+func (r *Reader) Types() {
+	types, _ := r.File.Info("token_types.weight")
+	r.Fields["type_vocab_size"] = 0
+	if len(types.Shape) == 2 {
+		r.Fields["type_vocab_size"] = types.Shape[0]
+	}
+}
+
+// Flag is the architecture's bool, or what holds without one.
+func (r *Reader) Flag(name string, without bool) bool {
+	key := r.Key(name)
+	if _, ok := r.File.Value(key); !ok {
+		return without
+	}
+	value, err := r.File.Bool(key)
+	r.Note(err)
+	return value
+}
+
+// poolings are llama.cpp's numbers of poolings; 0 is none.
+var poolings = []block.Pooling{1: block.PoolMean, 2: block.PoolFirst, 3: block.PoolLast}
+
+// pooling is how hidden states become the vector of a text; nil if the file is not of an embedder.
+func (r *Reader) pooling() block.Pooling {
+	n := r.IntegerOf("pooling_type")
+	if n < 0 || n >= int64(len(poolings)) {
+		r.Note(check.Errorf(check.ErrConfig, "%s.pooling_type = %d: not supported", r.Architecture, n))
+		return nil
+	}
+	return poolings[n]
+}
+
+// Refuse notes an error about the architecture's key of a name.
+func (r *Reader) Refuse(key string, value any, format string, args ...any) {
+	r.Note(configuration.KeyError(r.Key(key), value, format, args...))
 }
