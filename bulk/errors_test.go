@@ -6,14 +6,13 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/text"
 )
 
 // TestKinds wants the errors of this package to be of the kinds that all packages share.
 func TestKinds(t *testing.T) {
 	_, err := bulk.Run(t.Context(), bulk.Task{}, bulk.Options{Format: "xml"})
 	var e *fault.Error
-	if !errors.Is(err, text.ErrOption) || !errors.As(err, &e) || e.Kind != bulk.ErrOption {
+	if !errors.Is(err, fault.ErrOption) || !errors.As(err, &e) || e.Kind != fault.ErrOption {
 		t.Errorf("error %v, want an ErrOption as a *fault.Error", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/internal/pyjson"
@@ -79,7 +80,7 @@ func ReadManifest(path string) (*Manifest, error) {
 	}
 	var m Manifest
 	if err := pyjson.Unmarshal(data, &m); err != nil {
-		return nil, check.Errorf(ErrOther, "%s is not a manifest: %w", path, err)
+		return nil, check.Errorf(fault.ErrOtherResults, "%s is not a manifest: %w", path, err)
 	}
 	return &m, nil
 }

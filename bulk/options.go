@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
 // check fills in what is left out, and gives this run's shards.
 func (o *Options) check() ([]*shard, error) {
 	if _, ok := formats[o.Format]; !ok {
-		return nil, check.Errorf(ErrOption, "Format %q, want parquet, arrow, npy or jsonl", o.Format)
+		return nil, check.Errorf(fault.ErrOption, "Format %q, want parquet, arrow, npy or jsonl", o.Format)
 	}
 	if o.Text == "" {
 		o.Text = "text"
@@ -25,10 +26,10 @@ func (o *Options) check() ([]*shard, error) {
 		o.Shard, o.Shards = 1, 1
 	}
 	if o.Shard < 1 || o.Shard > o.Shards {
-		return nil, check.Errorf(ErrOption, "Shard %d of %d, want 1 to their number", o.Shard, o.Shards)
+		return nil, check.Errorf(fault.ErrOption, "Shard %d of %d, want 1 to their number", o.Shard, o.Shards)
 	}
 	if o.Concurrent < 0 || o.Attempts < 0 || o.Stale < 0 || o.Pause < 0 {
-		return nil, check.Errorf(ErrOption, "Concurrent %d, Attempts %d, Stale %v, Pause %v: less than nothing", o.Concurrent, o.Attempts, o.Stale, o.Pause)
+		return nil, check.Errorf(fault.ErrOption, "Concurrent %d, Attempts %d, Stale %v, Pause %v: less than nothing", o.Concurrent, o.Attempts, o.Stale, o.Pause)
 	}
 	orElse(&o.Concurrent, 2)
 	orElse(&o.Attempts, 3)
@@ -62,7 +63,7 @@ func (o *Options) shards() ([]*shard, error) {
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
-		return nil, check.Errorf(ErrOption, "there are no input files")
+		return nil, check.Errorf(fault.ErrOption, "there are no input files")
 	}
 	slices.SortFunc(all, func(a, b *shard) int { return strings.Compare(a.name, b.name) })
 	out, err := filepath.Abs(o.Out)
@@ -72,14 +73,14 @@ func (o *Options) shards() ([]*shard, error) {
 	var own []*shard
 	for i, s := range all {
 		if i > 0 && all[i-1].name == s.name {
-			return nil, check.Errorf(ErrOption, "%s and %s would have results of the same name; a folder of both as the input keeps them apart", all[i-1].input, s.input)
+			return nil, check.Errorf(fault.ErrOption, "%s and %s would have results of the same name; a folder of both as the input keeps them apart", all[i-1].input, s.input)
 		}
 		path, err := filepath.Abs(s.input)
 		if err != nil {
 			return nil, err
 		}
 		if strings.HasPrefix(path, out+string(filepath.Separator)) {
-			return nil, check.Errorf(ErrOption, "%s is in the folder of results", s.input)
+			return nil, check.Errorf(fault.ErrOption, "%s is in the folder of results", s.input)
 		}
 		if _, _, err := inputKind(s.input, o.Input); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/klauspost/compress/zstd"
 )
@@ -50,14 +51,14 @@ func inputKind(name, given string) (format, compression string, err error) {
 			}
 		}
 		if strings.HasSuffix(stem, ".npy") || strings.HasSuffix(stem, ".arrow") || strings.HasSuffix(stem, ".f32") {
-			return "", "", check.Errorf(ErrInput, "%s holds no texts by its name", name)
+			return "", "", check.Errorf(fault.ErrInput, "%s holds no texts by its name", name)
 		}
 	}
 	switch {
 	case format != "lines" && format != "jsonl" && format != "csv" && format != "parquet":
-		return "", "", check.Errorf(ErrOption, "input format %q, want lines, jsonl, csv or parquet", format)
+		return "", "", check.Errorf(fault.ErrOption, "input format %q, want lines, jsonl, csv or parquet", format)
 	case format == "parquet" && compression != "":
-		return "", "", check.Errorf(ErrInput, "%s: a Parquet file is compressed within", name)
+		return "", "", check.Errorf(fault.ErrInput, "%s: a Parquet file is compressed within", name)
 	}
 	return format, compression, nil
 }
@@ -100,13 +101,13 @@ func (s *source) begin(format, compression string, o *Options) error {
 	case ".gz":
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return check.Errorf(ErrInput, "%w", err)
+			return check.Errorf(fault.ErrInput, "%w", err)
 		}
 		in, s.under = z, z
 	case ".zst":
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
 		if err != nil {
-			return check.Errorf(ErrInput, "%w", err)
+			return check.Errorf(fault.ErrInput, "%w", err)
 		}
 		in, s.under = z, z.IOReadCloser()
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -35,7 +36,7 @@ func newCSVReader(in io.Reader, o *Options) (*csvReader, error) {
 	r.records.FieldsPerRecord = -1
 	names, err := r.records.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, check.Errorf(ErrInput, "an empty file has no line of names")
+		return nil, check.Errorf(fault.ErrInput, "an empty file has no line of names")
 	} else if err != nil {
 		return nil, csvError(err)
 	}
@@ -68,7 +69,7 @@ func newCSVReader(in io.Reader, o *Options) (*csvReader, error) {
 func (r *csvReader) field(name string) (int, error) {
 	at := slices.Index(r.names, name)
 	if at < 0 || slices.Index(r.names[at+1:], name) >= 0 {
-		return 0, check.Errorf(ErrInput, "the line of names has not exactly one %q, but %q", name, r.names)
+		return 0, check.Errorf(fault.ErrInput, "the line of names has not exactly one %q, but %q", name, r.names)
 	}
 	return at, nil
 }
@@ -142,7 +143,7 @@ func recordText(record []string) []byte {
 func csvError(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
-		return check.Errorf(ErrInput, "%w", err)
+		return check.Errorf(fault.ErrInput, "%w", err)
 	}
 	return err
 }

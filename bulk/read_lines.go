@@ -11,6 +11,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/textline"
@@ -29,7 +30,7 @@ type textReader struct{ in *textline.Reader }
 
 func newTextReader(in io.Reader, o *Options) (*textReader, error) {
 	if len(o.pass.columns) > 0 {
-		return nil, check.Errorf(ErrOption, "plain lines have no columns to pass on")
+		return nil, check.Errorf(fault.ErrOption, "plain lines have no columns to pass on")
 	}
 	return &textReader{textline.NewReader(in)}, nil
 }
@@ -42,7 +43,7 @@ func (r *textReader) next() (row, error) { return nextLine(r.in) }
 func nextLine(in *textline.Reader) (row, error) {
 	line, err := in.Next()
 	if errors.Is(err, textline.ErrLong) || errors.Is(err, textline.ErrBinary) {
-		err = check.Errorf(ErrInput, "%w", err)
+		err = check.Errorf(fault.ErrInput, "%w", err)
 	}
 	if err != nil {
 		return row{}, err
@@ -68,7 +69,7 @@ type jsonReader struct {
 
 func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 	if o.pass.all {
-		return nil, check.Errorf(ErrOption, "objects of a JSONL file need not have the same fields: name those to pass on")
+		return nil, check.Errorf(fault.ErrOption, "objects of a JSONL file need not have the same fields: name those to pass on")
 	}
 	r := &jsonReader{in: textline.NewReader(in), field: o.Text}
 	for _, c := range o.pass.columns {
@@ -76,7 +77,7 @@ func newJSONReader(in io.Reader, o *Options) (*jsonReader, error) {
 			c.Kind = JSON
 		}
 		if c.Kind == Bytes {
-			return nil, check.Errorf(ErrOption, "JSON has no bytes: Pass %q", c.Name+":bytes")
+			return nil, check.Errorf(fault.ErrOption, "JSON has no bytes: Pass %q", c.Name+":bytes")
 		}
 		r.pass = append(r.pass, c)
 	}

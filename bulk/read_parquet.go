@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -35,7 +36,7 @@ type cursor struct {
 }
 
 // ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the text's bytes, and why
-// they are none that can be used, or nil. The error is each's, of reading, or matches [ErrInput] if the file is damaged or
+// they are none that can be used, or nil. The error is each's, of reading, or matches [fault.ErrInput] if the file is damaged or
 // has no such column.
 func ParquetTexts(f io.ReaderAt, size int64, column string, each func(text []byte, dead error) error) error {
 	r, err := newParquetReader(f, size, &Options{Text: column})
@@ -62,7 +63,7 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 	}
 	file, err := parquet.OpenFile(f, size, parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, check.Errorf(ErrInput, "%w", err)
+		return nil, check.Errorf(fault.ErrInput, "%w", err)
 	}
 	r = &parquetReader{groups: file.RowGroups()}
 	pass := o.pass.columns
@@ -79,13 +80,13 @@ func newParquetReader(f io.ReaderAt, size int64, o *Options) (r *parquetReader, 
 			return nil, err
 		}
 		if c.Kind >= 0 && c.Kind != kind {
-			return nil, check.Errorf(ErrOption, "Pass: the column %q holds %s, not %s", c.Name, kind, c.Kind)
+			return nil, check.Errorf(fault.ErrOption, "Pass: the column %q holds %s, not %s", c.Name, kind, c.Kind)
 		}
 		c.Kind = kind
 		r.pass, r.cursors = append(r.pass, c), append(r.cursors, cursor{column: at, spell: spell})
 	}
 	if k := r.pass[0].Kind; k != String || r.cursors[0].spell != nil {
-		return nil, check.Errorf(ErrInput, "the column %q holds no strings", o.Text)
+		return nil, check.Errorf(fault.ErrInput, "the column %q holds no strings", o.Text)
 	}
 	r.pass = r.pass[1:]
 	return r, nil
@@ -96,13 +97,13 @@ func checkFooter(f io.ReaderAt, size int64) error {
 	const fixed = 12 // the mark at both ends, and the footer's length before the last
 	var end [8]byte
 	if size < fixed {
-		return check.Errorf(ErrInput, "%d bytes are not a Parquet file", size)
+		return check.Errorf(fault.ErrInput, "%d bytes are not a Parquet file", size)
 	}
 	if _, err := f.ReadAt(end[:], size-int64(len(end))); err != nil {
 		return err
 	}
 	if n := int64(binary.LittleEndian.Uint32(end[:])); n > size-fixed {
-		return check.Errorf(ErrInput, "a footer of %d bytes in a file of %d", n, size)
+		return check.Errorf(fault.ErrInput, "a footer of %d bytes in a file of %d", n, size)
 	}
 	return nil
 }
@@ -116,15 +117,15 @@ func columnOf(schema *parquet.Schema, name string) (int, Kind, func(parquet.Valu
 		for _, f := range fields {
 			names = append(names, f.Name())
 		}
-		return 0, 0, nil, check.Errorf(ErrInput, "no column %q, there are %q", name, names)
+		return 0, 0, nil, check.Errorf(fault.ErrInput, "no column %q, there are %q", name, names)
 	}
 	leaf, ok := schema.Lookup(name)
 	if !ok || !fields[i].Leaf() || leaf.MaxRepetitionLevel > 0 {
-		return 0, 0, nil, check.Errorf(ErrInput, "the column %q is nested or repeated", name)
+		return 0, 0, nil, check.Errorf(fault.ErrInput, "the column %q is nested or repeated", name)
 	}
 	kind, spell, ok := kindOf(fields[i].Type())
 	if !ok {
-		return 0, 0, nil, check.Errorf(ErrInput, "the column %q holds %v, which is not supported", name, fields[i].Type())
+		return 0, 0, nil, check.Errorf(fault.ErrInput, "the column %q holds %v, which is not supported", name, fields[i].Type())
 	}
 	return leaf.ColumnIndex, kind, spell, nil
 }
@@ -195,7 +196,7 @@ func (r *parquetReader) next() (x row, err error) {
 	for i := range r.cursors {
 		v, err := r.cursors[i].next()
 		if err != nil {
-			return row{}, check.Errorf(ErrInput, "%w", err)
+			return row{}, check.Errorf(fault.ErrInput, "%w", err)
 		}
 		if i > 0 {
 			x.passed[i-1], x.err = r.cursors[i].passed(r.pass[i-1], v, x.err)
@@ -288,6 +289,6 @@ func (at *cursor) passed(c Column, v parquet.Value, before error) (any, error) {
 // caught makes an error of a panic: the library panics on some files that are damaged.
 func caught(err *error) {
 	if v := recover(); v != nil {
-		*err = check.Errorf(ErrInput, "damaged: %v", v)
+		*err = check.Errorf(fault.ErrInput, "damaged: %v", v)
 	}
 }

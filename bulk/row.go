@@ -3,17 +3,10 @@
 package bulk
 
 import (
-	"errors"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-)
-
-// Errors that those of this package match, the first two being kinds that all packages of this project share.
-var (
-	ErrOption = check.ErrOption                            // an option that cannot be, or that does not go with another
-	ErrInput  = check.ErrInput                             // a file or a row that cannot be read
-	ErrOther  = errors.New("the folder has other results") // results of another model, other options or other inputs
 )
 
 // Kind is what a column holds.
@@ -68,7 +61,7 @@ func parsePass(names []string) (passing, error) {
 	for _, s := range names {
 		if s == "*" {
 			if len(names) > 1 {
-				return p, check.Errorf(ErrOption, "Pass has * beside other names")
+				return p, check.Errorf(fault.ErrOption, "Pass has * beside other names")
 			}
 			return passing{all: true}, nil
 		}
@@ -81,11 +74,11 @@ func parsePass(names []string) (passing, error) {
 				}
 			}
 			if c.Kind < 0 {
-				return p, check.Errorf(ErrOption, "Pass %q: no kind %q, want one of %s", s, kind, strings.Join(kindNames[:Bytes], ", "))
+				return p, check.Errorf(fault.ErrOption, "Pass %q: no kind %q, want one of %s", s, kind, strings.Join(kindNames[:Bytes], ", "))
 			}
 		}
 		if c.Name == "" || seen[c.Name] {
-			return p, check.Errorf(ErrOption, "Pass %q: a name that is empty or given twice", s)
+			return p, check.Errorf(fault.ErrOption, "Pass %q: a name that is empty or given twice", s)
 		}
 		seen[c.Name] = true
 		p.columns = append(p.columns, c)

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/modelfiles"
 )
@@ -200,10 +201,10 @@ func (r *run) there(s *shard) (bool, error) {
 		return false, err
 	}
 	if m.Work != r.label {
-		return false, check.Errorf(ErrOther, "%s.json is of %s, this run is %s", s.path(""), m.Work, r.label)
+		return false, check.Errorf(fault.ErrOtherResults, "%s.json is of %s, this run is %s", s.path(""), m.Work, r.label)
 	}
 	if files := modelfiles.Different(m.Model, r.options.Model); files != "" {
-		return false, check.Errorf(ErrOther, "%s.json is of a model with other files (%s)", s.path(""), files)
+		return false, check.Errorf(fault.ErrOtherResults, "%s.json is of a model with other files (%s)", s.path(""), files)
 	}
 	if err := m.Input.same(s.input); err != nil {
 		return false, err
@@ -231,7 +232,7 @@ func (in Input) same(path string) error {
 		return err
 	}
 	if fmt.Sprintf("%x", sum.Sum(nil)) != in.SHA256 {
-		return check.Errorf(ErrOther, "%s has changed since its results were made; remove their manifest to make them again", path)
+		return check.Errorf(fault.ErrOtherResults, "%s has changed since its results were made; remove their manifest to make them again", path)
 	}
 	return nil
 }
@@ -290,7 +291,7 @@ func (r *run) make(ctx context.Context, s *shard, held *claim, computed func()) 
 
 // lasting reports whether an error would come again.
 func lasting(err error) bool {
-	return errors.Is(err, ErrInput) || errors.Is(err, ErrOption) || errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrOption) || errors.Is(err, fs.ErrNotExist)
 }
 
 // warn says what is odd about an input.

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestEnd: a run ends as soon as its last file is made, whichever of its workers has nothing left to do before.
@@ -115,7 +116,7 @@ func TestControl(t *testing.T) {
 	var warned []string
 	o := bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: filepath.Join(dir, "out"), Format: "jsonl", Pause: time.Millisecond, Warn: func(w string) { warned = append(warned, w) }}
 	report, err := bulk.Run(t.Context(), embedding(t, bulk.Float32Vectors), o)
-	if err != nil || report.Written != 6 || report.Dead != 0 || len(report.Failed) != 1 || !errors.Is(report.Failed[0].Err, bulk.ErrInput) {
+	if err != nil || report.Written != 6 || report.Dead != 0 || len(report.Failed) != 1 || !errors.Is(report.Failed[0].Err, fault.ErrInput) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "a.txt: line 2 ") {

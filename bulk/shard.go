@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -96,7 +97,7 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 		return nil, err
 	}
 	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
-		return nil, check.Errorf(ErrInput, "it changed while it was read")
+		return nil, check.Errorf(fault.ErrInput, "it changed while it was read")
 	}
 	m = &Manifest{
 		Input: Input{s.input, before.Size(), before.ModTime(), sum},
@@ -112,7 +113,7 @@ func (s *shard) begin(passed []Column) error {
 	seen := map[string]bool{}
 	for _, c := range columns {
 		if seen[c.Name] {
-			return check.Errorf(ErrOption, "a column %q is passed on, and made", c.Name)
+			return check.Errorf(fault.ErrOption, "a column %q is passed on, and made", c.Name)
 		}
 		seen[c.Name] = true
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -26,7 +27,7 @@ func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.W
 	orElse(&field, "text")
 	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(in, ipc.WithBodySizeLimit(maxBatch)))
 	if err != nil {
-		return check.Errorf(ErrInput, "%w", err)
+		return check.Errorf(fault.ErrInput, "%w", err)
 	}
 	defer r.Release()
 	s, err := newStream(r.Schema(), task, field)
@@ -49,7 +50,7 @@ func Stream(ctx context.Context, task Task, field string, in io.Reader, out io.W
 		}
 	}
 	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return check.Errorf(ErrInput, "%w", err)
+		return check.Errorf(fault.ErrInput, "%w", err)
 	}
 	return w.Close()
 }
@@ -65,17 +66,17 @@ type stream struct {
 func newStream(given *arrow.Schema, task Task, field string) (*stream, error) {
 	at := given.FieldIndices(field)
 	if len(at) != 1 {
-		return nil, check.Errorf(ErrInput, "the stream has not exactly one column %q: %v", field, given)
+		return nil, check.Errorf(fault.ErrInput, "the stream has not exactly one column %q: %v", field, given)
 	}
 	if t := given.Field(at[0]).Type.ID(); t != arrow.STRING && t != arrow.LARGE_STRING {
-		return nil, check.Errorf(ErrInput, "the column %q holds %v, not strings", field, given.Field(at[0]).Type)
+		return nil, check.Errorf(fault.ErrInput, "the column %q holds %v, not strings", field, given.Field(at[0]).Type)
 	}
 	columns := append(slices.Concat(task.Columns, counted), Column{Name: "error", Kind: String})
 	made := arrowSchema(columns).Fields()
 	for i := range made {
 		made[i].Nullable = true // where there is an error
 		if given.HasField(made[i].Name) {
-			return nil, check.Errorf(ErrOption, "a column %q is passed on, and made", made[i].Name)
+			return nil, check.Errorf(fault.ErrOption, "a column %q is passed on, and made", made[i].Name)
 		}
 	}
 	meta := given.Metadata()

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -122,12 +123,12 @@ func TestStreamWrong(t *testing.T) {
 		in   []byte
 		want error
 	}{
-		{"nothing", nil, bulk.ErrInput},
-		{"text", []byte("the cat reads"), bulk.ErrInput},
-		{"no column", stream("id", "words"), bulk.ErrInput},
-		{"numbers", stream("text", "words"), bulk.ErrInput},
-		{"a column that is made", stream("tokens", "text"), bulk.ErrOption},
-		{"cut", good[:len(good)-100], bulk.ErrInput},
+		{"nothing", nil, fault.ErrInput},
+		{"text", []byte("the cat reads"), fault.ErrInput},
+		{"no column", stream("id", "words"), fault.ErrInput},
+		{"numbers", stream("text", "words"), fault.ErrInput},
+		{"a column that is made", stream("tokens", "text"), fault.ErrOption},
+		{"cut", good[:len(good)-100], fault.ErrInput},
 	} {
 		if err := bulk.Stream(t.Context(), task, "", bytes.NewReader(c.in), io.Discard); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/textline"
 	"github.com/avoformer/avoformer/text"
@@ -48,7 +49,7 @@ func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
 		return Task{}, err
 	}
 	if prompt != "" && !slices.Contains(e.Prompts(), prompt) {
-		return Task{}, check.Errorf(ErrOption, "no prompt %q, the folder has %q", prompt, e.Prompts())
+		return Task{}, check.Errorf(fault.ErrOption, "no prompt %q, the folder has %q", prompt, e.Prompts())
 	}
 	return Task{
 		Name:    fmt.Sprintf("embed prompt=%q vectors=%s", prompt, v),
@@ -144,7 +145,7 @@ func (t Task) each(ctx context.Context, texts []string) ([]Result, error) {
 		return out, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case len(texts) == 1 && (errors.Is(err, text.ErrInput) || errors.Is(err, text.ErrNotFinite)):
+	case len(texts) == 1 && (errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrNotFinite)):
 		if at, ok := errors.AsType[*text.InputError](err); ok {
 			err = at.Err // a dead letter has its own number
 		}

@@ -5,6 +5,7 @@ package bulk
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -29,7 +30,7 @@ func (v Vectors) check() error {
 	case Float32Vectors, Int8Vectors, BinaryVectors:
 		return nil
 	}
-	return check.Errorf(ErrOption, "Vectors %q, want float32, int8 or binary", v)
+	return check.Errorf(fault.ErrOption, "Vectors %q, want float32, int8 or binary", v)
 }
 
 // columns are those of vectors of dim elements.

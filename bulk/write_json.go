@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/npy"
 	"github.com/avoformer/avoformer/internal/textline"
@@ -112,7 +113,7 @@ func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
 	w := &numpyWriter{vector: -1, others: jsonWriter{w: files[1]}}
 	var ok bool
 	if w.array, ok = files[0].(*output); !ok {
-		return nil, check.Errorf(ErrOption, "npy needs a file, whose beginning is written at the end")
+		return nil, check.Errorf(fault.ErrOption, "npy needs a file, whose beginning is written at the end")
 	}
 	for i, c := range columns {
 		if c.Length > 0 && w.vector < 0 {
@@ -123,7 +124,7 @@ func newNumpyWriter(files []io.Writer, columns []Column) (writer, error) {
 		w.others.columns = append(w.others.columns, c)
 	}
 	if w.vector < 0 {
-		return nil, check.Errorf(ErrOption, "npy holds vectors, and there are none")
+		return nil, check.Errorf(fault.ErrOption, "npy holds vectors, and there are none")
 	}
 	_, err := w.array.Write(npy.Header(w.descr, 0, w.length))
 	return w, err

@@ -14,7 +14,7 @@ func ExampleError() {
 	_, err := models.New([]byte(`{"model_type": "bert", "hidden_act": "swoosh"}`), transformer.Random(1))
 	var e *fault.Error
 	if errors.As(err, &e) {
-		fmt.Println(e.File, e.Field, e.Value, errors.Is(err, models.ErrConfig))
+		fmt.Println(e.File, e.Field, e.Value, errors.Is(err, fault.ErrConfig))
 	}
 	// Output: config.json hidden_act "swoosh" true
 }

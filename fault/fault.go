@@ -10,9 +10,9 @@ package fault
 import "strings"
 
 // Error is what is wrong, and where. errors.Is tells its kind by the variables of the packages, such as
-// transformer.ErrConfig, and errors.As the file, the field and the value.
+// fault.ErrConfig, and errors.As the file, the field and the value.
 type Error struct {
-	// Kind is one of the variables of the packages whose names begin with Err, such as transformer.ErrConfig.
+	// Kind is one of the variables of the packages whose names begin with Err, such as fault.ErrConfig.
 	Kind error
 	// File is the name of a file, within the folder that is opened where there is one.
 	File string

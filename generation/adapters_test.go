@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
-	tf "github.com/avoformer/avoformer/transformer"
 )
 
 // TestAdapters: requests that have different adapters, and begin alike, get each the text that a model gives of whose weights
@@ -48,7 +48,7 @@ func TestAdapters(t *testing.T) {
 	if st := s.Stats(); !differ || st.SharedTokens < 12*32 {
 		t.Errorf("adapters change texts: %v, shared tokens %d", differ, st.SharedTokens)
 	}
-	if _, _, err := collect(t.Context(), s, generation.Request{Prompt: start, Adapter: "other"}); !errors.Is(err, tf.ErrOption) {
+	if _, _, err := collect(t.Context(), s, generation.Request{Prompt: start, Adapter: "other"}); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("an adapter that is not there: error %v, want ErrOption", err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // BeamConfig describes a beam search.
@@ -67,13 +67,13 @@ type search struct {
 // step. It ends with the error of ctx within one token of its cancellation.
 func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothesis, error) {
 	if c.Width < 1 || c.MaxTokens < 1 {
-		return nil, check.Errorf(transformer.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
+		return nil, check.Errorf(fault.ErrConfig, "beam search: width %d, max tokens %d, want at least 1", c.Width, c.MaxTokens)
 	}
 	if len(prompt) == 0 {
-		return nil, check.Errorf(transformer.ErrShape, "beam search without prompt")
+		return nil, check.Errorf(fault.ErrShape, "beam search without prompt")
 	}
 	if p := c.LengthPenalty; p != p || math.IsInf(p, 0) {
-		return nil, check.Errorf(transformer.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
+		return nil, check.Errorf(fault.ErrConfig, "beam search: length penalty %g", c.LengthPenalty)
 	}
 	if err := undecodable(d); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 			return nil, err
 		}
 		if len(logits) != c.Width*vocab {
-			return nil, check.Errorf(transformer.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
+			return nil, check.Errorf(fault.ErrShape, "beam search of width %d with a decoder of %d sequences", c.Width, len(logits)/max(vocab, 1))
 		}
 		if err := c.Rules.usable(logits[:len(live)*vocab]); err != nil {
 			return nil, err

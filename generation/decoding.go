@@ -3,6 +3,7 @@ package generation
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -31,9 +32,9 @@ func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding 
 	case m == nil:
 		return StartLM(ws, nil, nil, sequences)
 	case m.LM == nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "%s is not a language model", m.Config.ModelType)}
+		return &Decoding{err: check.Errorf(fault.ErrConfig, "%s is not a language model", m.Config.ModelType)}
 	case m.Encoder != nil || m.Audio != nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "the decoder of %s attends to an encoder: give StartLM what that encodes", m.Config.ModelType)}
+		return &Decoding{err: check.Errorf(fault.ErrConfig, "the decoder of %s attends to an encoder: give StartLM what that encodes", m.Config.ModelType)}
 	}
 	return StartLM(ws, m.LM, nil, sequences)
 }
@@ -43,11 +44,11 @@ func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding 
 func StartLM(ws *transformer.Workspace, m models.LanguageModel, memory *models.Memory, sequences int) *Decoding {
 	switch {
 	case m == nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "there is no language model to generate with")}
+		return &Decoding{err: check.Errorf(fault.ErrConfig, "there is no language model to generate with")}
 	case ws == nil:
-		return &Decoding{err: check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")}
+		return &Decoding{err: check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")}
 	case sequences < 1:
-		return &Decoding{err: check.Errorf(transformer.ErrShape, "generating %d sequences, want at least 1", sequences)}
+		return &Decoding{err: check.Errorf(fault.ErrShape, "generating %d sequences, want at least 1", sequences)}
 	}
 	return &Decoding{model: m, ws: ws, memory: memory, cache: m.NewPages(0).Cache(sequences)}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -34,7 +35,7 @@ func TestStartWithoutLM(t *testing.T) {
 		_, err3 := start().Feed([][]int{{1}})
 		_, err4 := start().Continue(new(tf.Workspace), 0, 2)
 		for _, err := range []error{err1, err2, err3, err4, start().Reorder([]int{0})} {
-			if !errors.Is(err, tf.ErrConfig) && !errors.Is(err, tf.ErrShape) || errors.Is(err, tf.ErrConfig) && what == "an encoder" && !strings.Contains(err.Error(), "bert") {
+			if !errors.Is(err, fault.ErrConfig) && !errors.Is(err, fault.ErrShape) || errors.Is(err, fault.ErrConfig) && what == "an encoder" && !strings.Contains(err.Error(), "bert") {
 				t.Errorf("%s: error %v, want one that says so", what, err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/tftest"
@@ -104,7 +105,7 @@ func TestForced(t *testing.T) {
 				if !slices.EqualFunc(got, want, alike) {
 					t.Fatalf("%v\nwant %v", got, want)
 				}
-				if n := s.Stats().Steps - before.Steps; c.steps > 0 && n > c.steps*len(want)/100+3 {
+				if n := int(s.Stats().Steps - before.Steps); c.steps > 0 && n > c.steps*len(want)/100+3 {
 					t.Errorf("%d steps for %d tokens", n, len(want))
 				}
 			}
@@ -120,7 +121,7 @@ func TestForced(t *testing.T) {
 func alike(a, b generation.Next) bool {
 	close := func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-2 }
 	return a.Token == b.Token && a.Finish == b.Finish && close(a.LogProb, b.LogProb) && (a.Err == nil) == (b.Err == nil) &&
-		errors.Is(a.Err, generation.ErrNoToken) == errors.Is(b.Err, generation.ErrNoToken) &&
+		errors.Is(a.Err, fault.ErrNoToken) == errors.Is(b.Err, fault.ErrNoToken) &&
 		slices.EqualFunc(a.Top, b.Top, func(x, y generation.TokenLogProb) bool {
 			return x.Token == y.Token && close(x.LogProb, y.LogProb)
 		})

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // A Decoder predicts the next token of one or several sequences, given those
@@ -41,8 +41,9 @@ type Request struct {
 	Prompt  []int    // one token at least
 	Sampler *Sampler // of its own; nil chooses greedily
 	Limits
-	// Context, unless nil, ends this text alone when it is cancelled.
-	Context context.Context
+	// Cancelled, unless nil, is called before each step. An error that it returns, such as that of a context's Err, ends
+	// only this text, with FinishCancelled and the error.
+	Cancelled func() error
 	// Adapter, unless empty, is the name of an adapter that stays beside the model's weights, see [models.Adapter]: for a
 	// Scheduler.
 	Adapter string
@@ -54,15 +55,15 @@ type Request struct {
 // settle returns an error if the request cannot be one to a model with such a vocabulary, and completes it.
 func (r *Request) settle(vocab int) error {
 	if len(r.Prompt) == 0 {
-		return check.Errorf(transformer.ErrShape, "Generate without prompt")
+		return check.Errorf(fault.ErrShape, "Generate without prompt")
 	}
 	if r.MaxTokens < 0 {
-		return check.Errorf(transformer.ErrConfig, "MaxTokens = %d, want at least 0", r.MaxTokens)
+		return check.Errorf(fault.ErrConfig, "MaxTokens = %d, want at least 0", r.MaxTokens)
 	}
 	if r.Sampler == nil {
 		r.Sampler = &Sampler{config: SamplerConfig{Vocab: vocab}}
 	} else if has := r.Sampler.config.Vocab; has != vocab {
-		return check.Errorf(transformer.ErrShape, "a sampler with a vocabulary of %d for a model of %d", has, vocab)
+		return check.Errorf(fault.ErrShape, "a sampler with a vocabulary of %d for a model of %d", has, vocab)
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ type text struct {
 // start checks requests and puts them into the batch.
 func (b *batch) start(requests []Request) error {
 	if len(requests) == 0 {
-		return check.Errorf(transformer.ErrShape, "Generate without requests")
+		return check.Errorf(fault.ErrShape, "Generate without requests")
 	}
 	if err := undecodable(b.d); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (b *batch) start(requests []Request) error {
 	for i, r := range requests {
 		err := r.settle(vocab)
 		if err == nil && r.Memory != nil {
-			err = check.Errorf(transformer.ErrConfig, "a Memory, which the decoder is started with")
+			err = check.Errorf(fault.ErrConfig, "a Memory, which the decoder is started with")
 		}
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
@@ -191,7 +192,11 @@ func (b *batch) start(requests []Request) error {
 // step computes what comes next in each text, and yields it.
 func (b *batch) step(yield func(Next, error) bool) error {
 	for i := range b.texts {
-		if c := b.texts[i].Context; b.feed[i] != nil && c != nil && c.Err() != nil && !b.end(i, FinishCancelled, Choice{Token: -1}, context.Cause(c), yield) {
+		cancelled := b.texts[i].Cancelled
+		if b.feed[i] == nil || cancelled == nil {
+			continue
+		}
+		if why := cancelled(); why != nil && !b.end(i, FinishCancelled, Choice{Token: -1}, why, yield) {
 			return errEnough
 		}
 	}
@@ -204,7 +209,7 @@ func (b *batch) step(yield func(Next, error) bool) error {
 	}
 	vocab := b.d.Vocab()
 	if len(logits) != len(b.texts)*vocab {
-		return check.Errorf(transformer.ErrShape, "Generate of %d sequences with a decoder of %d", len(b.texts), len(logits)/max(vocab, 1))
+		return check.Errorf(fault.ErrShape, "Generate of %d sequences with a decoder of %d", len(b.texts), len(logits)/max(vocab, 1))
 	}
 	for i := range b.texts {
 		if b.feed[i] != nil && !b.advance(i, logits[i*vocab:(i+1)*vocab], yield) {

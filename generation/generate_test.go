@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -146,17 +147,17 @@ func TestGenerationReportsErrors(t *testing.T) {
 		"beam prompt":    tftest.Second(generation.Beam(t.Context(), d, nil, generation.BeamConfig{Width: 1, MaxTokens: 9})),
 		"beam sequences": tftest.Second(generation.Beam(t.Context(), d, []int{0}, generation.BeamConfig{Width: 2, MaxTokens: 9})),
 	} {
-		if !errors.Is(err, tf.ErrShape) {
+		if !errors.Is(err, fault.ErrShape) {
 			t.Errorf("%s: error %v, want ErrShape", name, err)
 		}
 	}
-	if _, err := generation.Beam(t.Context(), d, []int{0}, generation.BeamConfig{}); !errors.Is(err, tf.ErrConfig) {
+	if _, err := generation.Beam(t.Context(), d, []int{0}, generation.BeamConfig{}); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("beam search of width 0: %v", err)
 	}
 	learned := tftest.Must(models.New([]byte(`{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": 13, "n_embd": 16,
 		"n_layer": 1, "n_head": 2, "n_positions": 64}`), tf.Random(3)))(t)
 	long := generation.Generate(t.Context(), generation.Start(new(tf.Workspace), learned, 1), []int{1}, generation.SamplerConfig{}, generation.Limits{})
-	if got, err := generation.Collect(long); len(got) != 64 || !errors.Is(err, tf.ErrTooLong) {
+	if got, err := generation.Collect(long); len(got) != 64 || !errors.Is(err, fault.ErrTooLong) {
 		t.Errorf("beyond the positions: %d tokens, %v", len(got), err)
 	}
 }

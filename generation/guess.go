@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -28,11 +29,11 @@ func (c *SchedulerConfig) checkDraft() error {
 	attends, _ := d.(interface{ AttendsToMemory() bool })
 	switch {
 	case d.Vocab() != c.Model.Vocab():
-		return check.Errorf(transformer.ErrConfig, "scheduler: a draft model with a vocabulary of %d for a model of %d", d.Vocab(), c.Model.Vocab())
+		return check.Errorf(fault.ErrConfig, "scheduler: a draft model with a vocabulary of %d for a model of %d", d.Vocab(), c.Model.Vocab())
 	case c.Draft < 0:
-		return check.Errorf(transformer.ErrConfig, "scheduler: a draft model without proposals")
+		return check.Errorf(fault.ErrConfig, "scheduler: a draft model without proposals")
 	case rewrites(d) || attends != nil && attends.AttendsToMemory():
-		return check.Errorf(transformer.ErrConfig, "scheduler: a draft model whose past tokens change, or that attends to an encoder")
+		return check.Errorf(fault.ErrConfig, "scheduler: a draft model whose past tokens change, or that attends to an encoder")
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func (g *guesser) propose(l *loop, most int) {
 	}
 	l.failPlanned()
 	l.s.mu.Lock()
-	l.s.stats.DraftSteps += passes
+	l.s.stats.DraftSteps += uint64(passes)
 	l.s.mu.Unlock()
 }
 

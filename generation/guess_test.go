@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
@@ -71,7 +72,7 @@ func TestDraftModelSaves(t *testing.T) {
 	for name, c := range map[string]struct {
 		draft  models.LanguageModel
 		memory int64
-		steps  int
+		steps  uint64
 	}{"right": {m.LM, 0, 60}, "short": {short.LM, 0, 201}, "without memory": {m.LM, 12 * longPage, 201}} {
 		s := schedule(t, generation.SchedulerConfig{Model: m.LM, DraftModel: c.draft, Memory: c.memory})
 		s.Guess()
@@ -171,7 +172,7 @@ func TestDraftModelRefused(t *testing.T) {
 		"a model that changes": {Model: dynamic.LM, DraftModel: m.LM},
 		"a draft that attends": {Model: m.LM, DraftModel: after.LM},
 	} {
-		if _, err := generation.NewScheduler(c); !errors.Is(err, tf.ErrConfig) {
+		if _, err := generation.NewScheduler(c); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -88,10 +88,10 @@ func (j *job) cancelled() error {
 	switch {
 	case j.ctx.Err() != nil:
 		return context.Cause(j.ctx)
-	case j.Context != nil && j.Context.Err() != nil:
-		return context.Cause(j.Context)
 	case j.stream.left():
 		return context.Canceled
+	case j.Cancelled != nil:
+		return j.Cancelled()
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -69,7 +70,7 @@ func (l *loop) run() {
 // end ends all texts, since the scheduler is closed at once. The lock is held.
 func (l *loop) end() {
 	for _, j := range append(l.s.queue, l.running...) {
-		j.end(FinishFailed, Choice{Token: -1}, ErrClosed)
+		j.end(FinishFailed, Choice{Token: -1}, fault.ErrClosed)
 		if j.history != nil {
 			j.release()
 		}
@@ -128,7 +129,7 @@ func (l *loop) start(j *job) bool {
 			return false
 		}
 	}
-	l.s.stats.SharedTokens += j.shared
+	l.s.stats.SharedTokens += uint64(j.shared)
 	l.running = append(l.running, j)
 	return true
 }
@@ -200,11 +201,11 @@ func (l *loop) pass() {
 			}
 			l.s.mu.Lock()
 			l.s.stats.Steps++
-			l.s.stats.PromptTokens += pieces
+			l.s.stats.PromptTokens += uint64(pieces)
 			l.s.mu.Unlock()
 			l.choose(logits)
 			return
-		case errors.Is(err, transformer.ErrMemory) && (l.prefixes.dropOldest() || l.preempt()):
+		case errors.Is(err, fault.ErrMemory) && (l.prefixes.dropOldest() || l.preempt()):
 		case len(l.jobs) > 1:
 			l.passAlone()
 			return
@@ -275,10 +276,10 @@ func (l *loop) choose(logits []float32) {
 			}
 		}
 		l.settle(j, before, more)
-		sum.Tokens += j.n - before
-		sum.DraftTokens += len(proposed)
-		sum.AcceptedTokens += accepted
-		sum.ForcedTokens += j.forced
+		sum.Tokens += uint64(j.n - before)
+		sum.DraftTokens += uint64(len(proposed))
+		sum.AcceptedTokens += uint64(accepted)
+		sum.ForcedTokens += uint64(j.forced)
 	}
 	l.s.mu.Lock()
 	st := &l.s.stats

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
@@ -97,12 +98,12 @@ func TestSchedulerMemoryRefused(t *testing.T) {
 		"for who attends to none":  {alone, whole},
 	} {
 		_, end, err := collect(t.Context(), c.s, generation.Request{Prompt: []int{1}, Memory: c.m, Limits: generation.Limits{MaxTokens: 2}})
-		if !errors.Is(err, tf.ErrShape) && !errors.Is(end.Err, tf.ErrShape) {
+		if !errors.Is(err, fault.ErrShape) && !errors.Is(end.Err, fault.ErrShape) {
 			t.Errorf("%s: %+v, %v", name, end, err)
 		}
 	}
 	d := generation.StartLM(new(tf.Workspace), m.LM, whole, 1)
-	if _, err := generation.CollectBatch(1, generation.GenerateBatch(t.Context(), d, []generation.Request{{Prompt: []int{1}, Memory: whole}})); !errors.Is(err, tf.ErrConfig) {
+	if _, err := generation.CollectBatch(1, generation.GenerateBatch(t.Context(), d, []generation.Request{{Prompt: []int{1}, Memory: whole}})); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("two memories: %v", err)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // Rules change the scores of the tokens that may come next before one is chosen; the
@@ -53,7 +53,7 @@ type SequenceBias struct {
 	Bias   float64
 }
 
-// usable is an ErrNotFinite for logits of a computation that failed, unless the rules make numbers of them.
+// usable is an fault.ErrNotFinite for logits of a computation that failed, unless the rules make numbers of them.
 func (r *Rules) usable(logits []float32) error {
 	if r != nil && r.RemoveInvalid {
 		return nil
@@ -71,20 +71,20 @@ func (r *Rules) check(vocab int) error {
 		value float64
 	}{{"RepetitionPenalty", r.RepetitionPenalty}, {"EncoderRepetitionPenalty", r.EncoderRepetitionPenalty}, {"ExponentialDecay", r.ExponentialDecay}} {
 		if !(x.value >= 0) || math.IsInf(x.value, 0) {
-			return check.Errorf(transformer.ErrConfig, "rules: %s = %g, want at least 0", x.name, x.value)
+			return check.Errorf(fault.ErrConfig, "rules: %s = %g, want at least 0", x.name, x.value)
 		}
 	}
 	for _, x := range []float64{r.FrequencyPenalty, r.PresencePenalty} {
 		if x != x || math.IsInf(x, 0) {
-			return check.Errorf(transformer.ErrConfig, "rules: FrequencyPenalty = %g, PresencePenalty = %g, want numbers", r.FrequencyPenalty, r.PresencePenalty)
+			return check.Errorf(fault.ErrConfig, "rules: FrequencyPenalty = %g, PresencePenalty = %g, want numbers", r.FrequencyPenalty, r.PresencePenalty)
 		}
 	}
 	for token, x := range r.LogitBias {
 		if token < 0 || token >= vocab {
-			return check.Errorf(transformer.ErrToken, "rules: LogitBias of token %d of a vocabulary of %d", token, vocab)
+			return check.Errorf(fault.ErrToken, "rules: LogitBias of token %d of a vocabulary of %d", token, vocab)
 		}
 		if x != x {
-			return check.Errorf(transformer.ErrConfig, "rules: LogitBias of token %d is not a number", token)
+			return check.Errorf(fault.ErrConfig, "rules: LogitBias of token %d is not a number", token)
 		}
 	}
 	for _, x := range []struct {
@@ -95,11 +95,11 @@ func (r *Rules) check(vocab int) error {
 		{"MinNewTokens", r.MinNewTokens}, {"DecayStart", r.DecayStart},
 	} {
 		if x.value < 0 {
-			return check.Errorf(transformer.ErrConfig, "rules: %s = %d, want at least 0", x.name, x.value)
+			return check.Errorf(fault.ErrConfig, "rules: %s = %d, want at least 0", x.name, x.value)
 		}
 	}
 	if len(r.ForcedBOS) > 1 {
-		return check.Errorf(transformer.ErrConfig, "rules: ForcedBOS = %v, want one token", r.ForcedBOS)
+		return check.Errorf(fault.ErrConfig, "rules: ForcedBOS = %v, want one token", r.ForcedBOS)
 	}
 	words := slices.Clone(r.BadWords)
 	for _, b := range r.SequenceBias {
@@ -107,12 +107,12 @@ func (r *Rules) check(vocab int) error {
 	}
 	for _, word := range words {
 		if len(word) == 0 {
-			return check.Errorf(transformer.ErrConfig, "rules: a sequence without tokens")
+			return check.Errorf(fault.ErrConfig, "rules: a sequence without tokens")
 		}
 	}
 	for _, token := range slices.Concat(r.ForcedBOS, r.ForcedEOS, slices.Concat(words...)) {
 		if token < 0 || token >= vocab {
-			return check.Errorf(transformer.ErrToken, "rules: token %d of a vocabulary of %d", token, vocab)
+			return check.Errorf(fault.ErrToken, "rules: token %d of a vocabulary of %d", token, vocab)
 		}
 	}
 	return nil

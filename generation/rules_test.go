@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
-	tf "github.com/avoformer/avoformer/transformer"
 )
 
 // TestRules chooses greedily from the same logits at each step. What transformers makes of
@@ -44,9 +44,9 @@ func TestRules(t *testing.T) {
 		rules generation.Rules
 		want  error
 	}{
-		"penalty": {generation.Rules{RepetitionPenalty: math.NaN()}, tf.ErrConfig}, "negative": {generation.Rules{EncoderRepetitionPenalty: -1}, tf.ErrConfig}, "decay": {generation.Rules{ExponentialDecay: math.Inf(1)}, tf.ErrConfig},
-		"ngram": {generation.Rules{NoRepeatNgram: -1}, tf.ErrConfig}, "word": {generation.Rules{BadWords: [][]int{{}}}, tf.ErrConfig}, "two": {generation.Rules{ForcedBOS: []int{1, 2}}, tf.ErrConfig},
-		"token": {generation.Rules{ForcedEOS: []int{4}}, tf.ErrToken}, "bias": {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{-1}}}}, tf.ErrToken},
+		"penalty": {generation.Rules{RepetitionPenalty: math.NaN()}, fault.ErrConfig}, "negative": {generation.Rules{EncoderRepetitionPenalty: -1}, fault.ErrConfig}, "decay": {generation.Rules{ExponentialDecay: math.Inf(1)}, fault.ErrConfig},
+		"ngram": {generation.Rules{NoRepeatNgram: -1}, fault.ErrConfig}, "word": {generation.Rules{BadWords: [][]int{{}}}, fault.ErrConfig}, "two": {generation.Rules{ForcedBOS: []int{1, 2}}, fault.ErrConfig},
+		"token": {generation.Rules{ForcedEOS: []int{4}}, fault.ErrToken}, "bias": {generation.Rules{SequenceBias: []generation.SequenceBias{{Tokens: []int{-1}}}}, fault.ErrToken},
 	} {
 		_, err := generation.Collect(generation.Generate(t.Context(), logits, []int{1}, generation.SamplerConfig{Rules: &c.rules}, generation.Limits{MaxTokens: 3}))
 		if !errors.Is(err, c.want) {

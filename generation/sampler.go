@@ -1,23 +1,16 @@
 package generation
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // A sampler for each text: from logits to a token, with what its rules, its constraint and its
 // draws remember of the tokens so far.
-
-// ErrNoToken is that of logits of which a constraint leaves none.
-var ErrNoToken = errors.New("generation: no token may follow")
-
-// ErrNotFinite is that of logits of which one is NaN or +Inf, or all are -Inf: the model's computation failed.
-var ErrNotFinite = check.ErrNotFinite
 
 // SamplerConfig says how tokens are chosen. The zero value chooses greedily.
 //
@@ -139,11 +132,11 @@ func (c *SamplerConfig) check() error {
 		{"TypicalP", c.TypicalP, 1}, {"TopLogProbs", float64(c.TopLogProbs), math.MaxInt}, {"MaxTokens", float64(c.MaxTokens), math.MaxInt},
 	} {
 		if !(x.has >= 0 && x.has <= x.most) {
-			return check.Errorf(transformer.ErrConfig, "sampler: %s = %g, want 0 to %g", x.name, x.has, x.most)
+			return check.Errorf(fault.ErrConfig, "sampler: %s = %g, want 0 to %g", x.name, x.has, x.most)
 		}
 	}
 	if c.Vocab < 1 {
-		return check.Errorf(transformer.ErrConfig, "sampler: Vocab = %d, want at least 1", c.Vocab)
+		return check.Errorf(fault.ErrConfig, "sampler: Vocab = %d, want at least 1", c.Vocab)
 	}
 	return c.Rules.check(c.Vocab)
 }
@@ -152,7 +145,7 @@ func (c *SamplerConfig) check() error {
 func (s *Sampler) Seed() uint64 { return s.config.Seed }
 
 // Choose chooses the token after logits, [V], and goes on with it. Logits stay as they are. After
-// an error, which is ErrShape for logits of another length, ErrNotFinite for those of a computation that failed,
+// an error, which is ErrShape for logits of another length, fault.ErrNotFinite for those of a computation that failed,
 // unless Rules.RemoveInvalid makes numbers of them, or comes from the constraint, no token was chosen.
 func (s *Sampler) Choose(logits []float32) (Choice, error) {
 	w := takeScratch()
@@ -184,7 +177,7 @@ func (s *Sampler) pick(w *scratch, logits []float32) (token int, err error) {
 func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first int, err error) {
 	c := &s.config
 	if len(logits) != c.Vocab {
-		return nil, 0, check.Errorf(transformer.ErrShape, "%d logits for a sampler with a vocabulary of %d", len(logits), c.Vocab)
+		return nil, 0, check.Errorf(fault.ErrShape, "%d logits for a sampler with a vocabulary of %d", len(logits), c.Vocab)
 	}
 	if err := c.Rules.usable(logits); err != nil {
 		return nil, 0, err
@@ -206,7 +199,7 @@ func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first i
 	}
 	first = argmax(w.scores)
 	if c.Constraint != nil && w.scores[first] == negInf {
-		return nil, 0, check.Errorf(ErrNoToken, "of those that the constraint allows, rules leave none")
+		return nil, 0, check.Errorf(fault.ErrNoToken, "of those that the constraint allows, rules leave none")
 	}
 	return w.scores, first, nil
 }
@@ -260,7 +253,7 @@ func (s *Sampler) Distribution(dst []Probability, logits []float32) ([]Probabili
 // makes proposals itself takes back by Undo those that were not accepted.
 func (s *Sampler) Accept(token int) error {
 	if token < 0 || token >= s.config.Vocab {
-		return check.Errorf(transformer.ErrToken, "sampler: token %d of a vocabulary of %d", token, s.config.Vocab)
+		return check.Errorf(fault.ErrToken, "sampler: token %d of a vocabulary of %d", token, s.config.Vocab)
 	}
 	if s.config.Constraint != nil {
 		if err := s.config.Constraint.Accept(token); err != nil {
@@ -282,12 +275,12 @@ func (s *Sampler) Accept(token int) error {
 // are not so many, or the constraint cannot be undone, or that of its Undo.
 func (s *Sampler) Undo(n int) error {
 	if n < 0 || n > s.length {
-		return check.Errorf(transformer.ErrConfig, "sampler: %d of %d tokens cannot be undone", n, s.length)
+		return check.Errorf(fault.ErrConfig, "sampler: %d of %d tokens cannot be undone", n, s.length)
 	}
 	if s.config.Constraint != nil && n > 0 {
 		c, ok := s.config.Constraint.(interface{ Undo(n int) error })
 		if !ok {
-			return check.Errorf(transformer.ErrConfig, "sampler: a %T cannot be undone", s.config.Constraint)
+			return check.Errorf(fault.ErrConfig, "sampler: a %T cannot be undone", s.config.Constraint)
 		}
 		if err := c.Undo(n); err != nil {
 			return err

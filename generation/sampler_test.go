@@ -10,12 +10,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
-	tf "github.com/avoformer/avoformer/transformer"
 )
 
 // sampler is one that there is.
@@ -75,7 +75,7 @@ func TestSamplerPlaces(t *testing.T) {
 			}
 		}
 		for _, n := range []int{-1, s.Len() + 1} {
-			if err := s.Undo(n); !errors.Is(err, tf.ErrConfig) {
+			if err := s.Undo(n); !errors.Is(err, fault.ErrConfig) {
 				t.Errorf("%s: undo of %d of %d tokens: %v", name, n, s.Len(), err)
 			}
 		}
@@ -225,10 +225,10 @@ func TestConstraintErrors(t *testing.T) {
 	logits := []float32{1, 2, 3}
 	for _, temperature := range []float64{0, 1} {
 		none := sampler(t, generation.SamplerConfig{Vocab: 3, Temperature: temperature, Constraint: &witness{forbidden: []int{0, 2}}, Rules: &generation.Rules{SuppressTokens: []int{1}}})
-		if c, err := none.Choose(logits); !errors.Is(err, generation.ErrNoToken) || c.Token != -1 || none.Len() != 0 {
+		if c, err := none.Choose(logits); !errors.Is(err, fault.ErrNoToken) || c.Token != -1 || none.Len() != 0 {
 			t.Errorf("temperature %g, all forbidden: %+v, %v", temperature, c, err)
 		}
-		if d, err := none.Distribution(nil, logits); !errors.Is(err, generation.ErrNoToken) || len(d) != 0 {
+		if d, err := none.Distribution(nil, logits); !errors.Is(err, fault.ErrNoToken) || len(d) != 0 {
 			t.Errorf("temperature %g, all forbidden: %v, %v", temperature, d, err)
 		}
 	}
@@ -238,7 +238,7 @@ func TestConstraintErrors(t *testing.T) {
 	if err := s.Accept(2); !errors.Is(err, errRefused) || s.Len() != 3 {
 		t.Errorf("a token that the constraint refuses: %v, %d tokens", err, s.Len())
 	}
-	if err := s.Undo(1); !errors.Is(err, tf.ErrConfig) || s.Len() != 3 {
+	if err := s.Undo(1); !errors.Is(err, fault.ErrConfig) || s.Len() != 3 {
 		t.Errorf("a constraint without Undo: %v, %d tokens", err, s.Len())
 	}
 	u := undoable{&witness{}}
@@ -261,19 +261,19 @@ func TestSamplerErrors(t *testing.T) {
 		{Vocab: 3, TopLogProbs: -1}, {Vocab: 3, MaxTokens: -1}, {Vocab: 3, Rules: &generation.Rules{FrequencyPenalty: nan}},
 		{Vocab: 3, Rules: &generation.Rules{PresencePenalty: math.Inf(1)}}, {Vocab: 3, Rules: &generation.Rules{LogitBias: map[int]float64{1: nan}}},
 	} {
-		if _, err := generation.NewSampler(c); !errors.Is(err, tf.ErrConfig) {
+		if _, err := generation.NewSampler(c); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%+v: %v, want ErrConfig", c, err)
 		}
 	}
 	for _, token := range []int{-1, 3} {
-		if _, err := generation.NewSampler(generation.SamplerConfig{Vocab: 3, Rules: &generation.Rules{LogitBias: map[int]float64{token: 1}}}); !errors.Is(err, tf.ErrToken) {
+		if _, err := generation.NewSampler(generation.SamplerConfig{Vocab: 3, Rules: &generation.Rules{LogitBias: map[int]float64{token: 1}}}); !errors.Is(err, fault.ErrToken) {
 			t.Errorf("a bias of token %d: %v, want ErrToken", token, err)
 		}
 		s := sampler(t, generation.SamplerConfig{Vocab: 3})
-		if err := s.Accept(token); !errors.Is(err, tf.ErrToken) || s.Len() != 0 {
+		if err := s.Accept(token); !errors.Is(err, fault.ErrToken) || s.Len() != 0 {
 			t.Errorf("token %d accepted: %v", token, err)
 		}
-		if _, err := s.Choose(make([]float32, 3+token)); !errors.Is(err, tf.ErrShape) {
+		if _, err := s.Choose(make([]float32, 3+token)); !errors.Is(err, fault.ErrShape) {
 			t.Errorf("%d logits: %v, want ErrShape", 3+token, err)
 		}
 	}
@@ -424,8 +424,8 @@ func TestRequests(t *testing.T) {
 		{Prompt: []int{1}, Limits: generation.Limits{Stop: []int{2, 3}}},
 		{Prompt: []int{1, 2}, Limits: generation.Limits{MaxTokens: 3, Stop: []int{0}}, Sampler: sampler(t, generation.SamplerConfig{Vocab: 4, LogProbs: true})},
 		{Prompt: []int{1}, Limits: generation.Limits{StopWhen: func(tokens []int) bool { return len(tokens) == 2 }}},
-		{Prompt: []int{1}, Context: cancelled},
-		{Prompt: []int{1}, Context: later},
+		{Prompt: []int{1}, Cancelled: cancelled.Err},
+		{Prompt: []int{1}, Cancelled: func() error { return context.Cause(later) }},
 		{Prompt: []int{1}, Sampler: sampler(t, generation.SamplerConfig{Vocab: 4, Constraint: &witness{forbidden: []int{0, 1, 2, 3}}})},
 	}
 	tokens, ends := make([][]int, len(requests)), make([]generation.Next, len(requests))
@@ -454,7 +454,7 @@ func TestRequests(t *testing.T) {
 		err    error
 	}{
 		{nil, generation.FinishStop, 3, nil}, {[]int{1, 1, 1}, generation.FinishLength, -1, nil}, {[]int{0, 0}, generation.FinishStop, -1, nil},
-		{nil, generation.FinishCancelled, -1, context.Canceled}, {[]int{0, 0, 0, 0}, generation.FinishCancelled, -1, why}, {nil, generation.FinishFailed, -1, generation.ErrNoToken},
+		{nil, generation.FinishCancelled, -1, context.Canceled}, {[]int{0, 0, 0, 0}, generation.FinishCancelled, -1, why}, {nil, generation.FinishFailed, -1, fault.ErrNoToken},
 	} {
 		if !slices.Equal(tokens[i], want.tokens) || ends[i].Finish != want.finish || ends[i].Token != want.last || !errors.Is(ends[i].Err, want.err) {
 			t.Errorf("request %d: tokens %v, then %+v, want %v, %v", i, tokens[i], ends[i], want.tokens, want.finish)
@@ -464,8 +464,8 @@ func TestRequests(t *testing.T) {
 		requests []generation.Request
 		want     error
 	}{
-		"none": {nil, tf.ErrShape}, "no prompt": {[]generation.Request{{Prompt: []int{1}}, {}}, tf.ErrShape}, "negative": {[]generation.Request{{Prompt: []int{1}, Limits: generation.Limits{MaxTokens: -1}}}, tf.ErrConfig},
-		"vocabulary": {[]generation.Request{{Prompt: []int{1}, Sampler: sampler(t, generation.SamplerConfig{Vocab: 3})}}, tf.ErrShape},
+		"none": {nil, fault.ErrShape}, "no prompt": {[]generation.Request{{Prompt: []int{1}}, {}}, fault.ErrShape}, "negative": {[]generation.Request{{Prompt: []int{1}, Limits: generation.Limits{MaxTokens: -1}}}, fault.ErrConfig},
+		"vocabulary": {[]generation.Request{{Prompt: []int{1}, Sampler: sampler(t, generation.SamplerConfig{Vocab: 3})}}, fault.ErrShape},
 	} {
 		if _, err := generation.CollectBatch(2, generation.GenerateBatch(t.Context(), d, c.requests)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
@@ -232,13 +233,13 @@ func TestHostileSampling(t *testing.T) {
 	for _, s := range []generation.SamplerConfig{{Temperature: nan}, {Temperature: inf}, {Temperature: -1}, {Temperature: 1e-300}, {Temperature: 1, TopK: -3},
 		{Temperature: 1, TopK: 1 << 30}, {Temperature: 1, TopP: nan}, {Temperature: 1, TopP: -1}, {Temperature: 1, TopP: 1e-300}} {
 		tokens, err := generation.Collect(generation.Generate(t.Context(), generation.Start(new(tf.Workspace), m, 1), []int{1}, s, generation.Limits{MaxTokens: 3}))
-		if meaningless := !(s.Temperature >= 0 && s.Temperature < inf && s.TopK >= 0 && s.TopP >= 0); errors.Is(err, tf.ErrConfig) != meaningless || !meaningless && (err != nil || len(tokens) != 3) {
+		if meaningless := !(s.Temperature >= 0 && s.Temperature < inf && s.TopK >= 0 && s.TopP >= 0); errors.Is(err, fault.ErrConfig) != meaningless || !meaningless && (err != nil || len(tokens) != 3) {
 			t.Errorf("%+v: %v, %v", s, tokens, err)
 		}
 	}
 	for _, penalty := range []float64{nan, inf, math.Inf(-1)} {
 		_, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), m, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3, LengthPenalty: penalty})
-		if !errors.Is(err, tf.ErrConfig) {
+		if !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("length penalty %v: error %v", penalty, err)
 		}
 	}
@@ -246,13 +247,13 @@ func TestHostileSampling(t *testing.T) {
 	for _, s := range []generation.SamplerConfig{{}, {Temperature: 1}, {Temperature: 1, TopK: 3, TopP: 0.5}} {
 		for _, d := range []generation.Decoder{generation.Start(new(tf.Workspace), spoilt, 1), fixed{0, 1, 2, float32(inf)}, fixed{float32(-inf), float32(-inf)}} {
 			tokens, err := generation.Collect(generation.Generate(t.Context(), d, []int{1}, s, generation.Limits{MaxTokens: 3}))
-			if !errors.Is(err, generation.ErrNotFinite) || len(tokens) > 0 {
+			if !errors.Is(err, fault.ErrNotFinite) || len(tokens) > 0 {
 				t.Errorf("%+v of %T: tokens %d, %v, want ErrNotFinite", s, d, tokens, err)
 			}
 		}
 	}
 	found, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), spoilt, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3})
-	if !errors.Is(err, generation.ErrNotFinite) || found != nil {
+	if !errors.Is(err, fault.ErrNotFinite) || found != nil {
 		t.Errorf("beam search over NaN: %v, %v, want ErrNotFinite", found, err)
 	}
 	if _, err := generation.Beam(t.Context(), generation.Start(new(tf.Workspace), spoilt, 2), []int{1}, generation.BeamConfig{Width: 2, MaxTokens: 3, Rules: &generation.Rules{RemoveInvalid: true}}); err != nil {

@@ -2,11 +2,11 @@ package generation
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -15,14 +15,6 @@ import (
 
 // The scheduler as its callers see it: what it is given, requests that come and go, and what it tells. loop.go has
 // what it does.
-
-// Errors of a Scheduler.
-var (
-	// ErrBusy is that of a request for which the queue has no room.
-	ErrBusy = errors.New("generation: too many requests wait")
-	// ErrClosed is that of requests to a scheduler that was closed.
-	ErrClosed = errors.New("generation: the scheduler is closed")
-)
 
 // SchedulerConfig says how a scheduler shares a model. All fields but Model may be left out.
 type SchedulerConfig struct {
@@ -71,26 +63,27 @@ type Scheduler struct {
 	loop loop // of one goroutine, while there is something to do
 }
 
-// Stats are numbers of a scheduler since its start, but for those of the moment.
+// Stats are counts of a scheduler since its start, and what it holds at the moment.
 type Stats struct {
-	Waiting, Running int // at the moment: requests
-	Steps            int
-	PromptTokens     int   // that were computed
-	SharedTokens     int   // of prompts, whose history another text had
-	Tokens           int   // that were generated
-	DraftTokens      int   // that were proposed
-	AcceptedTokens   int   // of them
-	DraftSteps       int   // of the draft model
-	ForcedTokens     int   // that were generated without logits, since a constraint left them alone
-	Preempted        int   // texts that had to wait for memory after they had begun
+	Waiting, Running int   // at the moment: requests
 	Prefixes         int   // at the moment: histories that are kept
 	PageBytes        int64 // at the moment: pages in use
+
+	Steps          uint64
+	PromptTokens   uint64 // that were computed
+	SharedTokens   uint64 // of prompts, whose history another text had
+	Tokens         uint64 // that were generated
+	DraftTokens    uint64 // that were proposed
+	AcceptedTokens uint64 // of them
+	DraftSteps     uint64 // of the draft model
+	ForcedTokens   uint64 // that were generated without logits, since a constraint allowed only one token
+	Preempted      uint64 // texts that had to wait for memory after they had begun
 }
 
 // NewScheduler is a scheduler without requests. While there are none it has no goroutine, and needs no Close.
 func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 	if c.Model == nil {
-		return nil, check.Errorf(transformer.ErrConfig, "scheduler without a model")
+		return nil, check.Errorf(fault.ErrConfig, "scheduler without a model")
 	}
 	for _, x := range []struct {
 		name     string
@@ -98,14 +91,14 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 		standard int
 	}{{"Streams", &c.Streams, 64}, {"Queue", &c.Queue, 1024}, {"StepTokens", &c.StepTokens, 512}} {
 		if *x.n < 0 {
-			return nil, check.Errorf(transformer.ErrConfig, "scheduler: %s = %d, want at least 0", x.name, *x.n)
+			return nil, check.Errorf(fault.ErrConfig, "scheduler: %s = %d, want at least 0", x.name, *x.n)
 		}
 		if *x.n == 0 {
 			*x.n = x.standard
 		}
 	}
 	if c.Memory < 0 || !(c.Stall >= 0) || math.IsInf(c.Stall, 0) {
-		return nil, check.Errorf(transformer.ErrConfig, "scheduler: Memory = %d, Stall = %g, want at least 0", c.Memory, c.Stall)
+		return nil, check.Errorf(fault.ErrConfig, "scheduler: Memory = %d, Stall = %g, want at least 0", c.Memory, c.Stall)
 	}
 	if c.Stall == 0 {
 		c.Stall = 2.5
@@ -129,9 +122,9 @@ func NewScheduler(c SchedulerConfig) (*Scheduler, error) {
 }
 
 // Generate yields the tokens of a text as they come, and last its end, with the reason. It is an error, and nothing
-// else comes, if the request cannot be: ErrBusy if too many wait, ErrClosed, ErrShape without a prompt,
-// ErrToken for a token outside of the vocabulary. A text that nobody wants more of, or whose Context or ctx
-// is cancelled, ends within one step.
+// else comes, if the request cannot be: fault.ErrBusy if too many wait, fault.ErrClosed, ErrShape without a prompt,
+// ErrToken for a token outside of the vocabulary. A text ends within one step when its iteration
+// stops, when ctx is cancelled, or when Cancelled returns an error.
 func (s *Scheduler) Generate(ctx context.Context, r Request) iter.Seq2[Next, error] {
 	return func(yield func(Next, error) bool) {
 		j, err := s.submit(ctx, r)
@@ -162,7 +155,7 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 	}
 	for _, t := range r.Prompt {
 		if t < 0 || t >= vocab {
-			return nil, check.Errorf(transformer.ErrToken, "token %d of a vocabulary of %d", t, vocab)
+			return nil, check.Errorf(fault.ErrToken, "token %d of a vocabulary of %d", t, vocab)
 		}
 	}
 	if err := s.checkMemory(r.Memory); err != nil {
@@ -177,9 +170,9 @@ func (s *Scheduler) submit(ctx context.Context, r Request) (*job, error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return nil, ErrClosed
+		return nil, fault.ErrClosed
 	case len(s.queue) >= s.c.Queue:
-		return nil, ErrBusy
+		return nil, fault.ErrBusy
 	}
 	s.queue = append(s.queue, j)
 	if s.working == nil {
@@ -209,11 +202,11 @@ func (s *Scheduler) checkMemory(m *models.Memory) error {
 	d, ok := s.c.Model.(interface{ AttendsToMemory() bool })
 	switch {
 	case ok && d.AttendsToMemory() != (m != nil):
-		return check.Errorf(transformer.ErrShape, "a request needs a Memory exactly if the model attends to one")
+		return check.Errorf(fault.ErrShape, "a request needs a Memory exactly if the model attends to one")
 	case m == nil:
 		return nil
 	case m.Batch.Len() != 1 || m.Batch.Rows() == 0 || m.Mask != nil || len(m.X)%m.Batch.Rows() != 0:
-		return check.Errorf(transformer.ErrShape, "a Memory of %d sequences, %d rows and %d elements, want one sequence without a mask", m.Batch.Len(), m.Batch.Rows(), len(m.X))
+		return check.Errorf(fault.ErrShape, "a Memory of %d sequences, %d rows and %d elements, want one sequence without a mask", m.Batch.Len(), m.Batch.Rows(), len(m.X))
 	}
 	return nil
 }
@@ -228,7 +221,7 @@ func (s *Scheduler) Stats() Stats {
 }
 
 // Close takes no more requests, finishes those it has, and gives back its memory. Where ctx is cancelled before,
-// they end with ErrClosed within one step. It may be called again.
+// they end with fault.ErrClosed within one step. It may be called again.
 func (s *Scheduler) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

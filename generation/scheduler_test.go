@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
@@ -149,7 +150,7 @@ func TestSmallSteps(t *testing.T) {
 		gate := hold(t, s, len(all))
 		together(t, s, m, all, 40, false)
 		gate.Wait()
-		if st := s.Stats(); st.Steps > len(all)*40/3 {
+		if st := s.Stats(); st.Steps > uint64(len(all)*40/3) {
 			t.Errorf("steps of %d tokens: %d for %d texts of 40 tokens, which did not go on side by side", tokens, st.Steps, len(all))
 		}
 	}
@@ -225,7 +226,7 @@ func TestSchedulerMemory(t *testing.T) {
 		t.Errorf("%+v, want at most %d bytes, and texts that waited", st, 12*longPage)
 	}
 	_, end, err := collect(t.Context(), s, generation.Request{Prompt: make([]int, 13*64)})
-	if err != nil || end.Finish != generation.FinishFailed || !errors.Is(end.Err, tf.ErrMemory) {
+	if err != nil || end.Finish != generation.FinishFailed || !errors.Is(end.Err, fault.ErrMemory) {
 		t.Errorf("a prompt that never fits: %+v, %v", end, err)
 	}
 }
@@ -238,7 +239,7 @@ func TestSchedulerFailsAlone(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tokens, end, err := collect(t.Context(), s, generation.Request{Prompt: make([]int, 60)})
-		if len(tokens) != 41 || end.Finish != generation.FinishFailed || !errors.Is(end.Err, tf.ErrTooLong) || err != nil {
+		if len(tokens) != 41 || end.Finish != generation.FinishFailed || !errors.Is(end.Err, fault.ErrTooLong) || err != nil {
 			t.Errorf("a text without an end: %d tokens, %+v, %v", len(tokens), end, err)
 		}
 	})
@@ -283,7 +284,7 @@ func TestSchedulerCancel(t *testing.T) {
 	})
 	wg.Go(func() {
 		r := endless
-		r.Context = own
+		r.Cancelled = own.Err
 		if _, end, err := collect(t.Context(), s, r); end.Finish != generation.FinishCancelled || err != nil {
 			t.Errorf("cancelled by its own context: %+v, %v", end, err)
 		}
@@ -322,11 +323,11 @@ func TestSchedulerRefuses(t *testing.T) {
 		r    generation.Request
 		want error
 	}{
-		"no prompt":               {generation.Request{}, tf.ErrShape},
-		"a token too large":       {generation.Request{Prompt: []int{1, 50}}, tf.ErrToken},
-		"a negative token":        {generation.Request{Prompt: []int{-1}}, tf.ErrToken},
-		"a negative limit":        {generation.Request{Prompt: []int{1}, Limits: generation.Limits{MaxTokens: -1}}, tf.ErrConfig},
-		"another model's sampler": {generation.Request{Prompt: []int{1}, Sampler: tftest.Must(generation.NewSampler(generation.SamplerConfig{Vocab: 3}))(t)}, tf.ErrShape},
+		"no prompt":               {generation.Request{}, fault.ErrShape},
+		"a token too large":       {generation.Request{Prompt: []int{1, 50}}, fault.ErrToken},
+		"a negative token":        {generation.Request{Prompt: []int{-1}}, fault.ErrToken},
+		"a negative limit":        {generation.Request{Prompt: []int{1}, Limits: generation.Limits{MaxTokens: -1}}, fault.ErrConfig},
+		"another model's sampler": {generation.Request{Prompt: []int{1}, Sampler: tftest.Must(generation.NewSampler(generation.SamplerConfig{Vocab: 3}))(t)}, fault.ErrShape},
 	} {
 		if _, _, err := collect(t.Context(), s, c.r); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -343,7 +344,7 @@ func TestSchedulerRefuses(t *testing.T) {
 	for s.Stats().Waiting == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, _, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); !errors.Is(err, generation.ErrBusy) {
+	if _, _, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); !errors.Is(err, fault.ErrBusy) {
 		t.Errorf("one too many: %v", err)
 	}
 	cancel()
@@ -353,7 +354,7 @@ func TestSchedulerRefuses(t *testing.T) {
 	}
 	closing, stop := context.WithCancel(t.Context())
 	wg.Go(func() {
-		if _, end, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); end.Finish != generation.FinishFailed || !errors.Is(end.Err, generation.ErrClosed) || err != nil {
+		if _, end, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); end.Finish != generation.FinishFailed || !errors.Is(end.Err, fault.ErrClosed) || err != nil {
 			t.Errorf("closed at once: %+v, %v", end, err)
 		}
 	})
@@ -365,11 +366,11 @@ func TestSchedulerRefuses(t *testing.T) {
 		t.Errorf("closing at once: %v", err)
 	}
 	wg.Wait()
-	if _, _, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); !errors.Is(err, generation.ErrClosed) {
+	if _, _, err := collect(t.Context(), s, generation.Request{Prompt: []int{1}}); !errors.Is(err, fault.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
 	for _, c := range []generation.SchedulerConfig{{}, {Model: m.LM, Streams: -1}, {Model: m.LM, Memory: -1}, {Model: m.LM, Stall: -1}} {
-		if _, err := generation.NewScheduler(c); !errors.Is(err, tf.ErrConfig) {
+		if _, err := generation.NewScheduler(c); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -3,6 +3,7 @@ package generation
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -39,7 +40,7 @@ type Stepper struct {
 func (s *Stepper) Run(step Step) ([]float32, error) {
 	rows, dim, vocab := step.Batch.Rows(), s.Model.Dim(), s.Model.Vocab()
 	if len(step.Tokens) != rows || len(step.Past) != step.Batch.Len() {
-		return nil, check.Errorf(transformer.ErrShape, "a step of %d tokens and %d histories, want %d and %d", len(step.Tokens), len(step.Past), rows, step.Batch.Len())
+		return nil, check.Errorf(fault.ErrShape, "a step of %d tokens and %d histories, want %d and %d", len(step.Tokens), len(step.Past), rows, step.Batch.Len())
 	}
 	s.cache.Use(step.Past)
 	s.separate(step)
@@ -50,7 +51,7 @@ func (s *Stepper) Run(step Step) ([]float32, error) {
 	s.rows = slices.Grow(s.rows[:0], len(step.Want)*dim)[:0]
 	for _, row := range step.Want {
 		if row < 0 || row >= rows {
-			return nil, check.Errorf(transformer.ErrShape, "logits of row %d of a step of %d", row, rows)
+			return nil, check.Errorf(fault.ErrShape, "logits of row %d of a step of %d", row, rows)
 		}
 		s.rows = append(s.rows, s.hidden[row*dim:(row+1)*dim]...) // [wanted, D]
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file has finite automata over characters. Several patterns, lengths and lists of words are joined by them to what
@@ -45,7 +47,7 @@ func newAutomaton() *automaton {
 
 func (a *automaton) full() error {
 	if len(a.states) > maxPlaces || a.work < 0 {
-		return errorf(ErrTooLarge, "its automaton has too many states")
+		return errorf(fault.ErrTooLarge, "its automaton has too many states")
 	}
 	return nil
 }
@@ -86,7 +88,7 @@ func (a *automaton) length(least, most int) (int32, error) {
 	every, next := a.label(everyRune), int32(0)
 	switch {
 	case max(least, most) > maxPlaces:
-		return 0, errorf(ErrTooLarge, "more than %d characters, together with what else is said of them", maxPlaces)
+		return 0, errorf(fault.ErrTooLarge, "more than %d characters, together with what else is said of them", maxPlaces)
 	case most < 0:
 		next, most = a.anything(), least
 	}
@@ -180,7 +182,7 @@ func (a *automaton) determine(starts []int32, holds func(ends []bool) bool) (*de
 		}
 		out.next = append(out.next, next)
 		if len(d.subsets) > maxSubsets || d.work < 0 {
-			return nil, errorf(ErrTooLarge, "its automaton has too many states")
+			return nil, errorf(fault.ErrTooLarge, "its automaton has too many states")
 		}
 	}
 	out.trim()
@@ -339,7 +341,7 @@ func (a *automaton) matches(start int32, text string) (bool, error) {
 		})
 		subset = d.step(subset, class)
 		if d.work < 0 {
-			return false, errorf(ErrTooLarge, "its automaton has too many states")
+			return false, errorf(fault.ErrTooLarge, "its automaton has too many states")
 		}
 	}
 	return d.ends(subset)[0], nil

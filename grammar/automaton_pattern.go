@@ -4,6 +4,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file makes automata of patterns, with anchors, word boundaries and look-ahead wherever they are.
@@ -101,13 +103,13 @@ func (a *automaton) assertion(re *syntax.Regexp, then before, loop bool) (b befo
 	case opAhead, opNotAhead:
 		return a.ahead(re, then, loop)
 	}
-	return b, errorf(ErrUnsupported, "%s", re)
+	return b, errorf(fault.ErrUnsupported, "%s", re)
 }
 
 // ahead joins what follows with what it has to begin with, or must not.
 func (a *automaton) ahead(re *syntax.Regexp, then before, loop bool) (b before, err error) {
 	if loop {
-		return b, errorf(ErrUnsupported, "look-ahead in a repetition")
+		return b, errorf(fault.ErrUnsupported, "look-ahead in a repetition")
 	}
 	look, err := a.pattern(re.Sub[0], same(a.anything()), false)
 	if err != nil {

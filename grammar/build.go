@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file makes the automaton that a Matcher follows: the states of glushkov.go with equal ones
@@ -49,12 +51,12 @@ type Grammar struct {
 // compile makes a Grammar of p.
 func compile(p *program) (*Grammar, error) {
 	if len(p.rules) > maxRules {
-		return nil, errorf(ErrTooLarge, "more than %d rules", maxRules)
+		return nil, errorf(fault.ErrTooLarge, "more than %d rules", maxRules)
 	}
 	p.analyse()
 	root := p.rules[0]
 	if !root.empty && !root.some {
-		return nil, errorf(ErrUnsupported, "nothing matches it")
+		return nil, errorf(fault.ErrUnsupported, "nothing matches it")
 	}
 	b, err := build(p)
 	if err != nil {
@@ -184,7 +186,7 @@ func (g *Grammar) sortRules(p *program) error {
 	visit = func(rule int32) error {
 		r := &g.rules[rule]
 		if phase[rule] == within {
-			return errorf(ErrUnsupported, "left recursion: %s", p.cycle(append(path, rule)))
+			return errorf(fault.ErrUnsupported, "left recursion: %s", p.cycle(append(path, rule)))
 		}
 		if phase[rule] == done || r.state < 0 {
 			return nil

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // A committed is a schema in the form of an MCP server's tool or of a pydantic model, with instances in the order of its members.
@@ -33,7 +35,7 @@ func TestShapes(t *testing.T) {
 		g, err := JSONSchema(s.Schema)
 		if s.Unheld != "" {
 			refused++
-			if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), s.Unheld) {
+			if !errors.Is(err, fault.ErrUnsupported) || !strings.Contains(err.Error(), s.Unheld) {
 				t.Errorf("%s: the error is %v, want one at %s", s.Name, err, s.Unheld)
 			}
 			continue

@@ -35,30 +35,15 @@
 //
 // # Limits
 //
-// Sources come from strangers. What is malformed is [ErrSyntax], what is well-formed but outside the
-// subset [ErrUnsupported], and what would cost too much to compile or to follow [ErrTooLarge].
+// Sources come from strangers. What is malformed is [fault.ErrSyntax], what is well-formed but outside the
+// subset [fault.ErrUnsupported], and what would cost too much to compile or to follow [fault.ErrTooLarge].
 // Rules that may call themselves before any byte (left recursion) are not supported.
 package grammar
 
 import (
-	"errors"
 	"fmt"
-)
 
-// What errors of this package match by errors.Is.
-var (
-	// ErrSyntax is a source that is malformed.
-	ErrSyntax = errors.New("grammar: syntax error")
-	// ErrUnsupported is a source that is well-formed but outside the subset, or that nothing matches.
-	ErrUnsupported = errors.New("grammar: not supported")
-	// ErrTooLarge is a source, or a state of a Matcher, that exceeds a limit.
-	ErrTooLarge = errors.New("grammar: too large")
-	// ErrVocabulary is an end token that is not a token, or logits that are fewer than the tokens.
-	ErrVocabulary = errors.New("grammar: sizes do not fit the vocabulary")
-	// ErrRefused is a token that may not follow.
-	ErrRefused = errors.New("grammar: token may not follow")
-	// ErrNoToken is a state after which no token of the vocabulary may follow.
-	ErrNoToken = errors.New("grammar: no token may follow")
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Limits of what is compiled. They bound the memory of a Grammar to some tens of megabytes.
@@ -70,6 +55,6 @@ const (
 	maxEdges     = 1 << 21
 )
 
-func errorf(sentinel error, format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{sentinel}, args...)...)
+func errorf(kind error, format string, args ...any) error {
+	return &fault.Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }

@@ -61,7 +61,7 @@ term ::= [0-9]+ | "(" root ")"`)
 	fmt.Println(m.Accept(3))
 	// Output:
 	// 00111 false <nil>
-	// grammar: token may not follow: token 3, "))"
+	// token may not follow: token 3, "))"
 }
 
 // What may follow at the beginning, for three kinds of sources.

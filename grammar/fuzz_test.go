@@ -7,11 +7,13 @@ import (
 	"regexp"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // sane fails unless err is one of those that sources have.
 func sane(t *testing.T, err error) {
-	if !errors.Is(err, ErrSyntax) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+	if !errors.Is(err, fault.ErrSyntax) && !errors.Is(err, fault.ErrUnsupported) && !errors.Is(err, fault.ErrTooLarge) {
 		t.Fatal(err)
 	}
 }
@@ -23,7 +25,7 @@ func wander(t *testing.T, g *Grammar, seed uint64) (text []byte, ok bool) {
 	m := g.Matcher(everyByte)
 	for range 60 {
 		mask, err := m.Mask()
-		if errors.Is(err, ErrTooLarge) {
+		if errors.Is(err, fault.ErrTooLarge) {
 			return text, false
 		} else if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // GBNF compiles a grammar in the form of llama.cpp: rules "name ::= ...", of which root is what a text
@@ -14,13 +16,13 @@ import (
 // groups, unless the next line begins with |. Names consist of letters, digits, - and _.
 //
 // Rules may call each other and themselves, but not before any character (left recursion), which is
-// ErrUnsupported, and so are references to tokens, <[1000]>.
+// fault.ErrUnsupported, and so are references to tokens, <[1000]>.
 func GBNF(source string) (*Grammar, error) {
 	switch {
 	case len(source) > maxSource:
-		return nil, errorf(ErrTooLarge, "a grammar of %d bytes", len(source))
+		return nil, errorf(fault.ErrTooLarge, "a grammar of %d bytes", len(source))
 	case !utf8.ValidString(source):
-		return nil, errorf(ErrSyntax, "the grammar is not valid UTF-8")
+		return nil, errorf(fault.ErrSyntax, "the grammar is not valid UTF-8")
 	}
 	g := &gbnf{text: source, rules: map[string]int{}}
 	root := g.named("root")
@@ -31,10 +33,10 @@ func GBNF(source string) (*Grammar, error) {
 	}
 	for rule, e := range g.program.rules {
 		if e == nil && rule == root && len(g.names) == 1 {
-			return nil, errorf(ErrSyntax, "there is no rule named root")
+			return nil, errorf(fault.ErrSyntax, "there is no rule named root")
 		}
 		if e == nil {
-			return nil, errorf(ErrSyntax, "there is no rule named %s", g.names[rule])
+			return nil, errorf(fault.ErrSyntax, "there is no rule named %s", g.names[rule])
 		}
 	}
 	return compile(&g.program)
@@ -77,10 +79,10 @@ func (g *gbnf) take(s string) bool {
 
 func (g *gbnf) unexpected(want string) error {
 	if g.at >= len(g.text) {
-		return errorf(ErrSyntax, "the grammar ends, want %s", want)
+		return errorf(fault.ErrSyntax, "the grammar ends, want %s", want)
 	}
 	r, _ := utf8.DecodeRuneInString(g.text[g.at:])
-	return errorf(ErrSyntax, "%q, want %s", r, want)
+	return errorf(fault.ErrSyntax, "%q, want %s", r, want)
 }
 
 // space skips blanks and comments, and ends of lines if so told.
@@ -123,10 +125,10 @@ func (g *gbnf) definition() error {
 	g.space(true)
 	rule := g.named(name)
 	if len(g.names) > maxRules {
-		return errorf(ErrTooLarge, "more than %d rules", maxRules)
+		return errorf(fault.ErrTooLarge, "more than %d rules", maxRules)
 	}
 	if g.program.rules[rule] != nil {
-		return errorf(ErrSyntax, "the rule %s is there twice", name)
+		return errorf(fault.ErrSyntax, "the rule %s is there twice", name)
 	}
 	e, err := g.alternatives()
 	if err != nil {
@@ -180,7 +182,7 @@ func (g *gbnf) sequence() (*expr, error) {
 				break
 			}
 			if n == maxNesting {
-				return nil, errorf(ErrTooLarge, "more than %d repetitions of each other", maxNesting)
+				return nil, errorf(fault.ErrTooLarge, "more than %d repetitions of each other", maxNesting)
 			}
 			e = repeat(e, least, most)
 		}
@@ -201,7 +203,7 @@ func (g *gbnf) item() (*expr, error) {
 	case c == '(':
 		return g.group()
 	case c == '<' || c == '!':
-		return nil, errorf(ErrUnsupported, "references to tokens")
+		return nil, errorf(fault.ErrUnsupported, "references to tokens")
 	case isNameByte(c):
 		return call(g.named(g.name())), nil
 	}
@@ -211,7 +213,7 @@ func (g *gbnf) item() (*expr, error) {
 func (g *gbnf) group() (*expr, error) {
 	g.at++
 	if g.depth++; g.depth > maxNesting {
-		return nil, errorf(ErrTooLarge, "more than %d groups in each other", maxNesting)
+		return nil, errorf(fault.ErrTooLarge, "more than %d groups in each other", maxNesting)
 	}
 	e, err := g.alternatives()
 	if err != nil {
@@ -255,7 +257,7 @@ func (g *gbnf) class() (*expr, error) {
 			}
 		}
 		if hi < lo {
-			return nil, errorf(ErrSyntax, "the range %q-%q", lo, hi)
+			return nil, errorf(fault.ErrSyntax, "the range %q-%q", lo, hi)
 		}
 		set = append(set, runeRange{lo, hi})
 	}
@@ -269,7 +271,7 @@ func (g *gbnf) class() (*expr, error) {
 func (g *gbnf) character() (rune, error) {
 	r, n := utf8.DecodeRuneInString(g.text[g.at:])
 	if n == 0 || r == '\n' {
-		return 0, errorf(ErrSyntax, "the line ends in a literal or class")
+		return 0, errorf(fault.ErrSyntax, "the line ends in a literal or class")
 	}
 	g.at += n
 	if r != '\\' {
@@ -296,7 +298,7 @@ func (g *gbnf) character() (rune, error) {
 	end := min(g.at+digits, len(g.text))
 	code, err := strconv.ParseUint(g.text[g.at:end], 16, 32)
 	if err != nil || end-g.at != digits || code > utf8.MaxRune || !utf8.ValidRune(rune(code)) {
-		return 0, errorf(ErrSyntax, "%q is not the number of a character in %d hexadecimal digits", g.text[g.at:end], digits)
+		return 0, errorf(fault.ErrSyntax, "%q is not the number of a character in %d hexadecimal digits", g.text[g.at:end], digits)
 	}
 	g.at = end
 	return rune(code), nil
@@ -332,7 +334,7 @@ func (g *gbnf) times() (least, most int, ok bool, err error) {
 	case !ok || !g.take("}"):
 		return 0, 0, false, g.unexpected("{m}, {m,}, {,n} or {m,n}")
 	case most >= 0 && most < least:
-		return 0, 0, false, errorf(ErrSyntax, "{%d,%d}", least, most)
+		return 0, 0, false, errorf(fault.ErrSyntax, "{%d,%d}", least, most)
 	}
 	return least, most, true, nil
 }
@@ -341,7 +343,7 @@ func (g *gbnf) times() (least, most int, ok bool, err error) {
 func (g *gbnf) number() (n int, ok bool, err error) {
 	for g.space(false); g.peek() >= '0' && g.peek() <= '9'; g.at++ {
 		if n = 10*n + int(g.peek()-'0'); n > maxPositions {
-			return 0, false, errorf(ErrTooLarge, "a repetition of more than %d times", maxPositions)
+			return 0, false, errorf(fault.ErrTooLarge, "a repetition of more than %d times", maxPositions)
 		}
 		ok = true
 	}

@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/avoformer/avoformer/fault"
+
 // This file builds a finite automaton for each rule, after Glushkov ("The abstract theory of
 // automata", 1961): a state for each byte range and each call in the rule, which is where one is
 // after it, and one for the start. There are no empty transitions: a call stands for a string that
@@ -80,7 +82,7 @@ func (b *builder) reach(rule int) (err error) {
 
 func (b *builder) state(s symbol) (int32, error) {
 	if len(b.symbols) >= maxPositions {
-		return 0, errorf(ErrTooLarge, "more than %d states; repeat fewer times", maxPositions)
+		return 0, errorf(fault.ErrTooLarge, "more than %d states; repeat fewer times", maxPositions)
 	}
 	b.symbols, b.follow = append(b.symbols, s), append(b.follow, nil)
 	b.final, b.runOf = append(b.final, false), append(b.runOf, -1)
@@ -91,7 +93,7 @@ func (b *builder) state(s symbol) (int32, error) {
 func (b *builder) connect(from, to []int32) error {
 	b.edges += len(from) * len(to)
 	if b.edges > maxEdges {
-		return errorf(ErrTooLarge, "more than %d transitions", maxEdges)
+		return errorf(fault.ErrTooLarge, "more than %d transitions", maxEdges)
 	}
 	for _, s := range from {
 		b.follow[s] = append(b.follow[s], to...)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestJSONSchemaKeywords has the keywords that become others, or automata.
@@ -150,7 +152,7 @@ func TestSchemaLenient(t *testing.T) {
 		if _, whole := begins(t, g, s.yes); !whole {
 			t.Errorf("%s: %s does not match", s.schema, s.yes)
 		}
-		if _, _, err := (SchemaOptions{}).Compile([]byte(s.schema)); err == nil || !strings.Contains(err.Error(), s.path) || !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrTooLarge) {
+		if _, _, err := (SchemaOptions{}).Compile([]byte(s.schema)); err == nil || !strings.Contains(err.Error(), s.path) || !errors.Is(err, fault.ErrUnsupported) && !errors.Is(err, fault.ErrTooLarge) {
 			t.Errorf("%s: the error is %v, want one at %s", s.schema, err, s.path)
 		}
 	}

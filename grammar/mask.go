@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file finds the tokens that may follow a state.
@@ -45,7 +47,7 @@ func (t *table) maskOf(s *stacks) (*mask, error) {
 		t.walk(0, s, words, nil)
 	}
 	if t.exhausted() {
-		return nil, errorf(ErrTooLarge, "the grammar is too ambiguous to be followed")
+		return nil, errorf(fault.ErrTooLarge, "the grammar is too ambiguous to be followed")
 	}
 	if s.end {
 		for _, e := range t.v.ends {

@@ -1,6 +1,10 @@
 package grammar
 
-import "math"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/fault"
+)
 
 // A Matcher follows one sequence of tokens through a grammar. It is for one goroutine at a time;
 // Matchers of the same Grammar and Vocabulary share what they find out, also between goroutines.
@@ -50,7 +54,7 @@ func (m *Matcher) leave() {
 // mask is the tokens that may follow.
 func (m *Matcher) mask() (*mask, error) {
 	if m.ended {
-		return nil, errorf(ErrNoToken, "the text has ended")
+		return nil, errorf(fault.ErrNoToken, "the text has ended")
 	}
 	t := m.enter()
 	defer m.leave()
@@ -58,8 +62,8 @@ func (m *Matcher) mask() (*mask, error) {
 }
 
 // Mask is the tokens that may follow, token t being bit t%64 of word t/64. It must not be changed, and stays
-// as it is. It has no bit set where nothing may follow, which is not an error here. The error is ErrTooLarge
-// where the grammar is too ambiguous to be followed, and ErrNoToken after an end token.
+// as it is. It has no bit set where nothing may follow, which is not an error here. The error is fault.ErrTooLarge
+// where the grammar is too ambiguous to be followed, and fault.ErrNoToken after an end token.
 func (m *Matcher) Mask() ([]uint64, error) {
 	k, err := m.mask()
 	if err != nil {
@@ -69,19 +73,19 @@ func (m *Matcher) Mask() ([]uint64, error) {
 }
 
 // Apply sets the logits of the tokens that may not follow to -Inf, and with them those beyond the
-// vocabulary, of which models may have some. The error is one of Mask, ErrNoToken where nothing may
-// follow, or ErrVocabulary with fewer logits than tokens; then logits are as they were.
+// vocabulary, of which models may have some. The error is one of Mask, fault.ErrNoToken where nothing may
+// follow, or fault.ErrShape with fewer logits than tokens; then logits are as they were.
 func (m *Matcher) Apply(logits []float32) error {
 	n := len(m.table.v.tokens)
 	if len(logits) < n {
-		return errorf(ErrVocabulary, "%d logits for %d tokens", len(logits), n)
+		return errorf(fault.ErrShape, "%d logits for %d tokens", len(logits), n)
 	}
 	k, err := m.mask()
 	if err != nil {
 		return err
 	}
 	if k.count == 0 {
-		return errorf(ErrNoToken, "the vocabulary has none that the grammar allows here")
+		return errorf(fault.ErrNoToken, "the vocabulary has none that the grammar allows here")
 	}
 	k.apply(logits[:n])
 	for i := range logits[n:] {
@@ -90,7 +94,7 @@ func (m *Matcher) Apply(logits []float32) error {
 	return nil
 }
 
-// Accept goes on with a token. The error is ErrRefused, and m as it was, if the token may not follow.
+// Accept goes on with a token. The error is fault.ErrRefused, and m as it was, if the token may not follow.
 func (m *Matcher) Accept(token int) error {
 	v := m.table.v
 	if m.ended || token < 0 || token >= len(v.tokens) {
@@ -113,7 +117,7 @@ func (m *Matcher) Accept(token int) error {
 	for _, c := range b {
 		at = t.step(at, t.g.class[c])
 		if t.exhausted() {
-			return errorf(ErrTooLarge, "the grammar is too ambiguous to be followed")
+			return errorf(fault.ErrTooLarge, "the grammar is too ambiguous to be followed")
 		}
 		if at == t.dead {
 			return m.refuse(token)
@@ -127,11 +131,11 @@ func (m *Matcher) Accept(token int) error {
 func (m *Matcher) refuse(token int) error {
 	switch v := m.table.v; {
 	case token < 0 || token >= len(v.tokens):
-		return errorf(ErrRefused, "token %d, of %d", token, len(v.tokens))
+		return errorf(fault.ErrRefused, "token %d, of %d", token, len(v.tokens))
 	case m.ended:
-		return errorf(ErrRefused, "token %d, the text has ended", token)
+		return errorf(fault.ErrRefused, "token %d, the text has ended", token)
 	default:
-		return errorf(ErrRefused, "token %d, %.64q", token, v.tokens[token])
+		return errorf(fault.ErrRefused, "token %d, %.64q", token, v.tokens[token])
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 func mustRegexp(t testing.TB, pattern string) *Grammar {
@@ -78,7 +80,7 @@ func TestMatcher(t *testing.T) {
 		t.Error("b is not forced")
 	}
 	for _, token := range []int{-1, 9, 0, 1, 5, 6, 7} {
-		if err := m.Accept(token); !errors.Is(err, ErrRefused) {
+		if err := m.Accept(token); !errors.Is(err, fault.ErrRefused) {
 			t.Errorf("token %d: %v", token, err)
 		}
 	}
@@ -94,10 +96,10 @@ func TestMatcher(t *testing.T) {
 	accept(t, m, 4, 3)
 	check(m, []int{3, 4, 6, 7}, true, false)
 	accept(t, f, 7)
-	if !f.Done() || !f.CanEnd() || !errors.Is(f.Accept(7), ErrRefused) || !errors.Is(f.Apply(make([]float32, 9)), ErrNoToken) {
+	if !f.Done() || !f.CanEnd() || !errors.Is(f.Accept(7), fault.ErrRefused) || !errors.Is(f.Apply(make([]float32, 9)), fault.ErrNoToken) {
 		t.Error("after an end token there is more")
 	}
-	if _, err := f.Mask(); !errors.Is(err, ErrNoToken) {
+	if _, err := f.Mask(); !errors.Is(err, fault.ErrNoToken) {
 		t.Error(err)
 	}
 	if _, ok := f.Forced(); ok {
@@ -121,12 +123,12 @@ func TestDone(t *testing.T) {
 
 	m = mustRegexp(t, "a?").Matcher(vocabularyOf(t, nil, "a"))
 	accept(t, m, 0)
-	if have := allowed(t, m); !m.Done() || have != nil || !errors.Is(m.Apply([]float32{0}), ErrNoToken) {
+	if have := allowed(t, m); !m.Done() || have != nil || !errors.Is(m.Apply([]float32{0}), fault.ErrNoToken) {
 		t.Errorf("%v may follow", have)
 	}
 	// No token has what the grammar wants.
 	m = mustRegexp(t, "b").Matcher(v)
-	if have := allowed(t, m); m.Done() || have != nil || !errors.Is(m.Apply([]float32{0, 0}), ErrNoToken) {
+	if have := allowed(t, m); m.Done() || have != nil || !errors.Is(m.Apply([]float32{0, 0}), fault.ErrNoToken) {
 		t.Errorf("%v may follow", have)
 	}
 }
@@ -155,7 +157,7 @@ func TestApply(t *testing.T) {
 		if err := m.Apply(logits); err != nil || !slices.Equal(logits, want) {
 			t.Errorf("%v: %v, %v", share, err, logits)
 		}
-		if err := m.Apply(logits[:n-1]); !errors.Is(err, ErrVocabulary) {
+		if err := m.Apply(logits[:n-1]); !errors.Is(err, fault.ErrShape) {
 			t.Errorf("with too few logits: %v", err)
 		}
 	}
@@ -163,14 +165,14 @@ func TestApply(t *testing.T) {
 
 func TestVocabulary(t *testing.T) {
 	for _, ends := range [][]int{{-1}, {2}} {
-		if _, err := NewVocabulary(make([][]byte, 2), ends); !errors.Is(err, ErrVocabulary) {
+		if _, err := NewVocabulary(make([][]byte, 2), ends); !errors.Is(err, fault.ErrShape) {
 			t.Errorf("ends %v: %v", ends, err)
 		}
 	}
 	long := strings.Repeat("a", longestToken+1)
 	v := vocabularyOf(t, nil, "a", long, long[1:])
 	m := mustRegexp(t, "a*").Matcher(v)
-	if have := allowed(t, m); !slices.Equal(have, []int{0, 2}) || !errors.Is(m.Accept(1), ErrRefused) {
+	if have := allowed(t, m); !slices.Equal(have, []int{0, 2}) || !errors.Is(m.Accept(1), fault.ErrRefused) {
 		t.Errorf("%v", have)
 	}
 	m = mustRegexp(t, "").Matcher(vocabularyOf(t, nil))
@@ -292,7 +294,7 @@ func TestHostile(t *testing.T) {
 				if err == nil {
 					err = m.Accept(int(b))
 				}
-				if err != nil && s.fails && errors.Is(err, ErrTooLarge) {
+				if err != nil && s.fails && errors.Is(err, fault.ErrTooLarge) {
 					return
 				}
 				if err != nil {

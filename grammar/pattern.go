@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file reads the regular expressions of JSON schemas, which have the syntax of ECMA-262.
@@ -21,14 +23,14 @@ const (
 // those with flags are.
 func parsePattern(pattern string) (*syntax.Regexp, error) {
 	if len(pattern) > maxSource {
-		return nil, errorf(ErrTooLarge, "a pattern of %d bytes", len(pattern))
+		return nil, errorf(fault.ErrTooLarge, "a pattern of %d bytes", len(pattern))
 	}
 	p := &patternParser{text: pattern}
 	re, err := p.alternatives()
 	if err == nil && p.at < len(pattern) {
 		err = p.fail("a parenthesis that nothing opens")
 	}
-	if errors.Is(err, ErrSyntax) {
+	if errors.Is(err, fault.ErrSyntax) {
 		if re, err := parseRegexp(pattern); err == nil {
 			return re, nil
 		}
@@ -43,11 +45,11 @@ type patternParser struct {
 }
 
 func (p *patternParser) fail(what string) error {
-	return errorf(ErrSyntax, "%.200q: %s", p.text, what)
+	return errorf(fault.ErrSyntax, "%.200q: %s", p.text, what)
 }
 
 func (p *patternParser) unsupported(what string) error {
-	return errorf(ErrUnsupported, "%.200q: %s", p.text, what)
+	return errorf(fault.ErrUnsupported, "%.200q: %s", p.text, what)
 }
 
 // take goes past s, if that is next.
@@ -62,7 +64,7 @@ func (p *patternParser) take(s string) bool {
 // alternatives reads up to the end or a closing parenthesis.
 func (p *patternParser) alternatives() (*syntax.Regexp, error) {
 	if p.depth++; p.depth > maxNesting {
-		return nil, errorf(ErrTooLarge, "%.200q: it nests deeper than %d", p.text, maxNesting)
+		return nil, errorf(fault.ErrTooLarge, "%.200q: it nests deeper than %d", p.text, maxNesting)
 	}
 	defer func() { p.depth-- }()
 	var all []*syntax.Regexp
@@ -229,7 +231,7 @@ func (p *patternParser) counts() (least, most, n int, err error) {
 	case most >= 0 && most < least:
 		err = p.fail("a repetition of fewer times than its least")
 	case max(least, most) > maxPositions:
-		err = errorf(ErrTooLarge, "%.200q: more than %d times", p.text, maxPositions)
+		err = errorf(fault.ErrTooLarge, "%.200q: more than %d times", p.text, maxPositions)
 	}
 	return least, most, end + 1, err
 }

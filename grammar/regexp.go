@@ -3,12 +3,14 @@ package grammar
 import (
 	"errors"
 	"regexp/syntax"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Regexp compiles a regular expression in the syntax of package regexp, with Perl's flags, which the
 // whole text has to match: literals, classes, alternatives, groups, repetitions (greedy or not is
 // the same), flags i, s and U. The anchors ^ and $, and \A and \z, may stand at the beginning and at the end,
-// where they say nothing new. Other anchors, multi-line mode and word boundaries are ErrUnsupported,
+// where they say nothing new. Other anchors, multi-line mode and word boundaries are fault.ErrUnsupported,
 // as are look-around and back-references, which package regexp does not have either.
 func Regexp(pattern string) (*Grammar, error) {
 	p := &program{}
@@ -26,19 +28,19 @@ func Regexp(pattern string) (*Grammar, error) {
 // parseRegexp is syntax.Parse with the errors of this package.
 func parseRegexp(pattern string) (*syntax.Regexp, error) {
 	if len(pattern) > maxSource {
-		return nil, errorf(ErrTooLarge, "a regular expression of %d bytes", len(pattern))
+		return nil, errorf(fault.ErrTooLarge, "a regular expression of %d bytes", len(pattern))
 	}
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err == nil {
 		return re, nil
 	}
-	sentinel := ErrSyntax
+	sentinel := fault.ErrSyntax
 	if e := new(syntax.Error); errors.As(err, &e) {
 		switch e.Code {
 		case syntax.ErrInvalidPerlOp:
-			sentinel = ErrUnsupported
+			sentinel = fault.ErrUnsupported
 		case syntax.ErrInvalidRepeatSize, syntax.ErrLarge, syntax.ErrNestingDepth:
-			sentinel = ErrTooLarge
+			sentinel = fault.ErrTooLarge
 		}
 	}
 	return nil, errorf(sentinel, "%.200q: %v", pattern, err)
@@ -136,7 +138,7 @@ func (c converter) expr(re *syntax.Regexp) (*expr, error) {
 		}
 		return combine(re, sub), nil
 	}
-	return nil, errorf(ErrUnsupported, "%.200q: %s, other than at the beginning or the end", c.pattern, re)
+	return nil, errorf(fault.ErrUnsupported, "%.200q: %s, other than at the beginning or the end", c.pattern, re)
 }
 
 // combine is the expression of re, made of those of its parts.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file compiles JSON schemas: which schemas apply to a value, and what follows from them for
@@ -38,11 +40,11 @@ import (
 // enum; minLength, maxLength, pattern, format; minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf; $ref, $dynamicRef, $id,
 // $anchor and $defs within the document. Of older drafts and OpenAPI: definitions, dependencies, items as a list with additionalItems,
 // exclusiveMinimum and exclusiveMaximum as true, nullable. Annotations, and keywords that begin with x-, say nothing. Any other
-// keyword, and what a grammar cannot hold of these, is ErrUnsupported, or ErrTooLarge, with its path.
+// keyword, and what a grammar cannot hold of these, is fault.ErrUnsupported, or fault.ErrTooLarge, with its path.
 //
 // Patterns are those of ECMA-262, with look-ahead outside of repetitions, and without look-behind and back-references; what is none is read
 // as [Regexp] does. Formats are date, time, date-time, duration, uuid, email, idn-email, hostname, ipv4, ipv6, uri, uri-reference, iri,
-// iri-reference, uri-template, json-pointer, relative-json-pointer, and int8 to uint64 of OpenAPI; regex and idn-hostname are ErrUnsupported; any other is a
+// iri-reference, uri-template, json-pointer, relative-json-pointer, and int8 to uint64 of OpenAPI; regex and idn-hostname are fault.ErrUnsupported; any other is a
 // remark.
 func JSONSchema(schema []byte) (*Grammar, error) {
 	g, _, err := SchemaOptions{}.Compile(schema)
@@ -267,14 +269,14 @@ func (c *schemaCompiler) admits(f *facts, v *value, types kind) (bool, error) {
 			return false, nil
 		}
 		if len(f.arrays)+len(f.contains)+len(f.looseItems) > 0 || f.unique != nil && len(v.list) > 1 {
-			return true, c.leave(unheldAt(ErrUnsupported, f.path, "a list in enum or const with keywords of its items"))
+			return true, c.leave(unheldAt(fault.ErrUnsupported, f.path, "a list in enum or const with keywords of its items"))
 		}
 	case kindObject:
 		if len(v.list) < f.minProperties || f.maxProperties >= 0 && len(v.list) > f.maxProperties {
 			return false, nil
 		}
 		if len(f.objects)+len(f.dependents)+len(f.names)+len(f.looseMembers) > 0 {
-			return true, c.leave(unheldAt(ErrUnsupported, f.path, "an object in enum or const with keywords of its members"))
+			return true, c.leave(unheldAt(fault.ErrUnsupported, f.path, "an object in enum or const with keywords of its members"))
 		}
 	}
 	return true, nil

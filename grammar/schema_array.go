@@ -3,6 +3,8 @@ package grammar
 import (
 	"fmt"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file has the lists of JSON schemas.
@@ -152,7 +154,7 @@ func (c *schemaCompiler) counting(f *facts, of []schemas, rest schemas, open boo
 // prepare finds the values that differ, and what is counted.
 func (n *lister) prepare() (err error) {
 	if len(n.f.contains) > 1 || len(n.f.contains) == 1 && n.f.unique != nil {
-		return errorf(ErrUnsupported, "more than one of contains and uniqueItems")
+		return errorf(fault.ErrUnsupported, "more than one of contains and uniqueItems")
 	}
 	if len(n.f.contains) == 1 {
 		n.counts = &n.f.contains[0]
@@ -180,7 +182,7 @@ func (n *lister) prepare() (err error) {
 		}
 		n.may = append(n.may, may)
 		if n.sorted = len(n.values) > maxDiffering; n.sorted && (i > 0 || n.Open || len(n.values) > maxSorted) {
-			return errorf(ErrTooLarge, "elements that differ, of more than %d values", len(n.values)-1)
+			return errorf(fault.ErrTooLarge, "elements that differ, of more than %d values", len(n.values)-1)
 		}
 	}
 	return nil
@@ -200,7 +202,7 @@ func (n *lister) finite(of schemas) ([]*value, error) {
 		}
 	}
 	if len(f.choices) > 0 || f.enum == nil && f.types != 0 {
-		return nil, errorf(ErrUnsupported, "elements that differ, and are not of an enum")
+		return nil, errorf(fault.ErrUnsupported, "elements that differ, and are not of an enum")
 	}
 	var list []*value
 	for _, v := range f.enum {
@@ -224,7 +226,7 @@ func (n *lister) from(i, counted int, used []byte) (*expr, error) {
 	rule := n.program.rule(nil, nil)
 	e := call(rule)
 	if n.known[key] = e; len(n.known) > maxListings {
-		return nil, errorf(ErrTooLarge, "more than %d states of its elements", maxListings)
+		return nil, errorf(fault.ErrTooLarge, "more than %d states of its elements", maxListings)
 	}
 	var list []*expr
 	if i >= n.f.minItems && (n.counts == nil || counted >= n.counts.least) {

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file reads the keywords of the schemas that apply to a value.
@@ -95,7 +97,7 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) e
 		return err
 	}
 	if depth > maxNesting {
-		return errorf(ErrUnsupported, "%s: $ref and allOf lead to itself, or over more than %d others", s.path, maxNesting)
+		return errorf(fault.ErrUnsupported, "%s: $ref and allOf lead to itself, or over more than %d others", s.path, maxNesting)
 	}
 	switch s.kind {
 	case kindBool:
@@ -106,7 +108,7 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) e
 		return nil
 	case kindObject:
 	default:
-		return errorf(ErrSyntax, "%s is not a schema", s.path)
+		return errorf(fault.ErrSyntax, "%s is not a schema", s.path)
 	}
 	r := reader{c, f, s, depth, scopes}
 	if s.members["$ref"] != nil && c.isOld(s) {
@@ -133,7 +135,7 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) e
 // count counts a schema that is looked at.
 func (c *schemaCompiler) count() error {
 	if c.work++; c.work > maxSchemas || len(c.names) > maxRules {
-		return errorf(ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
+		return errorf(fault.ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
 	}
 	return nil
 }
@@ -169,7 +171,7 @@ func (r reader) keyword(key string, at schemaAt) error {
 	case "anyOf", "oneOf":
 		list, err := at.schemas()
 		if err == nil && r.c.Open && key == "anyOf" && len(r.scopes) > 0 {
-			if err := r.c.leave(unheldAt(ErrUnsupported, at.path, "more than one may hold, each of which counts for unevaluatedProperties and unevaluatedItems")); err != nil {
+			if err := r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "more than one may hold, each of which counts for unevaluatedProperties and unevaluatedItems")); err != nil {
 				return err
 			}
 		}
@@ -192,7 +194,7 @@ func (r reader) keyword(key string, at schemaAt) error {
 		return count(at, key == "minLength", &f.minLength, &f.maxLength)
 	case "pattern", "format":
 		if at.kind != kindString {
-			return errorf(ErrSyntax, "%s is not a string", at.path)
+			return errorf(fault.ErrSyntax, "%s is not a string", at.path)
 		}
 		return r.text(key, at)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
@@ -209,15 +211,15 @@ func (r reader) keyword(key string, at schemaAt) error {
 		return nil
 	}
 	if key == "$recursiveRef" {
-		return r.c.leave(unheldAt(ErrUnsupported, at.path, "it depends on where it is used"))
+		return r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "it depends on where it is used"))
 	}
-	return r.c.leave(&notHeld{ErrUnsupported, at.path, "a keyword of no known meaning", true})
+	return r.c.leave(&notHeld{fault.ErrUnsupported, at.path, "a keyword of no known meaning", true})
 }
 
 // schemas are the elements of anyOf and its kind.
 func (s schemaAt) schemas() (schemas, error) {
 	if s.kind != kindArray || len(s.list) == 0 {
-		return nil, errorf(ErrSyntax, "%s is not a list of schemas", s.path)
+		return nil, errorf(fault.ErrSyntax, "%s is not a list of schemas", s.path)
 	}
 	list := make(schemas, len(s.list))
 	for i := range list {
@@ -240,7 +242,7 @@ func typesOf(at schemaAt) (types kind, integer bool, err error) {
 	for _, v := range list {
 		k := typeNames[v.text]
 		if v.kind != kindString || k == 0 {
-			return 0, false, errorf(ErrSyntax, "%s: %.60s is not a type", at.path, v.write(nil))
+			return 0, false, errorf(fault.ErrSyntax, "%s: %.60s is not a type", at.path, v.write(nil))
 		}
 		types, number = types|k, number || v.text == "number"
 	}
@@ -264,7 +266,7 @@ func (r reader) enum(key string, at schemaAt) error {
 	list := []*value{at.value}
 	if key == "enum" {
 		if at.kind != kindArray {
-			return errorf(ErrSyntax, "%s is not a list", at.path)
+			return errorf(fault.ErrSyntax, "%s is not a list", at.path)
 		}
 		list = at.list
 	}
@@ -290,7 +292,7 @@ func (r reader) text(key string, at schemaAt) error {
 			return nil
 		}
 		if otherFormats[at.text] {
-			return r.c.leave(unheldAt(ErrUnsupported, at.path, "the format %q is not a regular expression", at.text))
+			return r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "the format %q is not a regular expression", at.text))
 		}
 		if r.f.numberFormat(at.text) {
 			r.f.hints |= kindNumber
@@ -311,17 +313,17 @@ func (r reader) text(key string, at schemaAt) error {
 // count reads a number of characters, of items or of members.
 func count(at schemaAt, isLeast bool, least, most *int) error {
 	if at.kind != kindNumber {
-		return errorf(ErrSyntax, "%s is not a number of something", at.path)
+		return errorf(fault.ErrSyntax, "%s is not a number of something", at.path)
 	}
 	n := at.rational()
 	if n == nil || !n.IsInt() || n.Sign() < 0 {
-		return errorf(ErrSyntax, "%s is not a number of something", at.path)
+		return errorf(fault.ErrSyntax, "%s is not a number of something", at.path)
 	}
 	if !n.Num().IsInt64() || n.Num().Int64() > maxPositions {
 		if !isLeast {
 			return nil // as good as none
 		}
-		return errorf(ErrTooLarge, "%s is over %d", at.path, maxPositions)
+		return errorf(fault.ErrTooLarge, "%s is over %d", at.path, maxPositions)
 	}
 	switch i := int(n.Num().Int64()); {
 	case isLeast:
@@ -339,14 +341,14 @@ func (r reader) limit(key string, at schemaAt) error {
 		return nil
 	}
 	if at.kind != kindNumber {
-		return errorf(ErrSyntax, "%s is not a number", at.path)
+		return errorf(fault.ErrSyntax, "%s is not a number", at.path)
 	}
 	n := at.rational()
 	switch {
 	case n == nil:
-		return errorf(ErrTooLarge, "%s has too many digits", at.path)
+		return errorf(fault.ErrTooLarge, "%s has too many digits", at.path)
 	case key == "multipleOf" && n.Sign() <= 0:
-		return errorf(ErrSyntax, "%s is not above 0", at.path)
+		return errorf(fault.ErrSyntax, "%s is not above 0", at.path)
 	case key == "multipleOf":
 		r.f.multiples = append(r.f.multiples, multiple{at.path, n, false})
 		return nil

@@ -1,6 +1,10 @@
 package grammar
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/fault"
+)
 
 // This file reads the keywords of objects and of lists.
 
@@ -77,7 +81,7 @@ func (r reader) properties(key string) (list []property, err error) {
 		return nil, nil
 	}
 	if at.kind != kindObject {
-		return nil, errorf(ErrSyntax, "%s is not an object", at.path)
+		return nil, errorf(fault.ErrSyntax, "%s is not an object", at.path)
 	}
 	for _, name := range at.keys {
 		p := property{name, at.child(name)}
@@ -100,7 +104,7 @@ func (r reader) properties(key string) (list []property, err error) {
 // names are the elements of required and its kind.
 func (s schemaAt) names() (list []string, err error) {
 	if s.kind != kindArray || slices.ContainsFunc(s.list, func(v *value) bool { return v.kind != kindString }) {
-		return nil, errorf(ErrSyntax, "%s is not a list of names", s.path)
+		return nil, errorf(fault.ErrSyntax, "%s is not a list of names", s.path)
 	}
 	for _, v := range s.list {
 		list = append(list, v.text)
@@ -120,7 +124,7 @@ func (r reader) objectKeyword(key string, at schemaAt) (known bool, err error) {
 		f.names = append(f.names, at)
 	case "dependentRequired":
 		if at.kind != kindObject {
-			return true, errorf(ErrSyntax, "%s is not an object", at.path)
+			return true, errorf(fault.ErrSyntax, "%s is not an object", at.path)
 		}
 		for _, name := range at.keys {
 			err = r.dependent(name, at.child(name))
@@ -181,7 +185,7 @@ func (r reader) arrayKeyword(key string, at schemaAt) (known bool, err error) {
 		err = count(at, key == "minItems", &f.minItems, &f.maxItems)
 	case "uniqueItems":
 		if at.kind != kindBool {
-			return true, errorf(ErrSyntax, "%s is neither true nor false", at.path)
+			return true, errorf(fault.ErrSyntax, "%s is neither true nor false", at.path)
 		}
 		if at.yes {
 			f.unique = at.path
@@ -196,7 +200,7 @@ func (r reader) arrayKeyword(key string, at schemaAt) (known bool, err error) {
 			err = count(n, false, &x.least, &x.most)
 		}
 		if len(r.scopes) > 0 && err == nil && r.s.members["unevaluatedItems"] != nil {
-			err = r.c.leave(unheldAt(ErrUnsupported, at.path, "beside unevaluatedItems"))
+			err = r.c.leave(unheldAt(fault.ErrUnsupported, at.path, "beside unevaluatedItems"))
 		}
 		f.contains = append(f.contains, x)
 	case "unevaluatedItems":

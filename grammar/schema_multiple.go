@@ -3,6 +3,8 @@ package grammar
 import (
 	"math/big"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file has numbers that are multiples, or no integers, by automata.
@@ -27,7 +29,7 @@ func (a *automaton) multiple(m *big.Rat) (int32, error) {
 		scaled.Mul(scaled, big.NewRat(10, 1))
 	}
 	if !scaled.IsInt() || scaled.Cmp(big.NewRat(maxMultiple, 1)) > 0 {
-		return 0, errorf(ErrTooLarge, "multiples of %s", m.RatString())
+		return 0, errorf(fault.ErrTooLarge, "multiples of %s", m.RatString())
 	}
 	n := int(scaled.Num().Int64())
 	// 10 to the power of how many decimals are still to come.
@@ -185,7 +187,7 @@ func admitsNumber(f *facts, v *value) (bool, error) {
 	}
 	n := v.rational()
 	if n == nil {
-		return false, errorf(ErrTooLarge, "%s: %.60s has too many digits", f.path, v.text)
+		return false, errorf(fault.ErrTooLarge, "%s: %.60s has too many digits", f.path, v.text)
 	}
 	for _, m := range f.multiples {
 		if new(big.Rat).Quo(n, m.of).IsInt() == m.not {

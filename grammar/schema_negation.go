@@ -3,6 +3,8 @@ package grammar
 import (
 	"math/big"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file negates schemas, keyword by keyword.
@@ -11,7 +13,7 @@ import (
 func (c *schemaCompiler) negation(s schemaAt) (schemaAt, error) {
 	if n, ok := c.negations[s.value]; ok {
 		if n == nil {
-			return s, unheldAt(ErrUnsupported, s.path, "it leads to itself")
+			return s, unheldAt(fault.ErrUnsupported, s.path, "it leads to itself")
 		}
 		return schemaAt{s.path, n}, nil
 	}
@@ -37,7 +39,7 @@ func (c *schemaCompiler) negate(s schemaAt) (*value, error) {
 		return &value{kind: kindBool, yes: !s.yes}, nil
 	case kindObject:
 	default:
-		return nil, errorf(ErrSyntax, "%s is not a schema", s.path)
+		return nil, errorf(fault.ErrSyntax, "%s is not a schema", s.path)
 	}
 	keys := s.keys
 	if s.members["$ref"] != nil && c.isOld(s) {
@@ -125,7 +127,7 @@ func (n negator) keyword(key string, at schemaAt) ([]*value, error) {
 	case "items", "contains":
 		return n.elements(key, at)
 	}
-	return nil, unheldAt(ErrUnsupported, at.path, "in a negation")
+	return nil, unheldAt(fault.ErrUnsupported, at.path, "in a negation")
 }
 
 func (n negator) combination(key string, at schemaAt) ([]*value, error) {
@@ -140,7 +142,7 @@ func (n negator) combination(key string, at schemaAt) ([]*value, error) {
 	out := []*value{makeObject("allOf", not)}
 	if key == "oneOf" { // or two of them hold
 		if len(list) > 8 {
-			return nil, unheldAt(ErrTooLarge, at.path, "more than 8 schemas")
+			return nil, unheldAt(fault.ErrTooLarge, at.path, "more than 8 schemas")
 		}
 		for i := range list {
 			for j := range i {
@@ -216,14 +218,14 @@ func (n negator) values(at schemaAt, list []*value) ([]*value, error) {
 			words = append(words, v)
 		case kindNumber:
 			if v.rational() == nil || len(numbers) == maxNegated {
-				return nil, unheldAt(ErrTooLarge, at.path, "numbers of too many digits, or more than %d", maxNegated)
+				return nil, unheldAt(fault.ErrTooLarge, at.path, "numbers of too many digits, or more than %d", maxNegated)
 			}
 			numbers = append(numbers, v)
 		case kindBool:
 			yes, no = yes || v.yes, no || !v.yes
 		case kindArray, kindObject:
 			if len(v.list) > 0 || len(list) > 1 {
-				return nil, unheldAt(ErrUnsupported, at.path, "a list or an object in a negation")
+				return nil, unheldAt(fault.ErrUnsupported, at.path, "a list or an object in a negation")
 			}
 		}
 	}
@@ -279,7 +281,7 @@ func (n negator) counted(key string, at schemaAt) ([]*value, error) {
 	of, kind := key[3:], map[string]string{"Length": "string", "Items": "array", "Properties": "object"}[key[3:]]
 	r := at.rational()
 	if at.kind != kindNumber || r == nil || !r.IsInt() || !r.Num().IsInt64() || r.Cmp(big.NewRat(maxPositions, 1)) > 0 {
-		return nil, unheldAt(ErrTooLarge, at.path, "over %d, in a negation", maxPositions)
+		return nil, unheldAt(fault.ErrTooLarge, at.path, "over %d, in a negation", maxPositions)
 	}
 	i := int(r.Num().Int64())
 	switch {
@@ -325,7 +327,7 @@ func (n negator) members(key string, at schemaAt) (out []*value, err error) {
 // elements negates keywords of lists.
 func (n negator) elements(key string, at schemaAt) ([]*value, error) {
 	if at.kind == kindArray || n.s.members["prefixItems"] != nil || n.s.members["minContains"] != nil || n.s.members["maxContains"] != nil {
-		return nil, unheldAt(ErrUnsupported, at.path, "in a negation, with prefixItems, minContains or maxContains")
+		return nil, unheldAt(fault.ErrUnsupported, at.path, "in a negation, with prefixItems, minContains or maxContains")
 	}
 	not, err := n.negation(at)
 	if err != nil {

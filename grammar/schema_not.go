@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/avoformer/avoformer/fault"
+
 // This file has not, if, and dependent schemas. They become anyOf of schemas without them: a negation is made of the
 // negations of keywords.
 
@@ -18,7 +20,7 @@ func (r reader) conditional(key string, at schemaAt) error {
 		return nil // part of if
 	}
 	if at.kind != kindObject {
-		return errorf(ErrSyntax, "%s is not an object", at.path)
+		return errorf(fault.ErrSyntax, "%s is not an object", at.path)
 	}
 	r.f.hints |= kindObject
 	for _, name := range at.keys {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file has the objects of JSON schemas.
@@ -127,7 +129,7 @@ func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	for i, name := range taken {
 		rest[i] = name[1:]
 		if total += len(name); total > maxNames {
-			return nil, errorf(ErrTooLarge, "names of properties beside additional ones have more than %d bytes", maxNames)
+			return nil, errorf(fault.ErrTooLarge, "names of properties beside additional ones have more than %d bytes", maxNames)
 		}
 	}
 	return concat(literal(`"`), c.otherThan(rest)), nil

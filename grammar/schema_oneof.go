@@ -1,6 +1,10 @@
 package grammar
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/fault"
+)
 
 // This file has anyOf and oneOf, and proves that the branches of a oneOf exclude each other.
 
@@ -16,7 +20,7 @@ func (c *schemaCompiler) choose(f *facts) (*expr, error) {
 		branch := f.clone()
 		branch.choices = branch.choices[1:]
 		if branch.chosen++; branch.chosen > maxNesting {
-			return nil, errorf(ErrTooLarge, "%s: more than %d of anyOf and oneOf apply together", first.path, maxNesting)
+			return nil, errorf(fault.ErrTooLarge, "%s: more than %d of anyOf and oneOf apply together", first.path, maxNesting)
 		}
 		if err := c.absorb(branch, s, 0, first.scopes); err != nil {
 			return nil, err
@@ -78,7 +82,7 @@ func (c *schemaCompiler) exclusive(of choice, branches []*facts) ([]schemas, err
 					not[pair[0]] = append(not[pair[0]], n)
 					size[pair[0]] *= max(1, len(n.child("anyOf").alternatives()))
 					if size[pair[0]] > maxCombined {
-						err = unheldAt(ErrTooLarge, of.path, "too much")
+						err = unheldAt(fault.ErrTooLarge, of.path, "too much")
 					}
 				}
 				if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file has how a JSON schema is compiled, and what becomes of keywords that a mask cannot hold.
@@ -57,7 +59,7 @@ func (o SchemaOptions) Compile(schema []byte) (*Grammar, []Unheld, error) {
 			return nil, nil, err
 		}
 		if len(c.names) > maxRules {
-			return nil, nil, errorf(ErrTooLarge, "a schema with more than %d rules", maxRules)
+			return nil, nil, errorf(fault.ErrTooLarge, "a schema with more than %d rules", maxRules)
 		}
 	}
 	g, err := compile(&c.program)
@@ -80,10 +82,10 @@ func (e *notHeld) Unwrap() error { return e.is }
 
 // unheldAt is the error for what a mask cannot hold at a place; is reports whether it never can, or not of this size.
 func unheldAt(is error, path *location, format string, args ...any) error {
-	if errors.Is(is, ErrTooLarge) {
-		is = ErrTooLarge
+	if errors.Is(is, fault.ErrTooLarge) {
+		is = fault.ErrTooLarge
 	} else {
-		is = ErrUnsupported
+		is = fault.ErrUnsupported
 	}
 	return &notHeld{is: is, path: path, reason: fmt.Sprintf(format, args...)}
 }
@@ -103,7 +105,7 @@ func (c *schemaCompiler) leave(err error) error {
 
 // reasonOf is what an error says of what cannot be held, without its kind.
 func reasonOf(err error) string {
-	for _, is := range []error{ErrUnsupported, ErrTooLarge} {
+	for _, is := range []error{fault.ErrUnsupported, fault.ErrTooLarge} {
 		if errors.Is(err, is) {
 			return strings.TrimPrefix(err.Error(), is.Error()+": ")
 		}

@@ -1,6 +1,10 @@
 package grammar
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/fault"
+)
 
 // This file finds out what the members of objects may be, and counts them where schemas do.
 
@@ -109,7 +113,7 @@ func (n *planner) readNames() error {
 		return err
 	}
 	if len(f.choices) > 0 {
-		return n.leave(unheldAt(ErrUnsupported, n.f.names[0].path, "names with anyOf, oneOf or if"))
+		return n.leave(unheldAt(fault.ErrUnsupported, n.f.names[0].path, "names with anyOf, oneOf or if"))
 	}
 	if f.enum != nil {
 		words := []string{}
@@ -195,7 +199,7 @@ func (n *planner) schemasOf(name string, named bool, matched []bool) (of schemas
 // others finds what members may follow the properties.
 func (n *planner) others() error {
 	if len(n.patterns) > maxPatterns {
-		return unheldAt(ErrTooLarge, n.f.path, "more than %d patterns of names", maxPatterns)
+		return unheldAt(fault.ErrTooLarge, n.f.path, "more than %d patterns of names", maxPatterns)
 	}
 	if n.names != nil && n.names.types&kindString == 0 {
 		return nil
@@ -257,7 +261,7 @@ const maxTallies = 1 << 13
 func (c *schemaCompiler) counted(f *facts, p *objectPlan, pairs []*expr, other *expr) (*expr, error) {
 	n := counter{schemaCompiler: c, f: f, p: p, exprs: pairs, other: other, known: map[tally]*expr{}, atMost: f.maxProperties}
 	if other != nil && f.minProperties > 1 {
-		err := c.leave(unheldAt(ErrUnsupported, f.counted, "a name that is not a property may come twice"))
+		err := c.leave(unheldAt(fault.ErrUnsupported, f.counted, "a name that is not a property may come twice"))
 		if err != nil {
 			return nil, err
 		}
@@ -284,7 +288,7 @@ func (c *schemaCompiler) counted(f *facts, p *objectPlan, pairs []*expr, other *
 		if path == nil {
 			path = f.path
 		}
-		if err := c.leave(unheldAt(ErrTooLarge, path, "%s", reasonOf(err))); err != nil {
+		if err := c.leave(unheldAt(fault.ErrTooLarge, path, "%s", reasonOf(err))); err != nil {
 			return nil, err
 		}
 		return c.inOrder(p, pairs, other), nil
@@ -300,7 +304,7 @@ func (n *counter) from(t tally) (*expr, error) {
 	rule := n.rule(nil, nil)
 	e := call(rule)
 	if n.known[t] = e; len(n.known) > maxTallies {
-		return nil, errorf(ErrTooLarge, "more than %d states of its members", maxTallies)
+		return nil, errorf(fault.ErrTooLarge, "more than %d states of its members", maxTallies)
 	}
 	var list []*expr
 	add := func(pair *expr, to tally) error {

@@ -3,6 +3,8 @@ package grammar
 import (
 	"net/url"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file finds what references of a JSON schema lead to: within its document, by pointers, anchors and the
@@ -103,7 +105,7 @@ func (c *schemaCompiler) target(s schemaAt) (schemaAt, error) {
 			}
 		}
 		if n > maxNesting {
-			return s, errorf(ErrUnsupported, "%s: $ref leads to itself, or over more than %d others", s.path, maxNesting)
+			return s, errorf(fault.ErrUnsupported, "%s: $ref leads to itself, or over more than %d others", s.path, maxNesting)
 		}
 		to, err := c.resolve(s, "$ref")
 		if _, refused := err.(*notHeld); refused {
@@ -122,24 +124,24 @@ const maxReference = 1 << 12 // bytes of a $ref
 func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
 	ref, path := s.members[keyword], &location{s.path, keyword}
 	if ref.kind != kindString {
-		return s, errorf(ErrSyntax, "%s is not a string", path)
+		return s, errorf(fault.ErrSyntax, "%s is not a string", path)
 	}
 	if len(ref.text) > maxReference {
-		return s, errorf(ErrTooLarge, "%s has more than %d bytes", path, maxReference)
+		return s, errorf(fault.ErrTooLarge, "%s has more than %d bytes", path, maxReference)
 	}
 	u, err := url.Parse(ref.text)
 	if err != nil {
-		return s, errorf(ErrSyntax, "%s: %.100q: %v", path, ref.text, err)
+		return s, errorf(fault.ErrSyntax, "%s: %.100q: %v", path, ref.text, err)
 	}
 	u = c.index.of[s.value].base.ResolveReference(u)
 	fragment := u.Fragment
 	u.Fragment, u.RawFragment = "", ""
 	r := c.index.byURI[u.String()]
 	if r == nil {
-		return s, unheldAt(ErrUnsupported, path, "%.100q is not in the schema", ref.text)
+		return s, unheldAt(fault.ErrUnsupported, path, "%.100q is not in the schema", ref.text)
 	}
 	if keyword == "$dynamicRef" && c.index.dynamic[fragment] > 1 {
-		return s, unheldAt(ErrUnsupported, path, "%.100q depends on where it is used", ref.text)
+		return s, unheldAt(fault.ErrUnsupported, path, "%.100q depends on where it is used", ref.text)
 	}
 	at := r.root
 	switch {
@@ -149,11 +151,11 @@ func (c *schemaCompiler) resolve(s schemaAt, keyword string) (schemaAt, error) {
 		if a, ok := c.index.anchors[r.base.String()+"#"+fragment]; ok {
 			return a, nil
 		}
-		return s, errorf(ErrSyntax, "%s: there is no %.100q", path, ref.text)
+		return s, errorf(fault.ErrSyntax, "%s: there is no %.100q", path, ref.text)
 	}
 	for _, name := range strings.Split(fragment[1:], "/") {
 		if at = at.child(unescape.Replace(name)); at.value == nil {
-			return s, errorf(ErrSyntax, "%s: there is no %.100q", path, ref.text)
+			return s, errorf(fault.ErrSyntax, "%s: there is no %.100q", path, ref.text)
 		}
 	}
 	if at.kind == kindObject && c.index.of[at.value] == nil {

@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file has the strings of JSON schemas.
@@ -179,7 +181,9 @@ func (c *schemaCompiler) admitsText(f *facts, text string) (bool, error) {
 }
 
 // isRefusal reports whether an error is of what cannot be held, not of what is malformed.
-func isRefusal(err error) bool { return errors.Is(err, ErrUnsupported) || errors.Is(err, ErrTooLarge) }
+func isRefusal(err error) bool {
+	return errors.Is(err, fault.ErrUnsupported) || errors.Is(err, fault.ErrTooLarge)
+}
 
 // A part is an expression that all schemas share, made a rule when it is first needed.
 type part int

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 func compileSchema(s string) (*Grammar, error) { return JSONSchema([]byte(s)) }
@@ -83,7 +85,7 @@ func TestJSONSchema(t *testing.T) {
 		{`{"$defs": {"unused": {"foo": 1}}, "const": 1, "$schema": "x", "$id": "y", "$comment": "", "examples": [], "default": 1, "description": ""}`, []string{`1`}, nil},
 	} {
 		if s.yes == nil && s.no == nil {
-			refusal{s.text, ErrUnsupported, "nothing"}.test(t, compileSchema)
+			refusal{s.text, fault.ErrUnsupported, "nothing"}.test(t, compileSchema)
 			continue
 		}
 		s.test(t, compileSchema)
@@ -93,46 +95,46 @@ func TestJSONSchema(t *testing.T) {
 func TestJSONSchemaRefusals(t *testing.T) {
 	deep := strings.Repeat(`{"items": `, 150) + "true" + strings.Repeat("}", 150)
 	for _, s := range []refusal{
-		{`{`, ErrSyntax, "JSON"},
-		{"\"\xff\"", ErrSyntax, "UTF-8"},
-		{`1`, ErrSyntax, "# is not a schema"},
-		{`{"type": "int"}`, ErrSyntax, `#/type: "int" is not a type`},
-		{`{"type": 1}`, ErrSyntax, `#/type: 1`},
-		{`{"a": 1, "a": 2}`, ErrSyntax, "twice"},
-		{`{"properties": {"x/y": {"type": "array", "uniqueItems": true}}}`, ErrUnsupported, `#/properties/x~1y/uniqueItems: `},
-		{`{"items": {"anyOf": [{}, {"not": {"uniqueItems": true}}]}}`, ErrUnsupported, `#/items/anyOf/1/not: it cannot be negated`},
-		{`{"oneOf": [{"type": "array", "items": {"uniqueItems": true}}, {"type": "array"}]}`, ErrUnsupported, "#/oneOf: both 0 and 1"},
-		{`{"$ref": "http://x/y"}`, ErrUnsupported, "http://x/y"},
-		{`{"$ref": "#/$defs/x"}`, ErrSyntax, "there is no"},
-		{`{"$ref": "#/%zz"}`, ErrSyntax, "zz"},
-		{`{"$ref": 1}`, ErrSyntax, "string"},
-		{`{"$ref": "#"}`, ErrUnsupported, "itself"},
-		{`{"$ref": "#", "minimum": 1}`, ErrUnsupported, "itself"},
-		{`{"anyOf": [{"$ref": "#"}, {"type": "null"}]}`, ErrUnsupported, "left recursion: #"},
-		{`{"properties": {"a": {"$ref": "#"}}, "required": ["a"]}`, ErrUnsupported, "nothing"},
-		{`{"anyOf": []}`, ErrSyntax, "#/anyOf"},
-		{`{"allOf": {}}`, ErrSyntax, "#/allOf"},
-		{`{"properties": []}`, ErrSyntax, "#/properties"},
-		{`{"required": "a"}`, ErrSyntax, "#/required"},
-		{`{"required": [1]}`, ErrSyntax, "#/required"},
-		{`{"enum": 1}`, ErrSyntax, "#/enum"},
-		{`{"minLength": -1}`, ErrSyntax, "#/minLength"},
-		{`{"minItems": 1.5}`, ErrSyntax, "#/minItems"},
-		{`{"minItems": 1e300}`, ErrTooLarge, "#/minItems"},
-		{`{"maxItems": "1"}`, ErrSyntax, "#/maxItems"},
-		{`{"minimum": "1"}`, ErrSyntax, "#/minimum"},
-		{`{"exclusiveMinimum": "1"}`, ErrSyntax, "#/exclusiveMinimum"},
-		{`{"maximum": 1e999999999}`, ErrTooLarge, "#/maximum"},
-		{`{"minimum": 5, "maximum": 4, "type": "integer"}`, ErrUnsupported, "nothing"},
-		{`{"pattern": 1}`, ErrSyntax, "#/pattern"},
-		{`{"pattern": "("}`, ErrSyntax, "#/pattern"},
-		{`{"pattern": "(?<=x)y"}`, ErrUnsupported, "#/pattern"},
-		{`{"pattern": "(a)\\1"}`, ErrUnsupported, "#/pattern"},
-		{`{"format": "regex"}`, ErrUnsupported, "#/format"},
-		{deep[:len(deep)/2], ErrSyntax, ""},
-		{`{"minLength": 1, "anyOf": [{"$ref": "#"}], "oneOf": [{"$ref": "#"}]}`, ErrTooLarge, "apply together"},
-		{`{"properties": {"` + strings.Repeat("x", maxNames) + `": {}}, "additionalProperties": true}`, ErrTooLarge, "bytes"},
-		{strings.Repeat("[", 300) + strings.Repeat("]", 300), ErrTooLarge, "nests"},
+		{`{`, fault.ErrSyntax, "JSON"},
+		{"\"\xff\"", fault.ErrSyntax, "UTF-8"},
+		{`1`, fault.ErrSyntax, "# is not a schema"},
+		{`{"type": "int"}`, fault.ErrSyntax, `#/type: "int" is not a type`},
+		{`{"type": 1}`, fault.ErrSyntax, `#/type: 1`},
+		{`{"a": 1, "a": 2}`, fault.ErrSyntax, "twice"},
+		{`{"properties": {"x/y": {"type": "array", "uniqueItems": true}}}`, fault.ErrUnsupported, `#/properties/x~1y/uniqueItems: `},
+		{`{"items": {"anyOf": [{}, {"not": {"uniqueItems": true}}]}}`, fault.ErrUnsupported, `#/items/anyOf/1/not: it cannot be negated`},
+		{`{"oneOf": [{"type": "array", "items": {"uniqueItems": true}}, {"type": "array"}]}`, fault.ErrUnsupported, "#/oneOf: both 0 and 1"},
+		{`{"$ref": "http://x/y"}`, fault.ErrUnsupported, "http://x/y"},
+		{`{"$ref": "#/$defs/x"}`, fault.ErrSyntax, "there is no"},
+		{`{"$ref": "#/%zz"}`, fault.ErrSyntax, "zz"},
+		{`{"$ref": 1}`, fault.ErrSyntax, "string"},
+		{`{"$ref": "#"}`, fault.ErrUnsupported, "itself"},
+		{`{"$ref": "#", "minimum": 1}`, fault.ErrUnsupported, "itself"},
+		{`{"anyOf": [{"$ref": "#"}, {"type": "null"}]}`, fault.ErrUnsupported, "left recursion: #"},
+		{`{"properties": {"a": {"$ref": "#"}}, "required": ["a"]}`, fault.ErrUnsupported, "nothing"},
+		{`{"anyOf": []}`, fault.ErrSyntax, "#/anyOf"},
+		{`{"allOf": {}}`, fault.ErrSyntax, "#/allOf"},
+		{`{"properties": []}`, fault.ErrSyntax, "#/properties"},
+		{`{"required": "a"}`, fault.ErrSyntax, "#/required"},
+		{`{"required": [1]}`, fault.ErrSyntax, "#/required"},
+		{`{"enum": 1}`, fault.ErrSyntax, "#/enum"},
+		{`{"minLength": -1}`, fault.ErrSyntax, "#/minLength"},
+		{`{"minItems": 1.5}`, fault.ErrSyntax, "#/minItems"},
+		{`{"minItems": 1e300}`, fault.ErrTooLarge, "#/minItems"},
+		{`{"maxItems": "1"}`, fault.ErrSyntax, "#/maxItems"},
+		{`{"minimum": "1"}`, fault.ErrSyntax, "#/minimum"},
+		{`{"exclusiveMinimum": "1"}`, fault.ErrSyntax, "#/exclusiveMinimum"},
+		{`{"maximum": 1e999999999}`, fault.ErrTooLarge, "#/maximum"},
+		{`{"minimum": 5, "maximum": 4, "type": "integer"}`, fault.ErrUnsupported, "nothing"},
+		{`{"pattern": 1}`, fault.ErrSyntax, "#/pattern"},
+		{`{"pattern": "("}`, fault.ErrSyntax, "#/pattern"},
+		{`{"pattern": "(?<=x)y"}`, fault.ErrUnsupported, "#/pattern"},
+		{`{"pattern": "(a)\\1"}`, fault.ErrUnsupported, "#/pattern"},
+		{`{"format": "regex"}`, fault.ErrUnsupported, "#/format"},
+		{deep[:len(deep)/2], fault.ErrSyntax, ""},
+		{`{"minLength": 1, "anyOf": [{"$ref": "#"}], "oneOf": [{"$ref": "#"}]}`, fault.ErrTooLarge, "apply together"},
+		{`{"properties": {"` + strings.Repeat("x", maxNames) + `": {}}, "additionalProperties": true}`, fault.ErrTooLarge, "bytes"},
+		{strings.Repeat("[", 300) + strings.Repeat("]", 300), fault.ErrTooLarge, "nests"},
 	} {
 		s.test(t, compileSchema)
 	}
@@ -148,7 +150,7 @@ func TestJSONSchemaLongNames(t *testing.T) {
 		fmt.Fprintf(&b, `"%d": {},`, i)
 	}
 	schema := `{"properties": {"` + strings.Repeat("x", 200000) + `": {"properties": {` + b.String() + `"y": {"foo": 1}}}}}`
-	refusal{schema, ErrUnsupported, `xxx/properties/y/foo: `}.test(t, func(s string) (*Grammar, error) {
+	refusal{schema, fault.ErrUnsupported, `xxx/properties/y/foo: `}.test(t, func(s string) (*Grammar, error) {
 		g, err := compileSchema(s)
 		if n := len(fmt.Sprint(err)); n > 1000 {
 			t.Errorf("a message of %d bytes", n)
@@ -163,7 +165,7 @@ func TestJSONSchemaExplosion(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&b, `{"anyOf": [{"minLength": %d}, {"maxLength": %d}, {"type": "null"}]},`, i, 2*i)
 	}
-	refusal{`{"allOf": [` + strings.TrimSuffix(b.String(), ",") + `]}`, ErrTooLarge, "schemas"}.test(t, compileSchema)
+	refusal{`{"allOf": [` + strings.TrimSuffix(b.String(), ",") + `]}`, fault.ErrTooLarge, "schemas"}.test(t, compileSchema)
 }
 
 func TestIntegersBetween(t *testing.T) {

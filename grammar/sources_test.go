@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file says for each kind of source which texts match, and what is refused.
@@ -27,7 +29,7 @@ func begins(t testing.TB, g *Grammar, text string) (begins, whole bool) {
 	t.Helper()
 	m := g.Matcher(everyByte)
 	for _, b := range []byte(text) {
-		if err := m.Accept(int(b)); errors.Is(err, ErrRefused) {
+		if err := m.Accept(int(b)); errors.Is(err, fault.ErrRefused) {
 			return false, false
 		} else if err != nil {
 			t.Fatal(err)
@@ -96,15 +98,15 @@ func TestRegexp(t *testing.T) {
 		s.test(t, Regexp)
 	}
 	for _, s := range []refusal{
-		{`(`, ErrSyntax, "missing closing"},
-		{`a\bc`, ErrUnsupported, `\b`},
-		{`a^c`, ErrUnsupported, "beginning"},
-		{`(?m)^a`, ErrUnsupported, "^"},
-		{`(?=a)`, ErrUnsupported, "(?="},
-		{`x{1001}`, ErrTooLarge, "1001"},
-		{`((((((.{40}){40}){40}){40}){40}){40})`, ErrTooLarge, ""},
-		{`[^\x00-\x{10FFFF}]`, ErrUnsupported, "nothing"},
-		{strings.Repeat("(", 2000) + strings.Repeat(")", 2000), ErrTooLarge, "nest"},
+		{`(`, fault.ErrSyntax, "missing closing"},
+		{`a\bc`, fault.ErrUnsupported, `\b`},
+		{`a^c`, fault.ErrUnsupported, "beginning"},
+		{`(?m)^a`, fault.ErrUnsupported, "^"},
+		{`(?=a)`, fault.ErrUnsupported, "(?="},
+		{`x{1001}`, fault.ErrTooLarge, "1001"},
+		{`((((((.{40}){40}){40}){40}){40}){40})`, fault.ErrTooLarge, ""},
+		{`[^\x00-\x{10FFFF}]`, fault.ErrUnsupported, "nothing"},
+		{strings.Repeat("(", 2000) + strings.Repeat(")", 2000), fault.ErrTooLarge, "nest"},
 	} {
 		s.test(t, Regexp)
 	}
@@ -152,33 +154,33 @@ blank ::= | " " | "\n" [ \t]{0,20}`,
 		s.test(t, GBNF)
 	}
 	for _, s := range []refusal{
-		{``, ErrSyntax, "root"},
-		{`x ::= "a"`, ErrSyntax, "root"},
-		{`root ::= other`, ErrSyntax, "other"},
-		{"root ::= \"a\"\nroot ::= \"b\"", ErrSyntax, "twice, line 2"},
-		{"\n\nroot = x", ErrSyntax, "'=', want ::=, line 3"},
-		{`root ::= "a`, ErrSyntax, "ends"},
-		{"root ::= [a\n]", ErrSyntax, "ends"},
-		{`root ::= (`, ErrSyntax, "want )"},
-		{`root ::= "a")`, ErrSyntax, "')'"},
-		{`root ::= *`, ErrSyntax, "'*'"},
-		{`root ::= "a"{`, ErrSyntax, "{m}"},
-		{`root ::= "a"{,}`, ErrSyntax, "{m}"},
-		{`root ::= "a"{3,2}`, ErrSyntax, "{3,2}"},
-		{`root ::= "\q"`, ErrSyntax, "'q'"},
-		{`root ::= "\uD800"`, ErrSyntax, "D800"},
-		{`root ::= "\x4"`, ErrSyntax, `4\"`},
-		{`root ::= [z-a]`, ErrSyntax, "'z'-'a'"},
-		{"root ::= \"\xff\"", ErrSyntax, "UTF-8"},
-		{`root ::= <[10]>`, ErrUnsupported, "tokens"},
-		{`root ::= root "a" | "b"`, ErrUnsupported, "root -> root"},
-		{"root ::= \"x\"? y \"a\" | \"b\"\ny ::= root* \"c\"", ErrUnsupported, "root -> y -> root"},
-		{`root ::= "a" root`, ErrUnsupported, "nothing"},
-		{`root ::= "a"{999999999999}`, ErrTooLarge, "times"},
-		{`root ::= ("ab" "c"{200000}){200000} [a-z]{200000}`, ErrTooLarge, ""},
-		{"root ::= " + strings.Repeat("(", 300) + strings.Repeat(")", 300), ErrTooLarge, "groups"},
-		{`root ::= "a"` + strings.Repeat("*", 300), ErrTooLarge, "repetitions"},
-		{strings.Repeat("#", maxSource+1), ErrTooLarge, "bytes"},
+		{``, fault.ErrSyntax, "root"},
+		{`x ::= "a"`, fault.ErrSyntax, "root"},
+		{`root ::= other`, fault.ErrSyntax, "other"},
+		{"root ::= \"a\"\nroot ::= \"b\"", fault.ErrSyntax, "twice, line 2"},
+		{"\n\nroot = x", fault.ErrSyntax, "'=', want ::=, line 3"},
+		{`root ::= "a`, fault.ErrSyntax, "ends"},
+		{"root ::= [a\n]", fault.ErrSyntax, "ends"},
+		{`root ::= (`, fault.ErrSyntax, "want )"},
+		{`root ::= "a")`, fault.ErrSyntax, "')'"},
+		{`root ::= *`, fault.ErrSyntax, "'*'"},
+		{`root ::= "a"{`, fault.ErrSyntax, "{m}"},
+		{`root ::= "a"{,}`, fault.ErrSyntax, "{m}"},
+		{`root ::= "a"{3,2}`, fault.ErrSyntax, "{3,2}"},
+		{`root ::= "\q"`, fault.ErrSyntax, "'q'"},
+		{`root ::= "\uD800"`, fault.ErrSyntax, "D800"},
+		{`root ::= "\x4"`, fault.ErrSyntax, `4\"`},
+		{`root ::= [z-a]`, fault.ErrSyntax, "'z'-'a'"},
+		{"root ::= \"\xff\"", fault.ErrSyntax, "UTF-8"},
+		{`root ::= <[10]>`, fault.ErrUnsupported, "tokens"},
+		{`root ::= root "a" | "b"`, fault.ErrUnsupported, "root -> root"},
+		{"root ::= \"x\"? y \"a\" | \"b\"\ny ::= root* \"c\"", fault.ErrUnsupported, "root -> y -> root"},
+		{`root ::= "a" root`, fault.ErrUnsupported, "nothing"},
+		{`root ::= "a"{999999999999}`, fault.ErrTooLarge, "times"},
+		{`root ::= ("ab" "c"{200000}){200000} [a-z]{200000}`, fault.ErrTooLarge, ""},
+		{"root ::= " + strings.Repeat("(", 300) + strings.Repeat(")", 300), fault.ErrTooLarge, "groups"},
+		{`root ::= "a"` + strings.Repeat("*", 300), fault.ErrTooLarge, "repetitions"},
+		{strings.Repeat("#", maxSource+1), fault.ErrTooLarge, "bytes"},
 	} {
 		s.test(t, GBNF)
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file reads JSON with the order of its members, and writes it as a grammar has it.
@@ -39,12 +41,12 @@ type value struct {
 func parseJSON(text []byte) (*value, error) {
 	switch {
 	case len(text) > maxSource:
-		return nil, errorf(ErrTooLarge, "a schema of %d bytes", len(text))
+		return nil, errorf(fault.ErrTooLarge, "a schema of %d bytes", len(text))
 	case !utf8.Valid(text):
-		return nil, errorf(ErrSyntax, "the schema is not valid UTF-8")
+		return nil, errorf(fault.ErrSyntax, "the schema is not valid UTF-8")
 	case !json.Valid(text):
 		var ignored json.RawMessage
-		return nil, errorf(ErrSyntax, "the schema is not JSON: %v", json.Unmarshal(text, &ignored))
+		return nil, errorf(fault.ErrSyntax, "the schema is not JSON: %v", json.Unmarshal(text, &ignored))
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -53,11 +55,11 @@ func parseJSON(text []byte) (*value, error) {
 
 func readValue(d *json.Decoder, depth int) (*value, error) {
 	if depth > maxNesting {
-		return nil, errorf(ErrTooLarge, "the schema nests deeper than %d", maxNesting)
+		return nil, errorf(fault.ErrTooLarge, "the schema nests deeper than %d", maxNesting)
 	}
 	t, err := d.Token()
 	if err != nil {
-		return nil, errorf(ErrSyntax, "the schema is not JSON: %v", err)
+		return nil, errorf(fault.ErrSyntax, "the schema is not JSON: %v", err)
 	}
 	switch t := t.(type) {
 	case bool:
@@ -83,11 +85,11 @@ func readMembers(d *json.Decoder, begin json.Delim, depth int) (*value, error) {
 		if v.kind == kindObject {
 			t, err := d.Token()
 			if err != nil {
-				return nil, errorf(ErrSyntax, "the schema is not JSON: %v", err)
+				return nil, errorf(fault.ErrSyntax, "the schema is not JSON: %v", err)
 			}
 			key = t.(string)
 			if v.members[key] != nil {
-				return nil, errorf(ErrSyntax, "the key %q is there twice", key)
+				return nil, errorf(fault.ErrSyntax, "the key %q is there twice", key)
 			}
 			v.keys = append(v.keys, key)
 		}

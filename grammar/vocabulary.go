@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // A Vocabulary is the tokens of a tokenizer, laid out for masks. It is immutable, serves any
@@ -38,15 +40,15 @@ const longestToken = math.MaxUint16
 //
 // Each state of a grammar can go on with some byte, and so with some token if every byte is a token,
 // as in vocabularies that can spell any text. In others a text may come to a point where no token
-// may follow, which is [ErrNoToken].
+// may follow, which is [fault.ErrNoToken].
 func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	if len(tokens) > math.MaxInt32 {
-		return nil, errorf(ErrTooLarge, "%d tokens", len(tokens))
+		return nil, errorf(fault.ErrTooLarge, "%d tokens", len(tokens))
 	}
 	v := &Vocabulary{tokens: tokens, isEnd: make([]bool, len(tokens)), same: make([]int32, len(tokens))}
 	for _, t := range ends {
 		if t < 0 || t >= len(tokens) {
-			return nil, errorf(ErrVocabulary, "the end token %d is none of %d tokens", t, len(tokens))
+			return nil, errorf(fault.ErrShape, "the end token %d is none of %d tokens", t, len(tokens))
 		}
 		if !v.isEnd[t] {
 			v.isEnd[t] = true
@@ -88,7 +90,7 @@ func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	v.close([]int{0})
 	v.nodes = slices.Clone(v.nodes) // of the size it needs
 	if len(v.nodes) > math.MaxInt32 {
-		return nil, errorf(ErrTooLarge, "tokens with %d bytes", len(v.nodes))
+		return nil, errorf(fault.ErrTooLarge, "tokens with %d bytes", len(v.nodes))
 	}
 	return v, nil
 }

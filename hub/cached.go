@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
 )
 
@@ -93,15 +94,15 @@ func walk(dir string, do func(path string, info fs.FileInfo)) error {
 }
 
 // Remove removes a model, [hf://]org/name, from the cache in all its revisions, and returns how many bytes it took there.
-// The cache then has it whole or not at all, also if the removal is interrupted. The error is ErrName for a name with a
-// file or a revision, and ErrAbsent if the cache does not have the model.
+// The cache then has it whole or not at all, also if the removal is interrupted. The error is fault.ErrName for a name with a
+// file or a revision, and fault.ErrNoModel if the cache does not have the model.
 func (o Options) Remove(name string) (int64, error) {
 	n, err := ParseName(name)
 	if err != nil {
 		return 0, err
 	}
 	if n.File != "" || n.Revision != "" {
-		return 0, fmt.Errorf("%w: %q: only a whole model can be removed, want [hf://]org/name", ErrName, name)
+		return 0, fmt.Errorf("%w: %q: only a whole model can be removed, want [hf://]org/name", fault.ErrName, name)
 	}
 	p := puller{Options: o, name: n}
 	if err := p.settle(); err != nil {
@@ -116,7 +117,7 @@ func (o Options) Remove(name string) (int64, error) {
 		return 0, err
 	}
 	if err := os.Rename(p.repo, gone); errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("%w: the cache has no %s under %s", ErrAbsent, n, p.Cache)
+		return 0, fmt.Errorf("%w: the cache has no %s under %s", fault.ErrNoModel, n, p.Cache)
 	} else if err != nil {
 		return 0, err
 	}

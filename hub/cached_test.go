@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
 )
 
@@ -56,7 +57,7 @@ func TestRemove(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(cache, "models--org--name2"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]error{"org/name": hub.ErrAbsent, "org/name@main": hub.ErrName, "org/name/config.json": hub.ErrName, "../name2": hub.ErrName, "org/..": hub.ErrName} {
+	for name, want := range map[string]error{"org/name": fault.ErrNoModel, "org/name@main": fault.ErrName, "org/name/config.json": fault.ErrName, "../name2": fault.ErrName, "org/..": fault.ErrName} {
 		if _, err := (hub.Options{}).Remove(name); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}

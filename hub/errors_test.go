@@ -6,17 +6,16 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // TestKinds wants the errors of this package to be of the kinds that all packages share, where they have one.
 func TestKinds(t *testing.T) {
 	_, err := hub.ParseName("a/b/../c")
 	var e *fault.Error
-	if !errors.Is(err, hub.ErrName) || !errors.Is(err, transformer.ErrOption) || !errors.As(err, &e) || e.Kind != hub.ErrName {
+	if !errors.Is(err, fault.ErrName) || !errors.Is(err, fault.ErrOption) || !errors.As(err, &e) || e.Kind != fault.ErrName {
 		t.Errorf("error %v, want ErrName, a kind of ErrOption, as a *fault.Error", err)
 	}
-	if !errors.Is(hub.ErrAbsent, transformer.ErrFolder) || !errors.Is(hub.ErrCorrupt, transformer.ErrFormat) {
+	if !errors.Is(fault.ErrNoModel, fault.ErrFolder) || !errors.Is(fault.ErrCorrupt, fault.ErrFormat) {
 		t.Error("ErrAbsent is not an ErrFolder, or ErrCorrupt is not an ErrFormat")
 	}
 }

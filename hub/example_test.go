@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
 	"github.com/avoformer/avoformer/models"
 )
@@ -34,7 +35,7 @@ func ExampleParseName() {
 	n, err := hub.ParseName("hf://Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf@main")
 	fmt.Println(n.Repository, n.File, n.Revision, err)
 	_, err = hub.ParseName("../x")
-	fmt.Println(errors.Is(err, hub.ErrName))
+	fmt.Println(errors.Is(err, fault.ErrName))
 	// Output:
 	// Qwen/Qwen3-0.6B-GGUF Qwen3-0.6B-Q8_0.gguf main <nil>
 	// true

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -99,7 +100,7 @@ func (p *puller) fetch(ctx context.Context, commit string, f file, blob string, 
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); have > f.Size || got != f.hash() {
 		os.Remove(part.Name())
-		return check.Errorf(ErrCorrupt, "%d bytes with the hash %s came, want %d with %s", have, got, f.Size, f.hash())
+		return check.Errorf(fault.ErrCorrupt, "%d bytes with the hash %s came, want %d with %s", have, got, f.Size, f.hash())
 	}
 	if err := part.Sync(); err != nil {
 		return err

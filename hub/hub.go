@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -145,7 +146,7 @@ func (p *puller) cached() (string, error) {
 			return path, nil
 		}
 	}
-	return "", check.Errorf(ErrOffline, "%s under %s", p.name, p.Cache)
+	return "", check.Errorf(fault.ErrOffline, "%s under %s", p.name, p.Cache)
 }
 
 // isCommit reports whether s is the hash of a commit, which names a snapshot.

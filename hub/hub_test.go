@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
 )
 
@@ -163,7 +164,7 @@ func TestPull(t *testing.T) {
 		t.Errorf("offline it asked for %q", got)
 	}
 	t.Setenv("HF_HUB_OFFLINE", "1")
-	if _, err := hub.Pull(t.Context(), "org/other"); !errors.Is(err, hub.ErrOffline) {
+	if _, err := hub.Pull(t.Context(), "org/other"); !errors.Is(err, fault.ErrOffline) {
 		t.Errorf("another model offline: %v, want ErrOffline", err)
 	}
 }
@@ -178,12 +179,12 @@ func TestPullFile(t *testing.T) {
 	if got, _ := os.ReadFile(path); !bytes.Equal(got, f.files["a/b c.gguf"]) {
 		t.Errorf("%s holds %q", path, got)
 	}
-	if _, err := hub.Pull(t.Context(), "org/name/none.gguf"); !errors.Is(err, hub.ErrAbsent) {
+	if _, err := hub.Pull(t.Context(), "org/name/none.gguf"); !errors.Is(err, fault.ErrNoModel) {
 		t.Errorf("a file that is not there: %v, want ErrAbsent", err)
 	}
 	const first, second = "q/x-00001-of-00002.gguf", "q/x-00002-of-00002.gguf"
 	f.files[first] = []byte("one part")
-	if _, err := hub.Pull(t.Context(), "org/name/"+first); !errors.Is(err, hub.ErrAbsent) || !strings.Contains(err.Error(), second) {
+	if _, err := hub.Pull(t.Context(), "org/name/"+first); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), second) {
 		t.Errorf("a part is missing: %v, want ErrAbsent that names it", err)
 	}
 	f.files[second] = []byte("the other")
@@ -194,7 +195,7 @@ func TestPullFile(t *testing.T) {
 		t.Errorf("beside %s is %q", path, got)
 	}
 	delete(f.files, "config.json")
-	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, hub.ErrAbsent) || !strings.Contains(err.Error(), "a/b c.gguf") {
+	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, fault.ErrNoModel) || !strings.Contains(err.Error(), "a/b c.gguf") {
 		t.Errorf("a repository of GGUF files: %v, want ErrAbsent and their names", err)
 	}
 }
@@ -259,7 +260,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := hub.Pull(t.Context(), "org/name")
-		if err != nil && !errors.Is(err, hub.ErrCorrupt) {
+		if err != nil && !errors.Is(err, fault.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := hub.Pull(t.Context(), "org/name"); err != nil {
@@ -293,26 +294,26 @@ func TestFailures(t *testing.T) {
 		trouble func(w http.ResponseWriter, r *http.Request) bool
 		want    error
 	}{
-		"unauthorized":           {answer(401, ""), hub.ErrAccess},
-		"gated":                  {answer(403, ""), hub.ErrAccess},
-		"absent":                 {answer(404, ""), hub.ErrAbsent},
-		"busy":                   {answer(503, ""), hub.ErrServer},
-		"no JSON":                {answer(200, "<html>"), hub.ErrServer},
-		"no commit":              {answer(200, `{"sha": "../../x", "siblings": []}`), hub.ErrServer},
-		"a path out of the tree": {listing(`{"rfilename": "../../x", "size": 1, "blobId": "` + blob + `"}`), hub.ErrServer},
-		"a path of Windows":      {listing(`{"rfilename": "..\\x", "size": 1, "blobId": "` + blob + `"}`), hub.ErrServer},
-		"a hash that is a path":  {listing(`{"rfilename": "config.json", "size": 1, "blobId": "../x"}`), hub.ErrServer},
-		"a negative size":        {listing(`{"rfilename": "config.json", "size": -1, "blobId": "` + blob + `"}`), hub.ErrServer},
-		"no file":                {listing(""), hub.ErrAbsent},
+		"unauthorized":           {answer(401, ""), fault.ErrAccess},
+		"gated":                  {answer(403, ""), fault.ErrAccess},
+		"absent":                 {answer(404, ""), fault.ErrNoModel},
+		"busy":                   {answer(503, ""), fault.ErrServer},
+		"no JSON":                {answer(200, "<html>"), fault.ErrServer},
+		"no commit":              {answer(200, `{"sha": "../../x", "siblings": []}`), fault.ErrServer},
+		"a path out of the tree": {listing(`{"rfilename": "../../x", "size": 1, "blobId": "` + blob + `"}`), fault.ErrServer},
+		"a path of Windows":      {listing(`{"rfilename": "..\\x", "size": 1, "blobId": "` + blob + `"}`), fault.ErrServer},
+		"a hash that is a path":  {listing(`{"rfilename": "config.json", "size": 1, "blobId": "../x"}`), fault.ErrServer},
+		"a negative size":        {listing(`{"rfilename": "config.json", "size": -1, "blobId": "` + blob + `"}`), fault.ErrServer},
+		"no file":                {listing(""), fault.ErrNoModel},
 		"a redirect loop": {func(w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 			return true
-		}, hub.ErrServer},
-		"too short":     {large(answer(200, "0123")), hub.ErrServer},
-		"too long":      {large(answer(200, strings.Repeat("0123456789abcdef", 1<<17))), hub.ErrCorrupt},
-		"other bytes":   {large(answer(200, strings.Repeat("x", 1<<20))), hub.ErrCorrupt},
-		"always busy":   {large(answer(500, "")), hub.ErrServer},
-		"no such range": {large(answer(416, "")), hub.ErrServer},
+		}, fault.ErrServer},
+		"too short":     {large(answer(200, "0123")), fault.ErrServer},
+		"too long":      {large(answer(200, strings.Repeat("0123456789abcdef", 1<<17))), fault.ErrCorrupt},
+		"other bytes":   {large(answer(200, strings.Repeat("x", 1<<20))), fault.ErrCorrupt},
+		"always busy":   {large(answer(500, "")), fault.ErrServer},
+		"no such range": {large(answer(416, "")), fault.ErrServer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
@@ -341,7 +342,7 @@ func TestReason(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 		return true
 	})
-	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, hub.ErrAccess) || !strings.Contains(err.Error(), "ask its authors") {
+	if _, err := hub.Pull(t.Context(), "org/name"); !errors.Is(err, fault.ErrAccess) || !strings.Contains(err.Error(), "ask its authors") {
 		t.Errorf("%v, want ErrAccess with what the hub says", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
 	"github.com/avoformer/avoformer/internal/tftest"
 )
@@ -25,7 +26,7 @@ func TestIrregularRefs(t *testing.T) {
 		refs := filepath.Join(cache, "models--org--name", "refs")
 		tftest.NoError(t, os.MkdirAll(refs, 0o700))
 		tftest.NoError(t, make(filepath.Join(refs, "main")))
-		if _, err := (hub.Options{Offline: true, Cache: cache}).Pull(t.Context(), "org/name"); !errors.Is(err, hub.ErrOffline) {
+		if _, err := (hub.Options{Offline: true, Cache: cache}).Pull(t.Context(), "org/name"); !errors.Is(err, fault.ErrOffline) {
 			t.Errorf("%s: error %v, want ErrOffline", name, err)
 		}
 	}

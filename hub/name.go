@@ -1,11 +1,11 @@
 package hub
 
 import (
-	"errors"
 	"io/fs"
 	"regexp"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -33,11 +33,11 @@ func ParseName(s string) (Name, error) {
 	}
 	for _, p := range parts[:min(len(parts), 2)] {
 		if !part.MatchString(p) || strings.Contains(p, "--") || strings.Contains(p, "..") {
-			return n, check.Errorf(ErrName, "%q is not a name of a model, want [hf://]org/name[/file][@revision]", s)
+			return n, check.Errorf(fault.ErrName, "%q is not a name of a model, want [hf://]org/name[/file][@revision]", s)
 		}
 	}
 	if hasRevision && !isRevision(revision) || len(parts) == 3 && !isFile(n.File) {
-		return n, check.Errorf(ErrName, "%q is not a name of a model, want [hf://]org/name[/file][@revision]", s)
+		return n, check.Errorf(fault.ErrName, "%q is not a name of a model, want [hf://]org/name[/file][@revision]", s)
 	}
 	return n, nil
 }
@@ -72,13 +72,3 @@ func isRevision(s string) bool {
 func isFile(s string) bool {
 	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, "\\:\x00") && len(s) < 1000
 }
-
-// Errors that those of this package match, for use with errors.Is.
-var (
-	ErrName    = check.Within(check.ErrOption, "hub: invalid name")                    // a kind of transformer.ErrOption
-	ErrAbsent  = check.Within(check.ErrFolder, "hub: no such model, revision or file") // a kind of transformer.ErrFolder
-	ErrAccess  = errors.New("hub: no access")
-	ErrServer  = errors.New("hub: the server failed")
-	ErrCorrupt = check.Within(check.ErrFormat, "hub: a file is not what the hub says") // a kind of transformer.ErrFormat
-	ErrOffline = errors.New("hub: not in the cache, and offline")
-)

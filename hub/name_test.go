@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
 )
 
@@ -25,7 +26,7 @@ func TestParseName(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "hf://", "/x", "org/", "../x", "org/..", "org/na me", "org/name@", "org/name@../x", "org/name@a:b", "org/name/../x", `org/name/a\b`, "a--b", "org/name@x?y", "https://huggingface.co/org/name"} {
-		if n, err := hub.ParseName(s); !errors.Is(err, hub.ErrName) {
+		if n, err := hub.ParseName(s); !errors.Is(err, fault.ErrName) {
 			t.Errorf("ParseName(%q) = %+v, %v, want ErrName", s, n, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/filelock"
 	"github.com/avoformer/avoformer/internal/hub"
@@ -52,7 +53,7 @@ func (f *file) check() error {
 		want, f.Size = 64, f.LFS.Size
 	}
 	if !isFile(f.Path) || f.Size < 0 || len(f.hash()) != want || !isHex(f.hash()) {
-		return check.Errorf(ErrServer, "it lists a file %q of %d bytes with the hash %q", f.Path, f.Size, f.hash())
+		return check.Errorf(fault.ErrServer, "it lists a file %q of %d bytes with the hash %q", f.Path, f.Size, f.hash())
 	}
 	return nil
 }
@@ -79,10 +80,10 @@ func (p *puller) list(ctx context.Context) (commit string, files []file, err err
 		Siblings []file `json:"siblings"`
 	}
 	if err := pyjson.Unmarshal(text, &info); err != nil {
-		return "", nil, check.Errorf(ErrServer, "%s: %v", at, err)
+		return "", nil, check.Errorf(fault.ErrServer, "%s: %v", at, err)
 	}
 	if !isCommit(info.Commit) {
-		return "", nil, check.Errorf(ErrServer, "%s: sha = %q, want a commit", at, info.Commit)
+		return "", nil, check.Errorf(fault.ErrServer, "%s: sha = %q, want a commit", at, info.Commit)
 	}
 	for i := range info.Siblings {
 		if err := info.Siblings[i].check(); err != nil {
@@ -104,16 +105,16 @@ func (p *puller) choose(files []file) ([]file, error) {
 	} else {
 		for _, f := range chosen {
 			if !slices.Contains(paths, f) {
-				return nil, check.Errorf(ErrAbsent, "it has no file %s", f)
+				return nil, check.Errorf(fault.ErrNoModel, "it has no file %s", f)
 			}
 		}
 	}
 	if len(chosen) == 0 {
 		gguf := slices.DeleteFunc(paths, func(f string) bool { return path.Ext(f) != ".gguf" })
 		if len(gguf) > 0 {
-			return nil, check.Errorf(ErrAbsent, "it is not a folder of a model, but has GGUF files: %s/%s", p.name.Repository, strings.Join(gguf, ", "))
+			return nil, check.Errorf(fault.ErrNoModel, "it is not a folder of a model, but has GGUF files: %s/%s", p.name.Repository, strings.Join(gguf, ", "))
 		}
-		return nil, check.Errorf(ErrAbsent, "it has neither config.json nor an adapter's adapter_config.json with its weights")
+		return nil, check.Errorf(fault.ErrNoModel, "it has neither config.json nor an adapter's adapter_config.json with its weights")
 	}
 	return slices.DeleteFunc(slices.Clone(files), func(f file) bool { return !slices.Contains(chosen, f.Path) }), nil
 }
@@ -243,7 +244,7 @@ func link(blob, path string) error {
 func (p *puller) get(ctx context.Context, at string, from int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return nil, check.Errorf(ErrName, "%v", err)
+		return nil, check.Errorf(fault.ErrName, "%v", err)
 	}
 	req.Header.Set("User-Agent", "avoformer")
 	if p.Token != "" {
@@ -286,7 +287,7 @@ func discreet(c *http.Client) *http.Client {
 // Errors that another attempt may not meet: of the server, and of asking for the rest of a file that
 // has none.
 var (
-	errTransient = fmt.Errorf("%w, perhaps for a moment", ErrServer)
+	errTransient = fmt.Errorf("%w, perhaps for a moment", fault.ErrServer)
 	errRange     = fmt.Errorf("%w: no such range", errTransient)
 )
 
@@ -296,15 +297,15 @@ func status(resp *http.Response, at string) error {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return check.Errorf(ErrAccess, "%s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; a model that does not exist is answered so, too", at, resp.Status, reason(resp))
+		return check.Errorf(fault.ErrAccess, "%s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; a model that does not exist is answered so, too", at, resp.Status, reason(resp))
 	case code == http.StatusNotFound:
-		return check.Errorf(ErrAbsent, "%s%s", at, reason(resp))
+		return check.Errorf(fault.ErrNoModel, "%s%s", at, reason(resp))
 	case code == http.StatusRequestedRangeNotSatisfiable:
 		return fmt.Errorf("%w: %s", errRange, at)
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
 		return fmt.Errorf("%w: %s: %s", errTransient, at, resp.Status)
 	}
-	return check.Errorf(ErrServer, "%s: %s", at, resp.Status)
+	return check.Errorf(fault.ErrServer, "%s: %s", at, resp.Status)
 }
 
 // reason is what the hub says about an error in its own words, such as that a model is gated.

@@ -15,15 +15,15 @@
 // [transformer.Workspace] of its own.
 package models
 
-import "github.com/avoformer/avoformer/internal/check"
+import "github.com/avoformer/avoformer/fault"
 
 // The kinds of errors of this package, beside others of package transformer, whose Error tells the file, the
 // field and the value.
 var (
-	ErrFolder    = check.ErrFolder    // what is needed is not there
-	ErrModelType = check.ErrModelType // nobody registered it
-	ErrConfig    = check.ErrConfig    // a value unknown, contradictory or of the wrong type
-	ErrFormat    = check.ErrFormat    // a file is damaged
-	ErrWeights   = check.ErrWeights   // tensors missing, misshapen or left over
-	ErrOption    = check.ErrOption    // of Options
+	ErrFolder    = fault.ErrFolder
+	ErrModelType = fault.ErrModelType
+	ErrConfig    = fault.ErrConfig
+	ErrFormat    = fault.ErrFormat
+	ErrWeights   = fault.ErrWeights
+	ErrOption    = fault.ErrOption
 )

@@ -22,18 +22,3 @@
 // Hits do not depend on the number of threads, nor on the order in which vectors of different ids were added; of
 // equal scores the smaller id is first.
 package search
-
-import (
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/check"
-)
-
-// Error is the error of this package, the same as transformer.Error.
-type Error = fault.Error
-
-// The kinds of errors, for errors.Is.
-var (
-	ErrOption = check.ErrOption // of New
-	ErrInput  = check.ErrInput  // vectors, ids or queries that cannot be taken
-	ErrFormat = check.ErrFormat // a file that is not an index, or is damaged
-)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels"
@@ -168,10 +169,10 @@ func Load(name string, threads int) (*Index, error) {
 		if _, err = r.ReadByte(); err == io.EOF {
 			return x, nil
 		} else if err == nil {
-			err = check.Errorf(ErrFormat, "bytes after the end")
+			err = check.Errorf(fault.ErrFormat, "bytes after the end")
 		}
 	}
-	return nil, check.InFile(filepath.Base(name), ErrFormat, err)
+	return nil, check.InFile(filepath.Base(name), fault.ErrFormat, err)
 }
 
 // Read reads what WriteTo wrote, and no byte after it. Memory is taken as data comes, not as the header claims.
@@ -205,7 +206,7 @@ func Read(r io.Reader, threads int) (*Index, error) {
 		return nil, err
 	}
 	if got := binary.LittleEndian.Uint32(sum[:]); got != want {
-		return nil, check.Errorf(ErrFormat, "checksum %08x, want %08x", got, want)
+		return nil, check.Errorf(fault.ErrFormat, "checksum %08x, want %08x", got, want)
 	}
 	x.count = int(count)
 	return x, nil
@@ -219,7 +220,7 @@ type source struct {
 
 func (s *source) read(p []byte) error {
 	if _, err := io.ReadFull(s.r, p); err == io.EOF || err == io.ErrUnexpectedEOF {
-		return check.Errorf(ErrFormat, "it ends early: %w", io.ErrUnexpectedEOF)
+		return check.Errorf(fault.ErrFormat, "it ends early: %w", io.ErrUnexpectedEOF)
 	} else if err != nil {
 		return err
 	}
@@ -234,23 +235,23 @@ func (s *source) header(threads int) (x *Index, count uint64, ids bool, err erro
 		return nil, 0, false, err
 	}
 	if string(h[:8]) != magic {
-		return nil, 0, false, check.Errorf(ErrFormat, "it begins with %q, want %q", h[:8], magic)
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "it begins with %q, want %q", h[:8], magic)
 	}
 	u32 := binary.LittleEndian.Uint32
 	if v := u32(h[8:]); v != version {
-		return nil, 0, false, check.Errorf(ErrFormat, "version %d, want %d", v, version)
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "version %d, want %d", v, version)
 	}
 	dim, oversample := u32(h[12:]), u32(h[24:])
 	count = binary.LittleEndian.Uint64(h[16:])
 	if dim > maxDim || oversample < 1 || oversample > math.MaxInt32 || h[28] == 0 || h[30] > 1 || h[31] != 0 {
-		return nil, 0, false, check.Errorf(ErrFormat, "a header of %x", h[8:])
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "a header of %x", h[8:])
 	}
 	if dim > 0 && count > uint64(math.MaxInt/(8*int(dim))) {
-		return nil, 0, false, check.Errorf(ErrFormat, "count = %d is too large", count)
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "count = %d is too large", count)
 	}
 	x, err = New(int(dim), Options{Precision(h[28]), Precision(h[29]), int(oversample), threads})
 	if err != nil {
-		return nil, 0, false, check.Errorf(ErrFormat, "%v", err)
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "%v", err)
 	}
 	return x, count, h[30] == 1 && count > 0, nil
 }
@@ -289,7 +290,7 @@ func (s *source) vectors(p Precision, dim int, count uint64, add func(v []float3
 			err = readSigns(v, row, dim)
 		}
 		if err != nil {
-			return check.Errorf(ErrFormat, "%v vector %d: %w", p, position, err)
+			return check.Errorf(fault.ErrFormat, "%v vector %d: %w", p, position, err)
 		}
 		position++
 		add(v[:dim])

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // kinds are options of every sort of file.
@@ -126,14 +128,14 @@ func TestDamaged(t *testing.T) {
 	for _, o := range kinds {
 		file := written(t, small(t, o))
 		for n := range file {
-			if _, err := Read(bytes.NewReader(file[:n]), 0); !errors.Is(err, ErrFormat) || !errors.Is(err, io.ErrUnexpectedEOF) {
+			if _, err := Read(bytes.NewReader(file[:n]), 0); !errors.Is(err, fault.ErrFormat) || !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("%d bytes of %d: %v", n, len(file), err)
 			}
 		}
 		for i := range file {
 			bad := bytes.Clone(file)
 			bad[i] ^= 0x80
-			if _, err := Read(bytes.NewReader(bad), 0); !errors.Is(err, ErrFormat) {
+			if _, err := Read(bytes.NewReader(bad), 0); !errors.Is(err, fault.ErrFormat) {
 				t.Errorf("byte %d changed: %v", i, err)
 			}
 		}
@@ -141,8 +143,8 @@ func TestDamaged(t *testing.T) {
 		if err := os.WriteFile(name, append(bytes.Clone(file), 0), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var e *Error
-		if _, err := Load(name, 0); !errors.Is(err, ErrFormat) || !errors.As(err, &e) || e.File != "x" {
+		var e *fault.Error
+		if _, err := Load(name, 0); !errors.Is(err, fault.ErrFormat) || !errors.As(err, &e) || e.File != "x" {
 			t.Errorf("a byte after the end: %v", err)
 		}
 	}
@@ -150,7 +152,7 @@ func TestDamaged(t *testing.T) {
 		t.Helper()
 		bad := written(t, small(t, o))
 		copy(bad[at:], to)
-		if _, err := Read(bytes.NewReader(summed(bad)), 0); !errors.Is(err, ErrFormat) {
+		if _, err := Read(bytes.NewReader(summed(bad)), 0); !errors.Is(err, fault.ErrFormat) {
 			t.Errorf("%+v, %x from byte %d on: %v", o, to, at, err)
 		}
 	}
@@ -187,7 +189,7 @@ func FuzzRead(f *testing.F) {
 		}
 		x, err := Read(bytes.NewReader(file), 1)
 		if err != nil {
-			if !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, fault.ErrFormat) {
 				t.Fatal(err)
 			}
 			return

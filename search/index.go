@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -137,7 +138,7 @@ func (x *Index) Len() int {
 // for Int8 at most 8.3e6, what a scale of 16 bits can tell. The vectors are copied.
 func (x *Index) Add(ids []int64, vectors [][]float32) error {
 	if ids != nil && len(ids) != len(vectors) {
-		return check.Errorf(ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
+		return check.Errorf(fault.ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
 	}
 	if err := x.checkAll(vectors); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (x *Index) Add(ids []int64, vectors [][]float32) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.count > 0 && len(vectors) > 0 && (ids != nil) != (x.ids.len() > 0) {
-		return check.Errorf(ErrInput, "an index has ids for all vectors or for none")
+		return check.Errorf(fault.ErrInput, "an index has ids for all vectors or for none")
 	}
 	x.add(ids, vectors)
 	return nil
@@ -169,7 +170,7 @@ func (x *Index) add(ids []int64, vectors [][]float32) {
 func (x *Index) checkAll(vectors [][]float32) error {
 	for i, v := range vectors {
 		if err := x.check(v, x.largest()); err != nil {
-			return check.Errorf(ErrInput, "vector %d: %w", i, err)
+			return check.Errorf(fault.ErrInput, "vector %d: %w", i, err)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package search
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -28,7 +29,7 @@ func (x *Index) Remove(ids ...int64) int {
 // ones. Vectors whose ids the index does not have are added. With an error, nothing changes.
 func (x *Index) Replace(ids []int64, vectors [][]float32) error {
 	if len(ids) != len(vectors) {
-		return check.Errorf(ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
+		return check.Errorf(fault.ErrInput, "%d ids for %d vectors", len(ids), len(vectors))
 	}
 	if err := x.checkAll(vectors); err != nil {
 		return err

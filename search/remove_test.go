@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // held is what an index should have: vectors of distinct ids.
@@ -123,7 +125,7 @@ func TestRemovePositions(t *testing.T) {
 	if got := fmt.Sprint(find(t, x, [][]float32{{1}}, 9)[0]); got != "[{4 4} {2 2} {0 0}]" {
 		t.Error(got)
 	}
-	if err := x.Add(nil, [][]float32{{5}}); !errors.Is(err, ErrInput) {
+	if err := x.Add(nil, [][]float32{{5}}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("positions after a removal: %v", err)
 	}
 	if err := x.Add([]int64{1}, [][]float32{{5}}); err != nil {
@@ -155,7 +157,7 @@ func TestReplaceErrors(t *testing.T) {
 	x := small(t, Options{})
 	before := written(t, x)
 	for _, vectors := range [][][]float32{nil, {{1, 2}}, {{1, 2, float32(math.NaN())}}} {
-		if err := x.Replace([]int64{5}, vectors); !errors.Is(err, ErrInput) {
+		if err := x.Replace([]int64{5}, vectors); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("%v: %v", vectors, err)
 		}
 	}

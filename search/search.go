@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -68,11 +69,11 @@ func (x *Index) Search(ctx context.Context, vectors [][]float32, k int) ([][]Hit
 // called for vectors that score high enough, not for all, from several goroutines at a time, and must answer the same for the same id.
 func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, where func(id int64) bool) ([][]Hit, error) {
 	if k < 1 {
-		return nil, check.Errorf(ErrInput, "k = %d, want at least 1", k)
+		return nil, check.Errorf(fault.ErrInput, "k = %d, want at least 1", k)
 	}
 	for i, v := range vectors {
 		if err := x.check(v, math.MaxFloat32); err != nil {
-			return nil, check.Errorf(ErrInput, "query %d: %w", i, err)
+			return nil, check.Errorf(fault.ErrInput, "query %d: %w", i, err)
 		}
 	}
 	s := x.snapshot()

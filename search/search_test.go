@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
@@ -314,16 +315,16 @@ func TestConcurrent(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for _, o := range []Options{{Precision: 9}, {Rescore: 1}, {Rescore: 9}, {Precision: Int8, Rescore: Int8}, {Precision: Binary, Rescore: Binary}, {Oversample: -1}, {Threads: -1}} {
-		if _, err := New(3, o); !errors.Is(err, ErrOption) {
+		if _, err := New(3, o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 	for _, dim := range []int{-1, 0, maxDim + 1} {
-		if _, err := New(dim, Options{}); !errors.Is(err, ErrOption) {
+		if _, err := New(dim, Options{}); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("dim %d: %v", dim, err)
 		}
 	}
-	if _, err := ParsePrecision("int4"); !errors.Is(err, ErrOption) {
+	if _, err := ParsePrecision("int4"); !errors.Is(err, fault.ErrOption) {
 		t.Error(err)
 	}
 	if p, err := ParsePrecision("int8"); p != Int8 || err != nil {
@@ -332,27 +333,27 @@ func TestErrors(t *testing.T) {
 	ok, nan, inf := []float32{1, 2}, []float32{1, float32(math.NaN())}, []float32{float32(math.Inf(-1)), 0}
 	x := fill(t, 2, Options{}, nil, [][]float32{ok})
 	for _, bad := range [][][]float32{{ok, nan}, {inf}, {{1}}, {{1, 2, 3}}, {nil}} {
-		if err := x.Add(nil, bad); !errors.Is(err, ErrInput) {
+		if err := x.Add(nil, bad); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("Add(%v): %v", bad, err)
 		}
-		if _, err := x.Search(context.Background(), bad, 1); !errors.Is(err, ErrInput) {
+		if _, err := x.Search(context.Background(), bad, 1); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("Search(%v): %v", bad, err)
 		}
 	}
-	if err := x.Add([]int64{1}, [][]float32{ok}); !errors.Is(err, ErrInput) {
+	if err := x.Add([]int64{1}, [][]float32{ok}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("ids after none: %v", err)
 	}
-	if err := x.Add([]int64{1, 2}, [][]float32{ok}); !errors.Is(err, ErrInput) {
+	if err := x.Add([]int64{1, 2}, [][]float32{ok}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("more ids than vectors: %v", err)
 	}
-	if _, err := x.Search(context.Background(), [][]float32{ok}, 0); !errors.Is(err, ErrInput) {
+	if _, err := x.Search(context.Background(), [][]float32{ok}, 0); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("k = 0: %v", err)
 	}
 	if x.Len() != 1 {
 		t.Errorf("%d vectors after what was refused", x.Len())
 	}
 	eight := fill(t, 2, Options{Precision: Int8}, nil, nil)
-	if err := eight.Add(nil, [][]float32{{9e6, 0}}); !errors.Is(err, ErrInput) {
+	if err := eight.Add(nil, [][]float32{{9e6, 0}}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("too large for a scale of 16 bits: %v", err)
 	}
 	if err := eight.Add(nil, [][]float32{{8e6, 0}}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/chat"
@@ -14,7 +15,7 @@ import (
 
 // ErrTemplate is a chat template that cannot be used: none at all, one beyond
 // the Jinja that is known, or one that refuses the messages.
-var ErrTemplate = chat.ErrTemplate
+var ErrTemplate = fault.ErrTemplate
 
 // PromptOptions says how messages become a prompt, as the arguments of transformers'
 // apply_chat_template do. The zero value takes the folder's template and ends the prompt
@@ -53,8 +54,8 @@ func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateO
 
 // Prompt is what a template makes of messages: a []Message, or anything else whose JSON
 // is an array of objects, such as a json.RawMessage, the keys of which keep their order.
-// [Generator.ContinuePrompt] takes it. Errors are ErrTemplate, ErrInput for messages and
-// ErrOption for options that cannot be.
+// [Generator.ContinuePrompt] takes it. Errors are fault.ErrTemplate, fault.ErrInput for messages and
+// fault.ErrOption for options that cannot be.
 //
 // As in transformers, fields of a message that are null are left out; reasoning_content,
 // thinking and reasoning are names for one thing, which templates find as
@@ -89,8 +90,8 @@ func (g *Generator) hasToken(token string) bool {
 }
 
 // Parser takes apart the answer to a prompt that Prompt made with these options. The Tools
-// and the Prompt of o, unless given, are those. Errors are [answer.ErrFormat] and
-// [answer.ErrTools].
+// and the Prompt of o, unless given, are those. Errors are [fault.ErrOption] and
+// [fault.ErrTools].
 func (g *Generator) Parser(prompt string, opts PromptOptions, o answer.Options) (*answer.Parser, error) {
 	if o.Tools == nil {
 		o.Tools = opts.Tools

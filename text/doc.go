@@ -35,9 +35,7 @@
 package text
 
 import (
-	"errors"
-
-	"github.com/avoformer/avoformer/generation"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer"
 )
 
@@ -46,18 +44,18 @@ type Error = transformer.Error
 
 // The kinds of errors, for use with errors.Is: those of packages transformer and generation.
 var (
-	ErrFolder  = transformer.ErrFolder  // the folder is not what the pipeline needs
-	ErrFormat  = transformer.ErrFormat  // a file of the folder is damaged
-	ErrConfig  = transformer.ErrConfig  // a value in a file of the folder is contradictory or not supported
-	ErrWeights = transformer.ErrWeights // weights that do not fit the model
-	ErrOption  = transformer.ErrOption  // an option that cannot be, or does not apply
-	ErrInput   = transformer.ErrInput   // a text, an image or the like that cannot be computed
-	ErrTooLong = transformer.ErrTooLong // an ErrInput: more tokens than the model takes, where such are refused
-	ErrMemory  = transformer.ErrMemory  // a limit of memory is reached
-	ErrBusy    = generation.ErrBusy     // too many requests wait
+	ErrFolder  = fault.ErrFolder
+	ErrFormat  = fault.ErrFormat
+	ErrConfig  = fault.ErrConfig
+	ErrWeights = fault.ErrWeights
+	ErrOption  = fault.ErrOption
+	ErrInput   = fault.ErrInput
+	ErrTooLong = fault.ErrTooLong
+	ErrMemory  = fault.ErrMemory
+	ErrBusy    = fault.ErrBusy
 	// ErrCut is that of a text with a Grammar which MaxTokens or the context cut before it was whole: what came is no answer,
 	// such as half an object of JSON.
-	ErrCut = errors.New("the text was cut before it was whole")
+	ErrCut = fault.ErrCut
 	// ErrNotFinite is a computation that gave NaN or an infinity: weights are damaged, or numbers grew beyond float32.
-	ErrNotFinite = generation.ErrNotFinite
+	ErrNotFinite = fault.ErrNotFinite
 )

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
@@ -17,7 +18,7 @@ import (
 )
 
 // ErrImage is an image that cannot be read, or is of a kind not supported.
-var ErrImage = vision.ErrImage
+var ErrImage = fault.ErrImage
 
 // images is a folder with what its images are made into.
 type images struct {

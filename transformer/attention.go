@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -37,13 +38,13 @@ func (a Attention) withDefaults() (Attention, error) {
 		return a, err
 	}
 	if a.Heads%a.KVHeads != 0 {
-		return a, check.Errorf(ErrConfig, "attention: %d heads are not a multiple of %d kv heads", a.Heads, a.KVHeads)
+		return a, check.Errorf(fault.ErrConfig, "attention: %d heads are not a multiple of %d kv heads", a.Heads, a.KVHeads)
 	}
 	if !(a.SoftCap >= 0) || math.IsInf(float64(a.SoftCap), 1) {
-		return a, check.Errorf(ErrConfig, "attention: soft cap %g", a.SoftCap)
+		return a, check.Errorf(fault.ErrConfig, "attention: soft cap %g", a.SoftCap)
 	}
 	if a.Sinks != nil && (len(a.Sinks) != a.Heads || a.SoftCap > 0) {
-		return a, check.Errorf(ErrConfig, "attention: %d sinks of %d heads, soft cap %g", len(a.Sinks), a.Heads, a.SoftCap)
+		return a, check.Errorf(fault.ErrConfig, "attention: %d sinks of %d heads, soft cap %g", len(a.Sinks), a.Heads, a.SoftCap)
 	}
 	if a.Scale == 0 {
 		a.Scale = float32(1 / math.Sqrt(float64(a.HeadDim)))
@@ -178,7 +179,7 @@ func (a Attention) attend(ws *Workspace, dst []float32, p projected, in Attentio
 func (a Attention) check(p *projected, in *AttentionInput, relative *Relative) error {
 	batch := in.Batch
 	if p.cache == nil && !p.shared(in) && in.KeyBatch.Len() != batch.Len() {
-		return check.Errorf(ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
+		return check.Errorf(fault.ErrShape, "attention: %d sequences of queries, %d of keys", batch.Len(), in.KeyBatch.Len())
 	}
 	maxK, total := 0, 0
 	for i := range batch.Len() {

@@ -3,6 +3,7 @@ package transformer
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -78,13 +79,13 @@ func (c *Cache) Len(i int) int {
 // check returns an error unless the cache, or none, is for the sequences of batch.
 func (c *Cache) check(batch Batch) error {
 	if c != nil && batch.Len() != len(c.histories) {
-		return check.Errorf(ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), len(c.histories))
+		return check.Errorf(fault.ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), len(c.histories))
 	}
 	return nil
 }
 
 // Begin starts a pass of the rows of batch through a number of layers. It does
-// nothing without a cache. Where the limit of the pages does not allow the rows, it is ErrMemory.
+// nothing without a cache. Where the limit of the pages does not allow the rows, it is fault.ErrMemory.
 func (c *Cache) Begin(batch Batch, layers int) error {
 	if c == nil {
 		return nil
@@ -94,10 +95,10 @@ func (c *Cache) Begin(batch Batch, layers int) error {
 	}
 	for _, h := range c.histories {
 		if h.pages != c.pages {
-			return check.Errorf(ErrConfig, "cache of histories of different pages")
+			return check.Errorf(fault.ErrConfig, "cache of histories of different pages")
 		}
 		if h.adapter > c.adapters {
-			return check.Errorf(ErrConfig, "history with adapter %d in a model with %d beside its weights", h.adapter, c.adapters)
+			return check.Errorf(fault.ErrConfig, "history with adapter %d in a model with %d beside its weights", h.adapter, c.adapters)
 		}
 	}
 	c.pages.mu.Lock()
@@ -159,12 +160,12 @@ func (c *Cache) Values(layer, sequence int) []float32 {
 // beam search that drops some hypotheses and splits others. It copies no rows.
 func (c *Cache) Reorder(parents []int) error {
 	if len(parents) != len(c.histories) {
-		return check.Errorf(ErrShape, "%d parents for a cache of %d sequences", len(parents), len(c.histories))
+		return check.Errorf(fault.ErrShape, "%d parents for a cache of %d sequences", len(parents), len(c.histories))
 	}
 	moved := false
 	for i, p := range parents {
 		if p < 0 || p >= len(c.histories) {
-			return check.Errorf(ErrShape, "parent %d in a cache of %d sequences", p, len(c.histories))
+			return check.Errorf(fault.ErrShape, "parent %d in a cache of %d sequences", p, len(c.histories))
 		}
 		moved = moved || p != i
 	}
@@ -210,7 +211,7 @@ func (c *Cache) Restart(i int) error {
 // is: continuations of one prompt, which is computed once.
 func (c *Cache) Continue(sequence, n int) (*Cache, error) {
 	if sequence < 0 || sequence >= len(c.histories) || n < 1 {
-		return nil, check.Errorf(ErrShape, "%d continuations of sequence %d in a cache of %d sequences", n, sequence, len(c.histories))
+		return nil, check.Errorf(fault.ErrShape, "%d continuations of sequence %d in a cache of %d sequences", n, sequence, len(c.histories))
 	}
 	forks := make([]*History, n)
 	for i := range forks {

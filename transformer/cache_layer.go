@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -80,7 +81,7 @@ func (l *LayerCache) inputs(dst []float32, i, n, width int) (err error) {
 	}
 	pages, past := l.table(i)
 	if past < min(n, l.Past(i)) {
-		return check.Errorf(ErrShape, "convolution of %d rows with a window that holds %d of %d", n+1, past, l.Past(i))
+		return check.Errorf(fault.ErrShape, "convolution of %d rows with a window that holds %d of %d", n+1, past, l.Past(i))
 	}
 	for j := max(0, n-past); j < n; j++ {
 		row := past - n + j
@@ -129,7 +130,7 @@ func (l *LayerCache) set(pages []int32, row int, k, v []float32) {
 func (l *LayerCache) remember(batch Batch, k, v []float32) error {
 	histories := l.cache.histories
 	if batch.Len() != 1 && batch.Len() != len(histories) {
-		return check.Errorf(ErrShape, "attention: %d sequences of queries, %d of keys", len(histories), batch.Len())
+		return check.Errorf(fault.ErrShape, "attention: %d sequences of queries, %d of keys", len(histories), batch.Len())
 	}
 	width := l.store.keys.Heads() * l.store.keys.Dim()
 	var first *History // of those that share one memory

@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -19,7 +20,7 @@ type ShortConvolution struct {
 // that no further row is mixed with. dst may be x.
 func (c *ShortConvolution) Forward(ws *Workspace, dst, x []float32, batch Batch, cache *LayerCache) error {
 	if c == nil || c.In == nil || c.Out == nil {
-		return check.Errorf(ErrConfig, "convolution without projections")
+		return check.Errorf(fault.ErrConfig, "convolution without projections")
 	}
 	if err := ws.check(); err != nil {
 		return err
@@ -27,7 +28,7 @@ func (c *ShortConvolution) Forward(ws *Workspace, dst, x []float32, batch Batch,
 	dim, rows := c.In.In, batch.Rows()
 	taps := len(c.Weight) / max(dim, 1)
 	if dim < 1 || c.In.Out != 3*dim || c.Out.In != dim || c.Out.Out != dim || taps < 1 || len(c.Weight) != taps*dim || c.Bias != nil && len(c.Bias) != dim {
-		return check.Errorf(ErrShape, "convolution: projections of %d to %d and of %d, a weight of %d and a bias of %d elements", dim, c.In.Out, c.Out.In, len(c.Weight), len(c.Bias))
+		return check.Errorf(fault.ErrShape, "convolution: projections of %d to %d and of %d, a weight of %d and a bias of %d elements", dim, c.In.Out, c.Out.In, len(c.Weight), len(c.Bias))
 	}
 	if err := check.Len("convolution: x", x, rows*dim, "rows*dim"); err != nil {
 		return err

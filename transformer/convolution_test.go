@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -118,15 +119,15 @@ func TestConvolutionHistories(t *testing.T) {
 func TestConvolutionErrors(t *testing.T) {
 	const dim = 6
 	c, ws, x := newConvolution(t, dim, 5), new(tf.Workspace), make([]float32, 10*dim)
-	if err := c.Forward(ws, x, x[:dim], tf.Uniform(1, 10), nil); !errors.Is(err, tf.ErrShape) {
+	if err := c.Forward(ws, x, x[:dim], tf.Uniform(1, 10), nil); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("too few rows: %v", err)
 	}
-	if err := (&tf.ShortConvolution{}).Forward(ws, x, x, tf.Uniform(1, 10), nil); !errors.Is(err, tf.ErrConfig) {
+	if err := (&tf.ShortConvolution{}).Forward(ws, x, x, tf.Uniform(1, 10), nil); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("no projections: %v", err)
 	}
 	short := *c
 	short.Weight = c.Weight[:dim+1]
-	if err := short.Forward(ws, x, x, tf.Uniform(1, 10), nil); !errors.Is(err, tf.ErrShape) {
+	if err := short.Forward(ws, x, x, tf.Uniform(1, 10), nil); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("part of a tap: %v", err)
 	}
 	cache := tftest.Must(tf.NewPages(tf.PagesConfig{Rows: 1, Windows: []int{2}}))(t).Cache(1)
@@ -138,7 +139,7 @@ func TestConvolutionErrors(t *testing.T) {
 		}
 		cache.End(tf.Uniform(1, 1))
 	}
-	if !errors.Is(err, tf.ErrShape) {
+	if !errors.Is(err, fault.ErrShape) {
 		t.Errorf("a window of 2 rows for 5 taps: %v, want ErrShape", err)
 	}
 	if cache.Values(0, 0) != nil {

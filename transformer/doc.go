@@ -33,8 +33,8 @@
 //
 // # Errors
 //
-// Constructors and passes return errors that match [ErrConfig], [ErrShape],
-// [ErrToken], [ErrTooLong], [ErrMissing], [ErrMisshapen] or [ErrLeftOver] with
+// Constructors and passes return errors that match [fault.ErrConfig], [fault.ErrShape],
+// [fault.ErrToken], [fault.ErrTooLong], [fault.ErrMissing], [fault.ErrMisshapen] or [fault.ErrLeftOver] with
 // errors.Is, and constructors those of reading the weights. What a destination holds
 // after an error is undefined.
 package transformer

@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
 )
@@ -24,7 +25,7 @@ func NewEmbedding(vocab, dim int, weight []float32) (*Embedding, error) {
 		return nil, err
 	}
 	if len(weight)/dim != vocab || len(weight)%dim != 0 {
-		return nil, check.Errorf(ErrShape, "embedding: weight has %d elements, want %d*%d (vocabulary*dim)", len(weight), vocab, dim)
+		return nil, check.Errorf(fault.ErrShape, "embedding: weight has %d elements, want %d*%d (vocabulary*dim)", len(weight), vocab, dim)
 	}
 	return &Embedding{Vocab: vocab, Dim: dim, table: checkpoint.NewTable(vocab, dim, weight)}, nil
 }
@@ -47,7 +48,7 @@ func (e *Embedding) check() error {
 	if e != nil && e.Dim > 0 && e.table.Is(e.Vocab, e.Dim) {
 		return nil
 	}
-	return check.Errorf(ErrConfig, "embedding that NewEmbedding did not make, or edited since")
+	return check.Errorf(fault.ErrConfig, "embedding that NewEmbedding did not make, or edited since")
 }
 
 func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool) error {
@@ -68,7 +69,7 @@ func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool)
 	row := ws.Alloc(e.Dim)
 	for i, t := range tokens {
 		if t < 0 || t >= e.Vocab {
-			return check.Errorf(ErrToken, "token %d at row %d, the vocabulary has %d", t, i, e.Vocab)
+			return check.Errorf(fault.ErrToken, "token %d at row %d, the vocabulary has %d", t, i, e.Vocab)
 		}
 		e.Row(row, t)
 		d := dst[i*e.Dim : (i+1)*e.Dim]

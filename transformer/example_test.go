@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -140,7 +141,7 @@ func ExampleLoadError() {
 		"norm.gamma":  {Shape: []int{3}, Data: []float32{1, 1, 1}},
 	}, "norm.")
 	fmt.Println(err)
-	fmt.Println(errors.Is(err, transformer.ErrMissing), errors.Is(err, transformer.ErrMisshapen), errors.Is(err, transformer.ErrLeftOver))
+	fmt.Println(errors.Is(err, fault.ErrMissing), errors.Is(err, fault.ErrMisshapen), errors.Is(err, fault.ErrLeftOver))
 	// Output:
 	// weights do not fit the model: 1 missing: norm.bias; 1 misshapen: norm.weight has shape [2], want [3]; 1 left over: norm.gamma
 	// true true true
@@ -208,7 +209,7 @@ func ExampleNewEmbedding() {
 	y := make([]float32, 2*2)
 	must(e.Forward(new(transformer.Workspace), y, []int{2, 0}))
 	fmt.Println(y)
-	fmt.Println(errors.Is(e.Forward(new(transformer.Workspace), y, []int{2, 3}), transformer.ErrToken))
+	fmt.Println(errors.Is(e.Forward(new(transformer.Workspace), y, []int{2, 3}), fault.ErrToken))
 	// Output:
 	// [20 21 0 1]
 	// true

@@ -3,6 +3,7 @@ package transformer
 import (
 	"cmp"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -48,13 +49,13 @@ func NewFeedForward(c FeedForwardConfig, names FeedForwardNames, w Weights, pref
 
 func (c FeedForwardConfig) check() error {
 	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActReLU2 {
-		return check.Errorf(ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
+		return check.Errorf(fault.ErrConfig, "feed-forward: activation %d; it has no default", c.Activation)
 	}
 	if c.OutDim < 0 || c.Chunk < 0 {
-		return check.Errorf(ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
+		return check.Errorf(fault.ErrConfig, "feed-forward: out dim %d, chunk %d, want at least 0", c.OutDim, c.Chunk)
 	}
 	if !(c.Sharpness >= 0) {
-		return check.Errorf(ErrConfig, "feed-forward: sharpness %g", c.Sharpness)
+		return check.Errorf(fault.ErrConfig, "feed-forward: sharpness %g", c.Sharpness)
 	}
 	return check.Positive("feed-forward", check.Size("dim", c.Dim), check.Size("hidden", c.Hidden))
 }
@@ -68,7 +69,7 @@ func (c FeedForwardConfig) within(dim int) (FeedForwardConfig, error) {
 		c.OutDim = c.Dim
 	}
 	if c.Dim != dim || c.OutDim != dim {
-		return c, check.Errorf(ErrConfig, "layer: feed-forward from width %d to %d, want %d", c.Dim, c.OutDim, dim)
+		return c, check.Errorf(fault.ErrConfig, "layer: feed-forward from width %d to %d, want %d", c.Dim, c.OutDim, dim)
 	}
 	return c, c.check()
 }
@@ -116,7 +117,7 @@ func (c FeedForwardConfig) sharp(p Part) Part {
 // residual, nil or [rows, OutDim], which may be dst.
 func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	if f == nil || f.Dim == 0 {
-		return check.Errorf(ErrConfig, "feed-forward network that NewFeedForward did not make")
+		return check.Errorf(fault.ErrConfig, "feed-forward network that NewFeedForward did not make")
 	}
 	rows := len(x) / f.Dim
 	if err := check.Len("feed-forward: x", x, rows*f.Dim, "rows*dim"); err != nil {
@@ -177,7 +178,7 @@ func (f *FeedForward) checkParts(ws *Workspace) error {
 	}
 	fits := func(l *Linear, in, out int) bool { return l.In == in && l.Out == out }
 	if !fits(f.Up, f.Dim, f.Hidden) || !fits(f.Down, f.Hidden, f.OutDim) || f.Gate != nil && !fits(f.Gate, f.Dim, f.Hidden) {
-		return check.Errorf(ErrConfig, "feed-forward network that was edited since it was made")
+		return check.Errorf(fault.ErrConfig, "feed-forward network that was edited since it was made")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/naive"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -46,7 +47,7 @@ func TestFeedOfALayer(t *testing.T) {
 			t.Errorf("norm first %t: %d calls of the layer's own network, want 1, with the result of the usual one", first, calls)
 		}
 	}
-	if err := (&tf.Layer{Dim: 20}).Forward(new(tf.Workspace), nil, tf.LayerInput{}, nil); !errors.Is(err, tf.ErrConfig) {
+	if err := (&tf.Layer{Dim: 20}).Forward(new(tf.Workspace), nil, tf.LayerInput{}, nil); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("layer without a network: %v", err)
 	}
 }

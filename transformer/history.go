@@ -3,6 +3,7 @@ package transformer
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -45,7 +46,7 @@ func (h *History) Remembers() bool { return h != nil && h.settled }
 // none. A fork has it too; after Release there is none.
 func (h *History) Adapt(adapter int) error {
 	if h.length > 0 || adapter < 0 {
-		return check.Errorf(ErrShape, "adapter %d for a history of %d rows", adapter, h.length)
+		return check.Errorf(fault.ErrShape, "adapter %d for a history of %d rows", adapter, h.length)
 	}
 	h.adapter = adapter
 	return nil
@@ -96,11 +97,11 @@ func (h *History) Truncate(rows int) error {
 // reaches returns an error unless the first rows of h are a history.
 func (h *History) reaches(rows int) error {
 	if rows < 0 || rows > h.length {
-		return check.Errorf(ErrShape, "%d rows of a history of %d", rows, h.length)
+		return check.Errorf(fault.ErrShape, "%d rows of a history of %d", rows, h.length)
 	}
 	for i, t := range h.tables {
 		if w := h.pages.groups[i].window; t.dropped > 0 && t.dropped > max(0, rows-(w-1)) {
-			return check.Errorf(ErrShape, "%d rows of a history that has dropped those before %d, with a window of %d", rows, t.dropped, w)
+			return check.Errorf(fault.ErrShape, "%d rows of a history that has dropped those before %d, with a window of %d", rows, t.dropped, w)
 		}
 	}
 	return nil

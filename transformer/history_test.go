@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -155,31 +156,31 @@ func TestPagesLimit(t *testing.T) {
 		t.Fatalf("%d bytes in use, want %d", pages.Used(), 2*page)
 	}
 	for range 3 {
-		if err := feed(2*rows, a, b); !errors.Is(err, tf.ErrMemory) || pages.Used() != 2*page || a.Len() != rows || b.Len() != rows {
+		if err := feed(2*rows, a, b); !errors.Is(err, fault.ErrMemory) || pages.Used() != 2*page || a.Len() != rows || b.Len() != rows {
 			t.Fatalf("%v, %d bytes in use, %d and %d rows", err, pages.Used(), a.Len(), b.Len())
 		}
 	}
 	tftest.NoError(t, feed(3*rows, a))
 	b.Release()
 	tftest.NoError(t, feed(rows, a))
-	if err := feed(1, b); !errors.Is(err, tf.ErrMemory) {
+	if err := feed(1, b); !errors.Is(err, fault.ErrMemory) {
 		t.Errorf("one row more: %v", err)
 	}
 	tftest.NoError(t, a.Truncate(rows))
 	tftest.NoError(t, feed(1, b))
 	for _, c := range []tf.PagesConfig{{Rows: -1}, {Limit: -1}, {Format: kernels.FormatQ8_0}} {
-		if _, err := tf.NewPages(c); !errors.Is(err, tf.ErrConfig) {
+		if _, err := tf.NewPages(c); !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	other := tftest.Must(tf.NewPages(tf.PagesConfig{}))(t)
-	if err := feed(1, a, other.New()); !errors.Is(err, tf.ErrConfig) {
+	if err := feed(1, a, other.New()); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("histories of two pools: %v", err)
 	}
-	if _, err := a.Fork(a.Len() + 1); !errors.Is(err, tf.ErrShape) {
+	if _, err := a.Fork(a.Len() + 1); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("a fork of more rows than there are: %v", err)
 	}
-	if err := a.Truncate(-1); !errors.Is(err, tf.ErrShape) {
+	if err := a.Truncate(-1); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("less than no rows: %v", err)
 	}
 }
@@ -198,10 +199,10 @@ func TestDroppedRows(t *testing.T) {
 			f.Release()
 		}
 	}
-	if _, err := h.Fork(50); !errors.Is(err, tf.ErrShape) {
+	if _, err := h.Fork(50); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("a fork of rows that are gone: %v", err)
 	}
-	if _, err := h.Fork(0); !errors.Is(err, tf.ErrShape) {
+	if _, err := h.Fork(0); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("a fork of no rows: %v", err)
 	}
 }

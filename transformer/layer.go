@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -33,7 +34,7 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		return c, err
 	}
 	if c.Self.OutDim != c.Self.Dim {
-		return c, check.Errorf(ErrConfig, "layer: attention from width %d to %d", c.Self.Dim, c.Self.OutDim)
+		return c, check.Errorf(fault.ErrConfig, "layer: attention from width %d to %d", c.Self.Dim, c.Self.OutDim)
 	}
 	if c.Cross != nil {
 		cross, err := c.Cross.withDefaults()
@@ -42,7 +43,7 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		}
 		cross.CrossOnly = true
 		if cross.Dim != c.Self.Dim || cross.OutDim != c.Self.Dim {
-			return c, check.Errorf(ErrConfig, "layer: cross-attention from width %d to %d, want %d", cross.Dim, cross.OutDim, c.Self.Dim)
+			return c, check.Errorf(fault.ErrConfig, "layer: cross-attention from width %d to %d, want %d", cross.Dim, cross.OutDim, c.Self.Dim)
 		}
 		c.Cross = &cross
 	}
@@ -55,7 +56,7 @@ func (c LayerConfig) withDefaults() (LayerConfig, error) {
 		c.Norm.Shape = []int{c.Self.Dim}
 	}
 	if c.Norm.Shape[len(c.Norm.Shape)-1] != c.Self.Dim {
-		return c, check.Errorf(ErrConfig, "layer: normalization of shape %v, want the last size to be %d", c.Norm.Shape, c.Self.Dim)
+		return c, check.Errorf(fault.ErrConfig, "layer: normalization of shape %v, want the last size to be %d", c.Norm.Shape, c.Self.Dim)
 	}
 	return c, c.Norm.check()
 }
@@ -141,7 +142,7 @@ type LayerInput struct {
 // the layer's own name. cache is nil, or the layer's part of one.
 func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache) error {
 	if l == nil || l.Dim == 0 || l.Feed == nil {
-		return check.Errorf(ErrConfig, "layer that NewLayer did not make")
+		return check.Errorf(fault.ErrConfig, "layer that NewLayer did not make")
 	}
 	if err := ws.check(); err != nil {
 		return err
@@ -156,13 +157,13 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 	if length := l.SelfNorm.size / l.Dim; length > 1 { // rows that are normalized together are those of a sequence
 		for i := range in.Batch.Len() {
 			if n := in.Batch.Length(i); n%length != 0 {
-				return check.Errorf(ErrShape, "layer: normalization of %d rows together, sequence %d has %d", length, i, n)
+				return check.Errorf(fault.ErrShape, "layer: normalization of %d rows together, sequence %d has %d", length, i, n)
 			}
 		}
 	}
 	cross, memory := l.Cross != nil && !in.SkipCross, cache.Memory()
 	if cross && in.Memory == nil && (memory == nil || !memory.remembers()) {
-		return check.Errorf(ErrShape, "layer: cross-attention without memory")
+		return check.Errorf(fault.ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.Release(ws.Mark())
 	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
@@ -282,7 +283,7 @@ func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
 // each sequence has only one new row. cache may be nil.
 func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cache) error {
 	if s == nil || s.Dim == 0 {
-		return check.Errorf(ErrConfig, "stack that NewStack did not make")
+		return check.Errorf(fault.ErrConfig, "stack that NewStack did not make")
 	}
 	if err := ws.check(); err != nil {
 		return err

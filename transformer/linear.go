@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
@@ -28,7 +29,7 @@ func checkLinear(in, out int, weight, bias []float32) error {
 		return err
 	}
 	if len(weight)/in != out || len(weight)%in != 0 { // in*out may overflow
-		return check.Errorf(ErrShape, "weight has %d elements, want %d*%d (out*in)", len(weight), out, in)
+		return check.Errorf(fault.ErrShape, "weight has %d elements, want %d*%d (out*in)", len(weight), out, in)
 	}
 	if bias != nil {
 		return check.Len("bias", bias, out, "out")
@@ -90,10 +91,10 @@ func (l *Linear) forward(ws *Workspace, dst, x []float32, activation kernels.Act
 // check is the error of a layer or a workspace that cannot be used.
 func (l *Linear) check(ws *Workspace) error {
 	if l == nil || !l.weight.Is(l.In, l.Out) {
-		return check.Errorf(ErrConfig, "linear layer that NewLinear did not make, or edited since")
+		return check.Errorf(fault.ErrConfig, "linear layer that NewLinear did not make, or edited since")
 	}
 	if l.Bias != nil && len(l.Bias) != l.Out {
-		return check.Errorf(ErrShape, "linear layer: bias has %d elements, want %d", len(l.Bias), l.Out)
+		return check.Errorf(fault.ErrShape, "linear layer: bias has %d elements, want %d", len(l.Bias), l.Out)
 	}
 	return ws.check()
 }

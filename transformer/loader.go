@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/internal/checkpoint"
@@ -156,7 +157,7 @@ type LowRank struct {
 // which the model multiplies, [out, in] or [vectors, dim], also where weights are stored transposed.
 // The sum is made in float32 as the tensor is read, and then held in the weights' format; what stays beside the weights is
 // none. d's
-// slices are kept. Its error matches ErrShape if they make no matrix; [Loader.Finish] reports where
+// slices are kept. Its error matches fault.ErrShape if they make no matrix; [Loader.Finish] reports where
 // the shape is another than the tensor's, and what no part asks for.
 func (l *Loader) Add(name string, d LowRank) error { return l.at.Add(name, checkpoint.LowRank(d)) }
 
@@ -184,7 +185,7 @@ type Rows struct {
 }
 
 // SetRows has rows in the place of those of the tensor that the checkpoint calls name, of a linear layer or a table of vectors,
-// for every part that asks for it from now on. Rows is kept. The error matches ErrShape if there are no whole rows;
+// for every part that asks for it from now on. Rows is kept. The error matches fault.ErrShape if there are no whole rows;
 // [Loader.Finish] reports rows that the tensor lacks.
 func (l *Loader) SetRows(name string, rows Rows) error {
 	return l.at.SetRows(name, checkpoint.Rows(rows))
@@ -246,10 +247,10 @@ func (l *Loader) Tied(e *Embedding, bias []float32) *Linear {
 	if l.at.HasRows(e.table) {
 		switch {
 		case bias != nil:
-			l.Fail(check.Errorf(ErrConfig, "%s: rows in the place of those of its table, and a bias, which peft leaves out then: not supported", l.Name()))
+			l.Fail(check.Errorf(fault.ErrConfig, "%s: rows in the place of those of its table, and a bias, which peft leaves out then: not supported", l.Name()))
 			return nil
 		case l.at.HasAdditions("weight"):
-			l.Fail(check.Errorf(ErrConfig, "%s: rows in the place of those of its table, to which an adapter adds: not supported", l.Name()))
+			l.Fail(check.Errorf(fault.ErrConfig, "%s: rows in the place of those of its table, to which an adapter adds: not supported", l.Name()))
 			return nil
 		}
 	}
@@ -300,7 +301,7 @@ func (l *Loader) Holdings() []Holding {
 	return all
 }
 
-// Limit has Tensor fail, with an error that matches [ErrMemory], once the tensors that it read take more than n bytes; 0:
+// Limit has Tensor fail, with an error that matches [fault.ErrMemory], once the tensors that it read take more than n bytes; 0:
 // there is no limit.
 func (l *Loader) Limit(n int64) { l.at.Limit(n) }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -105,10 +106,10 @@ func TestTablesOfManyRows(t *testing.T) {
 func TestImpossiblePart(t *testing.T) {
 	w := tf.TensorMap{"weight": {Shape: []int{2}, Data: []float32{1, 2}}}
 	_, err := tf.NewNorm(tf.NormConfig{Shape: []int{2}}, w, "")
-	if !errors.Is(err, tf.ErrConfig) || errors.Is(err, tf.ErrLeftOver) || strings.Contains(err.Error(), "do not fit") {
+	if !errors.Is(err, fault.ErrConfig) || errors.Is(err, fault.ErrLeftOver) || strings.Contains(err.Error(), "do not fit") {
 		t.Errorf("normalization without eps: error %v, want ErrConfig alone", err)
 	}
-	if _, err = tf.NewNorm(tf.NormConfig{Shape: []int{2}, Eps: 1, RMS: true}, tf.TensorMap{"weight": w["weight"], "more": w["weight"]}, ""); !errors.Is(err, tf.ErrLeftOver) || !strings.Contains(err.Error(), "do not fit") {
+	if _, err = tf.NewNorm(tf.NormConfig{Shape: []int{2}, Eps: 1, RMS: true}, tf.TensorMap{"weight": w["weight"], "more": w["weight"]}, ""); !errors.Is(err, fault.ErrLeftOver) || !strings.Contains(err.Error(), "do not fit") {
 		t.Errorf("a tensor too many: error %v, want ErrLeftOver", err)
 	}
 }
@@ -120,10 +121,10 @@ func TestPartsBeyond(t *testing.T) {
 		want error
 	}{
 		{tf.Part{Rows: 2, From: 2, Of: 4}, nil},
-		{tf.Part{Rows: 2, From: 3, Of: 4}, tf.ErrConfig},
-		{tf.Part{Rows: 5, Of: 4}, tf.ErrConfig},
-		{tf.Part{Rows: 2, From: -1, Of: 4}, tf.ErrConfig},
-		{tf.Part{From: 1, Of: 4}, tf.ErrConfig},
+		{tf.Part{Rows: 2, From: 3, Of: 4}, fault.ErrConfig},
+		{tf.Part{Rows: 5, Of: 4}, fault.ErrConfig},
+		{tf.Part{Rows: 2, From: -1, Of: 4}, fault.ErrConfig},
+		{tf.Part{From: 1, Of: 4}, fault.ErrConfig},
 	} {
 		l := tf.NewLoader(tf.TensorMap{"weight": {Shape: []int{4, 3}, Data: make([]float32, 12)}, "bias": {Shape: []int{4}, Data: make([]float32, 4)}})
 		l.Stacked(3, true, c.part)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -105,11 +106,11 @@ func TestLowRankMisfits(t *testing.T) {
 		want   error
 	}{
 		"fits":              {"first.weight", d, false, nil},
-		"other shape":       {"first.weight", small, false, tf.ErrMisshapen},
-		"no such tensor":    {"second.weight", d, false, tf.ErrLeftOver},
-		"vector":            {"first.bias", d, false, tf.ErrMisshapen},
-		"rank 0":            {"first.weight", tf.LowRank{Left: d.Left, Right: d.Right}, false, tf.ErrShape},
-		"broken rank":       {"first.weight", tf.LowRank{Left: d.Left, Right: d.Right, Rank: 3}, false, tf.ErrShape},
+		"other shape":       {"first.weight", small, false, fault.ErrMisshapen},
+		"no such tensor":    {"second.weight", d, false, fault.ErrLeftOver},
+		"vector":            {"first.bias", d, false, fault.ErrMisshapen},
+		"rank 0":            {"first.weight", tf.LowRank{Left: d.Left, Right: d.Right}, false, fault.ErrShape},
+		"broken rank":       {"first.weight", tf.LowRank{Left: d.Left, Right: d.Right, Rank: 3}, false, fault.ErrShape},
 		"shared with head":  {"table.weight", vectors, true, nil},
 		"head not embedded": {"head.weight", vectors, true, nil},
 	} {
@@ -124,7 +125,7 @@ func TestLowRankMisfits(t *testing.T) {
 		if err == nil {
 			err = l.Finish()
 		}
-		if !errors.Is(err, test.want) || err != nil && test.want != tf.ErrShape && !strings.Contains(err.Error(), "the adapter's") {
+		if !errors.Is(err, test.want) || err != nil && test.want != fault.ErrShape && !strings.Contains(err.Error(), "the adapter's") {
 			t.Errorf("%s: error %v, want %v", name, err, test.want)
 		}
 	}

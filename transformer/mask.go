@@ -3,6 +3,7 @@ package transformer
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -154,22 +155,22 @@ func (m *Mask) check(batch, heads, maxQ, maxK int) error {
 				n *= maxQ
 			}
 			if t.queries > 0 && t.queries != maxQ || len(t.lengths) != n {
-				return check.Errorf(ErrShape, "mask of %d valid lengths for %d sequences of up to %d queries", len(t.lengths), batch, maxQ)
+				return check.Errorf(fault.ErrShape, "mask of %d valid lengths for %d sequences of up to %d queries", len(t.lengths), batch, maxQ)
 			}
 		case t.slopes != nil:
 			if len(t.slopes) != heads {
-				return check.Errorf(ErrShape, "%d slopes for %d heads", len(t.slopes), heads)
+				return check.Errorf(fault.ErrShape, "%d slopes for %d heads", len(t.slopes), heads)
 			}
 		case !t.window:
 			n := 1
 			for i, s := range t.shape {
 				if s != 1 && s != want[i] {
-					return check.Errorf(ErrShape, "mask of shape %v, want 1 or the size of %v [batch, heads, queries, keys]", t.shape, want)
+					return check.Errorf(fault.ErrShape, "mask of shape %v, want 1 or the size of %v [batch, heads, queries, keys]", t.shape, want)
 				}
 				n *= s
 			}
 			if len(t.keep)+len(t.bias) != n {
-				return check.Errorf(ErrShape, "mask has %d elements, its shape is %v", len(t.keep)+len(t.bias), t.shape)
+				return check.Errorf(fault.ErrShape, "mask has %d elements, its shape is %v", len(t.keep)+len(t.bias), t.shape)
 			}
 		}
 	}

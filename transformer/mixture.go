@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -33,13 +34,13 @@ func (c MixtureConfig) check() error {
 		return err
 	}
 	if c.TopK > c.Experts {
-		return check.Errorf(ErrConfig, "mixture of experts: the best %d of %d", c.TopK, c.Experts)
+		return check.Errorf(fault.ErrConfig, "mixture of experts: the best %d of %d", c.TopK, c.Experts)
 	}
 	if c.Activation < kernels.ActReLU || c.Activation > kernels.ActReLU2 {
-		return check.Errorf(ErrConfig, "mixture of experts: activation %d; it has no default", c.Activation)
+		return check.Errorf(fault.ErrConfig, "mixture of experts: activation %d; it has no default", c.Activation)
 	}
 	if !(c.Sharpness >= 0) || !(c.Limit >= 0) {
-		return check.Errorf(ErrConfig, "mixture of experts: sharpness %g, limit %g", c.Sharpness, c.Limit)
+		return check.Errorf(fault.ErrConfig, "mixture of experts: sharpness %g, limit %g", c.Sharpness, c.Limit)
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (e *experts) load(i int) (in []*Linear, down *Linear) {
 	down = l.Stacked(e.Hidden, own, out)
 	for _, layer := range append(in, down) {
 		if layer != nil && len(layer.weight.Beside) > 0 {
-			l.Fail(check.Errorf(ErrConfig, "%s: an adapter beside the weights of an expert, of which a pass multiplies some rows alone: not supported", l.Name()))
+			l.Fail(check.Errorf(fault.ErrConfig, "%s: an adapter beside the weights of an expert, of which a pass multiplies some rows alone: not supported", l.Name()))
 		}
 	}
 	if e.Bias && e.stacked && !l.Failed() {
@@ -196,7 +197,7 @@ type routes struct {
 // Trace reports the router's scores under its name.
 func (m *Mixture) Forward(ws *Workspace, dst, x, residual []float32) error {
 	if m == nil || m.Dim == 0 || len(m.down) != m.Experts {
-		return check.Errorf(ErrConfig, "mixture of experts that no Loader made")
+		return check.Errorf(fault.ErrConfig, "mixture of experts that no Loader made")
 	}
 	rows := len(x) / m.Dim
 	if err := check.Len("mixture of experts: x", x, rows*m.Dim, "rows*dim"); err != nil {

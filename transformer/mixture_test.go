@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -202,7 +203,7 @@ func TestMixtureStacked(t *testing.T) {
 	delete(packed, "experts.both.bias")
 	l := tf.NewLoader(packed)
 	l.Mixture(c, names)
-	if err := l.Finish(); !errors.Is(err, tf.ErrMissing) {
+	if err := l.Finish(); !errors.Is(err, fault.ErrMissing) {
 		t.Errorf("without a bias: %v", err)
 	}
 }
@@ -223,7 +224,7 @@ func TestMixtureErrors(t *testing.T) {
 		c := right
 		change(&c)
 		l := tf.NewLoader(tf.Random(1))
-		if l.Mixture(c, mixtureNames); !errors.Is(l.Finish(), tf.ErrConfig) {
+		if l.Mixture(c, mixtureNames); !errors.Is(l.Finish(), fault.ErrConfig) {
 			t.Errorf("%s: %v", name, l.Finish())
 		}
 	}
@@ -231,7 +232,7 @@ func TestMixtureErrors(t *testing.T) {
 	huge.Experts = math.MaxInt32
 	l := tf.NewLoader(tf.TensorMap{})
 	l.Mixture(huge, mixtureNames)
-	if err := l.Finish(); !errors.Is(err, tf.ErrMissing) {
+	if err := l.Finish(); !errors.Is(err, fault.ErrMissing) {
 		t.Errorf("experts that are not there: %v", err)
 	}
 	l = tf.NewLoader(tf.Random(1))

@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -45,7 +46,7 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 	}
 	if c.HeadDim == 0 {
 		if c.Dim%c.Heads != 0 {
-			return c, check.Errorf(ErrConfig, "attention: dim %d is not a multiple of %d heads", c.Dim, c.Heads)
+			return c, check.Errorf(fault.ErrConfig, "attention: dim %d is not a multiple of %d heads", c.Dim, c.Heads)
 		}
 		c.HeadDim = c.Dim / c.Heads
 	}
@@ -77,15 +78,15 @@ func (c AttentionConfig) withDefaults() (AttentionConfig, error) {
 			return c, err
 		}
 		if n := check.Product(norm.Shape); c.HeadDim%n != 0 && n != c.Heads*c.HeadDim {
-			return c, check.Errorf(ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
+			return c, check.Errorf(fault.ErrConfig, "attention: normalization of %d features in heads of %d", n, c.HeadDim)
 		}
 		c.QKNorm = &norm
 	}
 	if c.SoftCap > 0 && (c.Relative != NoRelative || c.Sink) {
-		return c, check.Errorf(ErrConfig, "attention: soft cap with relative positions or sinks")
+		return c, check.Errorf(fault.ErrConfig, "attention: soft cap with relative positions or sinks")
 	}
 	if c.Relative > RelativeKeyQuery || c.Relative != NoRelative && c.MaxPositions < 1 {
-		return c, check.Errorf(ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
+		return c, check.Errorf(fault.ErrConfig, "attention: relative positions of kind %d with %d positions", c.Relative, c.MaxPositions)
 	}
 	return c, check.Positive("attention", check.Size("key dim", c.KeyWidth), check.Size("value dim", c.ValueWidth), check.Size("out dim", c.OutDim))
 }
@@ -145,7 +146,7 @@ func (l *Loader) Attention(c AttentionConfig, names AttentionNames) *MultiHeadAt
 			a.Query.Bias, a.Key.Bias, a.Value.Bias = b[:dim:dim], b[dim:dim+kvDim:dim+kvDim], b[dim+kvDim:]
 		}
 	case names.ByHead && c.Heads > mostHeads:
-		l.Fail(check.Errorf(ErrConfig, "attention: %d heads side by side, want at most %d", c.Heads, mostHeads))
+		l.Fail(check.Errorf(fault.ErrConfig, "attention: %d heads side by side, want at most %d", c.Heads, mostHeads))
 	case names.ByHead:
 		a.QKV = l.Stacked(c.Dim, c.Bias, byHead(names.Packed, c.Heads, c.HeadDim)...)
 	case names.Packed != "":
@@ -201,13 +202,13 @@ func byHead(name string, heads, headDim int) []Part {
 // and "context", the concatenation of the heads' results.
 func (a *MultiHeadAttention) Forward(ws *Workspace, dst []float32, in AttentionInput, cache *LayerCache) error {
 	if a == nil || a.Heads == 0 {
-		return check.Errorf(ErrConfig, "attention that NewMultiHeadAttention did not make")
+		return check.Errorf(fault.ErrConfig, "attention that NewMultiHeadAttention did not make")
 	}
 	if err := ws.check(); err != nil {
 		return err
 	}
 	if in.Key != nil && cache != nil && !cache.memory {
-		return check.Errorf(ErrShape, "attention with a cache of its own rows takes no keys")
+		return check.Errorf(fault.ErrShape, "attention with a cache of its own rows takes no keys")
 	}
 	rows := in.Batch.Rows()
 	if err := check.Len("attention: query", in.Query, rows*a.Dim, "rows*dim"); err != nil {
@@ -328,7 +329,7 @@ func (a *MultiHeadAttention) place(ws *Workspace, row []float32, norm *Norm, pos
 func (a *MultiHeadAttention) projectCross(ws *Workspace, in *AttentionInput, cache *LayerCache) (p projected, err error) {
 	rows, dim, kvDim := in.Batch.Rows(), a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	if a.Query == nil {
-		return p, check.Errorf(ErrConfig, "attention: made for self-attention; set CrossOnly")
+		return p, check.Errorf(fault.ErrConfig, "attention: made for self-attention; set CrossOnly")
 	}
 	p.q, p.qRow, p.kRow, p.vRow = ws.Alloc(rows*dim), dim, kvDim, kvDim
 	if err := a.Query.Forward(ws, p.q, in.Query); err != nil {

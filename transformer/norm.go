@@ -1,6 +1,9 @@
 package transformer
 
-import "github.com/avoformer/avoformer/internal/check"
+import (
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
 
 // NormConfig describes a normalization.
 type NormConfig struct {
@@ -44,14 +47,14 @@ func (l *Loader) Norm(c NormConfig) *Norm {
 
 func (c NormConfig) check() error {
 	if !(c.Eps > 0) {
-		return check.Errorf(ErrConfig, "normalization: eps = %g, want a positive number; it has no default", c.Eps)
+		return check.Errorf(fault.ErrConfig, "normalization: eps = %g, want a positive number; it has no default", c.Eps)
 	}
 	if len(c.Shape) == 0 {
-		return check.Errorf(ErrConfig, "normalization: no shape")
+		return check.Errorf(fault.ErrConfig, "normalization: no shape")
 	}
 	for _, s := range c.Shape {
 		if s < 1 {
-			return check.Errorf(ErrConfig, "normalization: shape %v", c.Shape)
+			return check.Errorf(fault.ErrConfig, "normalization: shape %v", c.Shape)
 		}
 	}
 	return nil
@@ -60,7 +63,7 @@ func (c NormConfig) check() error {
 // Forward sets dst to the normalized x, both a multiple of Shape. dst may be x.
 func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
 	if n == nil || n.size == 0 || len(n.Weight) != n.size || n.Bias != nil && len(n.Bias) != n.size {
-		return check.Errorf(ErrConfig, "normalization that NewNorm did not make, or edited since")
+		return check.Errorf(fault.ErrConfig, "normalization that NewNorm did not make, or edited since")
 	}
 	if err := ws.check(); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -91,10 +92,10 @@ func NewPages(c PagesConfig) (*Pages, error) {
 		c.Rows = PageRows
 	}
 	if c.Format > kernels.FormatInt8 {
-		return nil, check.Errorf(ErrConfig, "pages in format %v, want f32, bf16, f16 or int8", c.Format)
+		return nil, check.Errorf(fault.ErrConfig, "pages in format %v, want f32, bf16, f16 or int8", c.Format)
 	}
 	if c.Rows < 1 || c.Rows > 1<<16 || c.Limit < 0 {
-		return nil, check.Errorf(ErrConfig, "pages of %d rows and a limit of %d bytes, want 1 to %d rows and no negative limit", c.Rows, c.Limit, 1<<16)
+		return nil, check.Errorf(fault.ErrConfig, "pages of %d rows and a limit of %d bytes, want 1 to %d rows and no negative limit", c.Rows, c.Limit, 1<<16)
 	}
 	p := &Pages{PagesConfig: c}
 	p.Windows = nil
@@ -155,12 +156,12 @@ func (g *pageGroup) used() int64 { return int64(len(g.refs)-len(g.free)) * g.byt
 func (p *Pages) settle(layers int) error {
 	if p.layer != nil {
 		if len(p.layer) != layers {
-			return check.Errorf(ErrShape, "pages of %d layers used with %d", len(p.layer), layers)
+			return check.Errorf(fault.ErrShape, "pages of %d layers used with %d", len(p.layer), layers)
 		}
 		return nil
 	}
 	if n := len(p.Windows); n > 1 && n != layers {
-		return check.Errorf(ErrShape, "pages with %d windows used with %d layers", n, layers)
+		return check.Errorf(fault.ErrShape, "pages with %d windows used with %d layers", n, layers)
 	}
 	p.layer = make([]pageLayer, layers)
 	for i := range p.layer {
@@ -199,7 +200,7 @@ func (p *Pages) store(layer int, of stored, heads, headDim int) (pageStore, erro
 		}
 	}
 	if s.keys.Heads() != heads || s.keys.Dim() != headDim || (s.values == nil) != (of == storedInputs) {
-		return *s, check.Errorf(ErrShape, "pages of a layer with %d heads of %d used with %d heads of %d", s.keys.Heads(), s.keys.Dim(), heads, headDim)
+		return *s, check.Errorf(fault.ErrShape, "pages of a layer with %d heads of %d used with %d heads of %d", s.keys.Heads(), s.keys.Dim(), heads, headDim)
 	}
 	s.keys.Grow(len(g.refs))
 	if s.values != nil {
@@ -214,7 +215,7 @@ func (p *Pages) take(g *pageGroup, to *[]int32, n int) error {
 		return nil
 	}
 	if need := p.used() + int64(n)*g.bytes; p.Limit > 0 && need > p.Limit {
-		return check.Errorf(ErrMemory, "histories need %d bytes, the limit is %d", need, p.Limit)
+		return check.Errorf(fault.ErrMemory, "histories need %d bytes, the limit is %d", need, p.Limit)
 	}
 	for range n {
 		if len(g.free) == 0 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/classic"
@@ -231,7 +232,7 @@ func TestRetry(t *testing.T) {
 	ws, cache := new(tf.Workspace), tf.NewCache(2)
 	in := tf.LayerInput{X: tftest.Normal(1, 2*s.Dim), Batch: tf.Uniform(2, 1), Memory: tftest.Normal(2, 6*20), MemoryBatch: tf.Uniform(3, 2)}
 	got, want := make([]float32, 2*s.Dim), make([]float32, 2*s.Dim)
-	if err := s.Forward(ws, got, in, cache); !errors.Is(err, tf.ErrShape) {
+	if err := s.Forward(ws, got, in, cache); !errors.Is(err, fault.ErrShape) {
 		t.Fatalf("three memories for two sequences: error %v", err)
 	}
 	in.Memory, in.MemoryBatch = tftest.Normal(3, 6*20), tf.Uniform(2, 3)

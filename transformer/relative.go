@@ -1,6 +1,9 @@
 package transformer
 
-import "github.com/avoformer/avoformer/internal/check"
+import (
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
 
 // RelativeKind chooses how BERT's relative positions enter the scores.
 type RelativeKind uint8
@@ -28,7 +31,7 @@ func (t *Relative) check(past, lenQ, lenK int) error {
 		return nil
 	}
 	if past+lenQ > t.MaxPositions || lenK-past > t.MaxPositions {
-		return check.Errorf(ErrTooLong, "%d positions, the table of relative positions has %d", max(past+lenQ, lenK), t.MaxPositions)
+		return check.Errorf(fault.ErrTooLong, "%d positions, the table of relative positions has %d", max(past+lenQ, lenK), t.MaxPositions)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -67,17 +68,17 @@ func (c RotaryConfig) withDefaults(headDim int) (RotaryConfig, error) {
 	var err error
 	switch {
 	case c.Pairing != PairHalves && c.Pairing != PairNeighbours:
-		err = check.Errorf(ErrConfig, "rotary: pairing %d; it has no default", c.Pairing)
+		err = check.Errorf(fault.ErrConfig, "rotary: pairing %d; it has no default", c.Pairing)
 	case headDim < 1 || c.Dim < 0 || c.Dim > headDim || c.Dim%2 != 0:
-		err = check.Errorf(ErrConfig, "rotary: dim %d of a head of %d, want an even number within it", c.Dim, headDim)
+		err = check.Errorf(fault.ErrConfig, "rotary: dim %d of a head of %d, want an even number within it", c.Dim, headDim)
 	case !(c.Theta > 0):
-		err = check.Errorf(ErrConfig, "rotary: theta %g", c.Theta)
+		err = check.Errorf(fault.ErrConfig, "rotary: theta %g", c.Theta)
 	case c.MaxPositions < 0 || c.MaxPositions > maxTable/max(c.Dim, 1):
-		err = check.Errorf(ErrConfig, "rotary: max positions %d of dim %d, want a table of at most %d elements", c.MaxPositions, c.Dim, maxTable)
+		err = check.Errorf(fault.ErrConfig, "rotary: max positions %d of dim %d, want a table of at most %d elements", c.MaxPositions, c.Dim, maxTable)
 	case c.Frequencies != nil && len(c.Frequencies) != c.Dim/2:
-		err = check.Errorf(ErrConfig, "rotary: %d frequencies for %d rotated features", len(c.Frequencies), c.Dim)
+		err = check.Errorf(fault.ErrConfig, "rotary: %d frequencies for %d rotated features", len(c.Frequencies), c.Dim)
 	case !(c.Factor > 0):
-		err = check.Errorf(ErrConfig, "rotary: factor %g", c.Factor)
+		err = check.Errorf(fault.ErrConfig, "rotary: factor %g", c.Factor)
 	}
 	return c, err
 }
@@ -162,10 +163,10 @@ func (r *Rotary) Apply(x []float32, headDim, position int) error {
 // frequencies may depend.
 func (r *Rotary) ApplyIn(x []float32, headDim, position, length int) error {
 	if position < 0 || r.MaxPositions > 0 && position >= r.MaxPositions {
-		return check.Errorf(ErrTooLong, "position %d, the rotary positions are %d", position, r.MaxPositions)
+		return check.Errorf(fault.ErrTooLong, "position %d, the rotary positions are %d", position, r.MaxPositions)
 	}
 	if headDim < r.Dim || len(x)%headDim != 0 {
-		return check.Errorf(ErrShape, "rotary: %d features in heads of %d, of which %d are rotated", len(x), headDim, r.Dim)
+		return check.Errorf(fault.ErrShape, "rotary: %d features in heads of %d, of which %d are rotated", len(x), headDim, r.Dim)
 	}
 	if r.Dim > 0 {
 		cos, sin := r.angles(position, length)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	tf "github.com/avoformer/avoformer/transformer"
 )
@@ -53,7 +54,7 @@ func TestRotaryFrequencies(t *testing.T) {
 			}
 			wg.Wait()
 			err := r.Apply(make([]float32, 4), 4, 1000)
-			if limited := c.MaxPositions > 0; limited != errors.Is(err, tf.ErrTooLong) {
+			if limited := c.MaxPositions > 0; limited != errors.Is(err, fault.ErrTooLong) {
 				t.Errorf("position 1000: %v", err)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
@@ -75,7 +76,7 @@ func TestSoftCap(t *testing.T) {
 		})
 	}
 	a.SoftCap = -1
-	if err := a.Forward(new(tf.Workspace), nil, tf.AttentionInput{}); !errors.Is(err, tf.ErrConfig) {
+	if err := a.Forward(new(tf.Workspace), nil, tf.AttentionInput{}); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("negative cap: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	tf "github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/safetensors"
@@ -90,13 +91,13 @@ func TestTiedMisfits(t *testing.T) {
 		rows    tf.Rows
 		want    error
 	}{
-		"neither":            {tf.TensorMap{}, tf.Rows{}, tf.ErrMissing},
-		"the head misshapen": {tf.TensorMap{"table.weight": tensor(5, 3), "head.weight": tensor(5, 2)}, tf.Rows{}, tf.ErrMisshapen},
-		"the head alone":     {tf.TensorMap{"head.weight": tensor(4, 3)}, tf.Rows{}, tf.ErrMisshapen},
-		"a row beyond":       {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{5}, Values: make([]float32, 3)}, tf.ErrMisshapen},
-		"a row too short":    {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{1}, Values: make([]float32, 2)}, tf.ErrMisshapen},
-		"parts of rows":      {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{1, 2}, Values: make([]float32, 5)}, tf.ErrShape},
-		"a negative row":     {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{-1}, Values: make([]float32, 3)}, tf.ErrShape},
+		"neither":            {tf.TensorMap{}, tf.Rows{}, fault.ErrMissing},
+		"the head misshapen": {tf.TensorMap{"table.weight": tensor(5, 3), "head.weight": tensor(5, 2)}, tf.Rows{}, fault.ErrMisshapen},
+		"the head alone":     {tf.TensorMap{"head.weight": tensor(4, 3)}, tf.Rows{}, fault.ErrMisshapen},
+		"a row beyond":       {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{5}, Values: make([]float32, 3)}, fault.ErrMisshapen},
+		"a row too short":    {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{1}, Values: make([]float32, 2)}, fault.ErrMisshapen},
+		"parts of rows":      {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{1, 2}, Values: make([]float32, 5)}, fault.ErrShape},
+		"a negative row":     {tf.TensorMap{"table.weight": tensor(5, 3)}, tf.Rows{At: []int{-1}, Values: make([]float32, 3)}, fault.ErrShape},
 	} {
 		l := tf.NewLoader(brokenReader{c.tensors, ""})
 		var err error
@@ -153,8 +154,8 @@ func TestTiedRowsRefused(t *testing.T) {
 		bias        []float32
 		want        error
 	}{
-		{true, false, make([]float32, 2), tf.ErrConfig}, {false, false, make([]float32, 2), nil},
-		{true, true, nil, tf.ErrConfig}, {false, true, nil, nil}, {true, false, nil, nil},
+		{true, false, make([]float32, 2), fault.ErrConfig}, {false, false, make([]float32, 2), nil},
+		{true, true, nil, fault.ErrConfig}, {false, true, nil, nil}, {true, false, nil, nil},
 	} {
 		l := tf.NewLoader(brokenReader{tf.TensorMap{"table.weight": {Shape: []int{2, 1}, Data: []float32{1, 2}}}, ""})
 		tftest.NoError(t, l.SetRows("table.weight", tf.Rows{Name: "rows", At: []int{1}, Values: []float32{3}, Tied: c.tied}))
@@ -180,8 +181,8 @@ func TestTiedReplaced(t *testing.T) {
 		tableApart, headApart bool
 		want                  error
 	}{
-		{"", "a", false, true, nil}, {"", "a", false, false, tf.ErrConfig}, {"", "own", false, false, nil}, {"a", "", false, false, nil},
-		{"a", "a", false, false, nil}, {"b", "a", false, false, tf.ErrConfig}, {"b", "a", true, false, nil}, {"b", "a", true, true, nil},
+		{"", "a", false, true, nil}, {"", "a", false, false, fault.ErrConfig}, {"", "own", false, false, nil}, {"a", "", false, false, nil},
+		{"a", "a", false, false, nil}, {"b", "a", false, false, fault.ErrConfig}, {"b", "a", true, false, nil}, {"b", "a", true, true, nil},
 	} {
 		l := tf.NewLoader(brokenReader{tf.TensorMap{"table.weight": one(1)}, ""})
 		if c.table != "" {

@@ -14,7 +14,7 @@ type Weights interface {
 	// not ask for can be reported.
 	Names() []string
 	// Tensor returns the row-major elements of the named tensor. The error
-	// matches ErrMissing if there is none, ErrMisshapen if its shape is another.
+	// matches fault.ErrMissing if there is none, fault.ErrMisshapen if its shape is another.
 	Tensor(name string, shape ...int) ([]float32, error)
 }
 
@@ -76,8 +76,8 @@ func Random(seed uint64) Weights { return checkpoint.Random(seed) }
 // path.Match, for checkpoints that hold more than a model needs.
 func Hide(w Weights, patterns ...string) Weights { return checkpoint.Hide(w, patterns...) }
 
-// A LoadError lists everything that is wrong with the weights of a model. It matches ErrMissing,
-// ErrMisshapen and ErrLeftOver where it has such entries.
+// A LoadError lists everything that is wrong with the weights of a model. It matches fault.ErrMissing,
+// fault.ErrMisshapen and fault.ErrLeftOver where it has such entries.
 type LoadError struct {
 	Missing   []string // names that the model needs and the weights lack
 	Misshapen []string // what shape each has and should have
@@ -85,7 +85,7 @@ type LoadError struct {
 	err       error    // which says all of it, and what could not be read
 }
 
-// Error names at most five of each kind, and counts the rest.
+// fault.Error names at most five of each kind, and counts the rest.
 func (e *LoadError) Error() string { return e.err.Error() }
 
 // Unwrap is an error that matches what e does.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models/classic"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -19,7 +20,7 @@ func TestHide(t *testing.T) {
 	if got := w.Names(); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("Names() = %q", got)
 	}
-	for name, want := range map[string]error{"a.bias": tf.ErrMissing, "b": nil} {
+	for name, want := range map[string]error{"a.bias": fault.ErrMissing, "b": nil} {
 		if _, err := w.Tensor(name, 1); !errors.Is(err, want) {
 			t.Errorf("Tensor(%q): error %v, want %v", name, err, want)
 		}
@@ -67,11 +68,11 @@ func TestConfigErrors(t *testing.T) {
 		"patches":                 tftest.Second(classic.NewViT(classic.ViTConfig{Height: 5, Width: 4, PatchHeight: 2, PatchWidth: 2, Channels: 1}, w, "")),
 		"linear":                  tftest.Second(tf.NewLinear(0, 3, nil, nil)),
 	} {
-		if !errors.Is(err, tf.ErrConfig) {
+		if !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s: error %v, want ErrConfig", name, err)
 		}
 	}
-	if _, err := tf.NewLinear(2, 3, make([]float32, 5), nil); !errors.Is(err, tf.ErrShape) {
+	if _, err := tf.NewLinear(2, 3, make([]float32, 5), nil); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("linear layer of 5 weights: %v", err)
 	}
 }
@@ -102,46 +103,46 @@ func TestForwardErrors(t *testing.T) {
 		return f.Forward(ws, make([]float32, l.Dim), make([]float32, l.Dim), nil)
 	}
 	for name, c := range map[string]struct{ err, want error }{
-		"short x":              {forward(l, func(in *tf.LayerInput) { in.X = in.X[1:] }), tf.ErrShape},
-		"dst":                  {l.Forward(ws, nil, good(), nil), tf.ErrShape},
-		"batch":                {forward(l, func(in *tf.LayerInput) { in.Batch = tf.Uniform(2, 4) }), tf.ErrShape},
-		"no memory":            {forward(l, func(in *tf.LayerInput) { in.Memory = nil }), tf.ErrShape},
-		"memory batch":         {forward(l, func(in *tf.LayerInput) { in.MemoryBatch = tf.Uniform(4, 2) }), tf.ErrShape},
-		"memory width":         {forward(l, func(in *tf.LayerInput) { in.Memory = in.Memory[4:] }), tf.ErrShape},
-		"mask batch":           {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ValidLengths(1, 2, 3) }), tf.ErrShape},
-		"no lengths":           {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ValidLengths() }), tf.ErrShape},
-		"mask queries":         {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ValidLengthsPerQuery(make([]int, 8), 4) }), tf.ErrShape},
-		"mask shape":           {forward(l, func(in *tf.LayerInput) { in.Mask = tf.KeepMask(make([]bool, 18), 2, 1, 3, 4) }), tf.ErrShape},
-		"mask data":            {forward(l, func(in *tf.LayerInput) { in.Mask = tf.KeepMask(make([]bool, 17), 2, 1, 3, 3) }), tf.ErrShape},
-		"no mask data":         {forward(l, func(in *tf.LayerInput) { in.Mask = tf.AdditiveMask(nil, 2, 1, 3, 3) }), tf.ErrShape},
-		"slopes":               {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ALiBi(1, 2) }), tf.ErrShape},
-		"head mask":            {forward(l, func(in *tf.LayerInput) { in.HeadMask = make([]float32, 2) }), tf.ErrShape},
-		"relative too long":    {relative.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}, nil), tf.ErrTooLong},
-		"rotary too long":      {rotary.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}, nil), tf.ErrTooLong},
-		"relative, one beyond": {relative.Forward(ws, make([]float32, 81*l.Dim), tf.LayerInput{X: make([]float32, 81*l.Dim), Batch: tf.Uniform(1, 81)}, nil), tf.ErrTooLong},
+		"short x":              {forward(l, func(in *tf.LayerInput) { in.X = in.X[1:] }), fault.ErrShape},
+		"dst":                  {l.Forward(ws, nil, good(), nil), fault.ErrShape},
+		"batch":                {forward(l, func(in *tf.LayerInput) { in.Batch = tf.Uniform(2, 4) }), fault.ErrShape},
+		"no memory":            {forward(l, func(in *tf.LayerInput) { in.Memory = nil }), fault.ErrShape},
+		"memory batch":         {forward(l, func(in *tf.LayerInput) { in.MemoryBatch = tf.Uniform(4, 2) }), fault.ErrShape},
+		"memory width":         {forward(l, func(in *tf.LayerInput) { in.Memory = in.Memory[4:] }), fault.ErrShape},
+		"mask batch":           {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ValidLengths(1, 2, 3) }), fault.ErrShape},
+		"no lengths":           {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ValidLengths() }), fault.ErrShape},
+		"mask queries":         {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ValidLengthsPerQuery(make([]int, 8), 4) }), fault.ErrShape},
+		"mask shape":           {forward(l, func(in *tf.LayerInput) { in.Mask = tf.KeepMask(make([]bool, 18), 2, 1, 3, 4) }), fault.ErrShape},
+		"mask data":            {forward(l, func(in *tf.LayerInput) { in.Mask = tf.KeepMask(make([]bool, 17), 2, 1, 3, 3) }), fault.ErrShape},
+		"no mask data":         {forward(l, func(in *tf.LayerInput) { in.Mask = tf.AdditiveMask(nil, 2, 1, 3, 3) }), fault.ErrShape},
+		"slopes":               {forward(l, func(in *tf.LayerInput) { in.Mask = tf.ALiBi(1, 2) }), fault.ErrShape},
+		"head mask":            {forward(l, func(in *tf.LayerInput) { in.HeadMask = make([]float32, 2) }), fault.ErrShape},
+		"relative too long":    {relative.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}, nil), fault.ErrTooLong},
+		"rotary too long":      {rotary.Forward(ws, make([]float32, 90*l.Dim), tf.LayerInput{X: make([]float32, 90*l.Dim), Batch: long}, nil), fault.ErrTooLong},
+		"relative, one beyond": {relative.Forward(ws, make([]float32, 81*l.Dim), tf.LayerInput{X: make([]float32, 81*l.Dim), Batch: tf.Uniform(1, 81)}, nil), fault.ErrTooLong},
 		"relative keys": {apart.Forward(ws, make([]float32, 8), tf.AttentionInput{Query: make([]float32, 8), Batch: tf.Uniform(1, 1),
-			Key: make([]float32, 5*8), KeyBatch: tf.Uniform(1, 5)}, nil), tf.ErrTooLong},
+			Key: make([]float32, 5*8), KeyBatch: tf.Uniform(1, 5)}, nil), fault.ErrTooLong},
 		"relative queries": {apart.Forward(ws, make([]float32, 5*8), tf.AttentionInput{Query: make([]float32, 5*8), Batch: tf.Uniform(1, 5),
-			Key: make([]float32, 8), KeyBatch: tf.Uniform(1, 1)}, nil), tf.ErrTooLong},
-		"norm across":          {whole.Forward(ws, make([]float32, 6*l.Dim), tf.LayerInput{X: tftest.Normal(1, 6*l.Dim), Batch: tf.Uniform(2, 3)}, nil), tf.ErrShape},
-		"reorder too few":      {tf.NewCache(2).Reorder([]int{0}), tf.ErrShape},
-		"nil workspace":        {l.Forward(nil, make([]float32, 6*l.Dim), good(), nil), tf.ErrConfig},
-		"zero layer":           {new(tf.Layer).Forward(ws, nil, tf.LayerInput{}, nil), tf.ErrConfig},
-		"nil layer":            {(*tf.Layer)(nil).Forward(ws, nil, tf.LayerInput{}, nil), tf.ErrConfig},
-		"zero stack":           {new(tf.Stack).Forward(ws, nil, tf.LayerInput{}, nil), tf.ErrConfig},
-		"zero linear":          {new(tf.Linear).Forward(ws, nil, nil), tf.ErrConfig},
-		"literal linear":       {(&tf.Linear{In: 2, Out: 2}).Forward(ws, make([]float32, 2), make([]float32, 2)), tf.ErrConfig},
-		"zero norm":            {new(tf.Norm).Forward(ws, nil, nil), tf.ErrConfig},
-		"literal norm":         {(&tf.Norm{Weight: make([]float32, 2)}).Forward(ws, nil, nil), tf.ErrConfig},
-		"zero embedding":       {new(tf.Embedding).Forward(ws, nil, nil), tf.ErrConfig},
-		"zero attention":       {new(tf.MultiHeadAttention).Forward(ws, nil, tf.AttentionInput{}, nil), tf.ErrConfig},
-		"zero feed-forward":    {new(tf.FeedForward).Forward(ws, nil, nil, nil), tf.ErrConfig},
-		"edited feed-forward":  {edited(func(f *tf.FeedForward) { f.Hidden++ }), tf.ErrConfig},
-		"another up":           {edited(func(f *tf.FeedForward) { f.Up = f.Down }), tf.ErrConfig},
-		"another down":         {edited(func(f *tf.FeedForward) { f.Down = f.Up }), tf.ErrConfig},
-		"another gate":         {edited(func(f *tf.FeedForward) { f.Gate = f.Down }), tf.ErrConfig},
-		"attention without ws": {tf.Attention{Heads: 1, HeadDim: 1}.Forward(nil, nil, tf.AttentionInput{}), tf.ErrConfig},
-		"reorder out of range": {tf.NewCache(2).Reorder([]int{0, 2}), tf.ErrShape},
+			Key: make([]float32, 8), KeyBatch: tf.Uniform(1, 1)}, nil), fault.ErrTooLong},
+		"norm across":          {whole.Forward(ws, make([]float32, 6*l.Dim), tf.LayerInput{X: tftest.Normal(1, 6*l.Dim), Batch: tf.Uniform(2, 3)}, nil), fault.ErrShape},
+		"reorder too few":      {tf.NewCache(2).Reorder([]int{0}), fault.ErrShape},
+		"nil workspace":        {l.Forward(nil, make([]float32, 6*l.Dim), good(), nil), fault.ErrConfig},
+		"zero layer":           {new(tf.Layer).Forward(ws, nil, tf.LayerInput{}, nil), fault.ErrConfig},
+		"nil layer":            {(*tf.Layer)(nil).Forward(ws, nil, tf.LayerInput{}, nil), fault.ErrConfig},
+		"zero stack":           {new(tf.Stack).Forward(ws, nil, tf.LayerInput{}, nil), fault.ErrConfig},
+		"zero linear":          {new(tf.Linear).Forward(ws, nil, nil), fault.ErrConfig},
+		"literal linear":       {(&tf.Linear{In: 2, Out: 2}).Forward(ws, make([]float32, 2), make([]float32, 2)), fault.ErrConfig},
+		"zero norm":            {new(tf.Norm).Forward(ws, nil, nil), fault.ErrConfig},
+		"literal norm":         {(&tf.Norm{Weight: make([]float32, 2)}).Forward(ws, nil, nil), fault.ErrConfig},
+		"zero embedding":       {new(tf.Embedding).Forward(ws, nil, nil), fault.ErrConfig},
+		"zero attention":       {new(tf.MultiHeadAttention).Forward(ws, nil, tf.AttentionInput{}, nil), fault.ErrConfig},
+		"zero feed-forward":    {new(tf.FeedForward).Forward(ws, nil, nil, nil), fault.ErrConfig},
+		"edited feed-forward":  {edited(func(f *tf.FeedForward) { f.Hidden++ }), fault.ErrConfig},
+		"another up":           {edited(func(f *tf.FeedForward) { f.Up = f.Down }), fault.ErrConfig},
+		"another down":         {edited(func(f *tf.FeedForward) { f.Down = f.Up }), fault.ErrConfig},
+		"another gate":         {edited(func(f *tf.FeedForward) { f.Gate = f.Down }), fault.ErrConfig},
+		"attention without ws": {tf.Attention{Heads: 1, HeadDim: 1}.Forward(nil, nil, tf.AttentionInput{}), fault.ErrConfig},
+		"reorder out of range": {tf.NewCache(2).Reorder([]int{0, 2}), fault.ErrShape},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.err, c.want)
@@ -157,7 +158,7 @@ func TestForwardErrors(t *testing.T) {
 func TestShapesThatOverflow(t *testing.T) {
 	shape := []int{1 << 30, 1 << 30, 16}
 	w := tf.TensorMap{"weight": {Shape: shape}, "bias": {Shape: shape}}
-	if _, err := tf.NewNorm(tf.NormConfig{Shape: shape, Eps: 1}, w, ""); !errors.Is(err, tf.ErrMisshapen) {
+	if _, err := tf.NewNorm(tf.NormConfig{Shape: shape, Eps: 1}, w, ""); !errors.Is(err, fault.ErrMisshapen) {
 		t.Errorf("error %v, want ErrMisshapen", err)
 	}
 }

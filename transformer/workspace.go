@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -36,7 +37,7 @@ type Workspace struct {
 // check returns an error without a workspace.
 func (w *Workspace) check() error {
 	if w == nil {
-		return check.Errorf(ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/peerenv"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/text"
@@ -93,11 +94,11 @@ func bench(a *app, args []string) error {
 		}
 	}
 	noDecoder := a.benchDecoder(rest[0], opts, *seconds, *asJSON)
-	if !errors.Is(noDecoder, text.ErrFolder) || f.given("weights", "prompts", "cache") {
+	if !errors.Is(noDecoder, fault.ErrFolder) || f.given("weights", "prompts", "cache") {
 		return noDecoder
 	}
 	m, err := openModel(a, text.OpenEmbedder, rest[0], []text.Option{text.Threads(threads)})
-	if errors.Is(err, text.ErrFolder) && err.Error() != noDecoder.Error() {
+	if errors.Is(err, fault.ErrFolder) && err.Error() != noDecoder.Error() {
 		return fmt.Errorf("%w; %w", err, noDecoder)
 	} else if err != nil {
 		return err

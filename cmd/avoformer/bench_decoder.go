@@ -11,23 +11,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
 )
 
 // benchDecoder measures what generates text, by itself or after an encoder. The error is
-// text.ErrFolder where the folder has neither.
+// fault.ErrFolder where the folder has neither.
 func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64, asJSON bool) error {
 	begin := time.Now()
 	g, err := openModel(a, text.OpenGenerator, dir, opts)
 	if err == nil {
 		return a.benchGenerator(g, begin, seconds, asJSON)
-	} else if !errors.Is(err, text.ErrFolder) {
+	} else if !errors.Is(err, fault.ErrFolder) {
 		return err
 	}
 	resetPeak()
 	begin = time.Now()
 	t, failed := openModel(a, text.OpenTranslator, dir, opts)
-	if errors.Is(failed, text.ErrFolder) {
+	if errors.Is(failed, fault.ErrFolder) {
 		return err
 	} else if failed != nil {
 		return failed

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
 )
 
@@ -73,7 +74,7 @@ func remove(a *app, args []string) error {
 	}
 	for _, name := range names {
 		bytes, err := a.hub().Remove(name)
-		if errors.Is(err, hub.ErrName) {
+		if errors.Is(err, fault.ErrName) {
 			return usagef("%v", err)
 		} else if err != nil {
 			return fmt.Errorf("%w; avoformer list says what is there", err)

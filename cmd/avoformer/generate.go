@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -46,7 +47,7 @@ func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]
 		for piece, err := range pieces {
 			if err == nil {
 				last = piece
-			} else if errors.Is(err, text.ErrCut) {
+			} else if errors.Is(err, fault.ErrCut) {
 				err = fmt.Errorf("%w; -max-tokens allows more", err)
 			}
 			if !yield(piece.Text, err) {
@@ -275,7 +276,7 @@ func (a *app) chat(g *text.Generator, system string, said iter.Seq2[string, erro
 		}
 		messages = append(messages, text.Message{Role: "user", Content: line})
 		answer, err := a.printAnswer(as(), g.Chat(a.ctx, messages, o))
-		if errors.Is(err, text.ErrTemplate) && !asked {
+		if errors.Is(err, fault.ErrTemplate) && !asked {
 			return fmt.Errorf("%w; generate DIR PROMPT does without", err)
 		} else if err != nil {
 			return err

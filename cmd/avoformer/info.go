@@ -88,7 +88,7 @@ func info(a *app, args []string) error {
 		show = func(a *app) error { return a.printJSON(i.info) }
 	}
 	if i.no == nil && len(i.info.Uses) == 0 && len(i.info.Unsupported) > 0 {
-		i.no = &fault.Error{Kind: models.ErrFolder, Err: errors.New("nothing works with it")}
+		i.no = &fault.Error{Kind: fault.ErrFolder, Err: errors.New("nothing works with it")}
 	}
 	return errors.Join(show(a), i.no)
 }

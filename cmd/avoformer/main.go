@@ -43,9 +43,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/avoformer/avoformer/bulk"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
-	"github.com/avoformer/avoformer/text"
 )
 
 // Exit codes.
@@ -132,7 +131,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		return exitOK
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
-	case errors.Is(err, errUsage), errors.Is(err, bulk.ErrOption), errors.Is(err, text.ErrOption) && !errors.Is(err, text.ErrFolder) && !errors.Is(err, text.ErrConfig):
+	case errors.Is(err, errUsage), errors.Is(err, fault.ErrOption), errors.Is(err, fault.ErrOption) && !errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig):
 		fmt.Fprintln(stderr, "avoformer:", oneLine(err))
 		return exitUsage
 	case errors.Is(err, context.Canceled):
@@ -149,7 +148,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 // and that say no more than the rest.
 func oneLine(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
-	for _, kind := range []error{bulk.ErrInput, bulk.ErrOption, bulk.ErrOther, text.ErrFolder, text.ErrConfig, text.ErrOption, text.ErrInput} {
+	for _, kind := range []error{fault.ErrInput, fault.ErrOption, fault.ErrOtherResults, fault.ErrFolder, fault.ErrConfig, fault.ErrOption, fault.ErrInput} {
 		s = strings.ReplaceAll(s, kind.Error()+": ", "")
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/hub"
 )
 
@@ -36,7 +37,7 @@ func pull(a *app, args []string) error {
 		}
 	}
 	dir, err := o.Pull(a.ctx, args[0])
-	if errors.Is(err, hub.ErrName) {
+	if errors.Is(err, fault.ErrName) {
 		return usagef("%v", err)
 	} else if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
@@ -44,7 +45,7 @@ func quantize(a *app, args []string) error {
 	err = regular.Create(*out, func(w *os.File) error {
 		o := models.Options{Weights: format, Formats: formats, Warn: a.warn}
 		_, err := interruptible(a, func() (struct{}, error) { return struct{}{}, models.QuantizeGGUF(w, args[0], o) })
-		if errors.Is(err, models.ErrOption) {
+		if errors.Is(err, fault.ErrOption) {
 			return usagef("-weights %s: %v", *name, err)
 		}
 		return err

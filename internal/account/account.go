@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
@@ -36,7 +37,7 @@ func Tags(of any) map[string]bool {
 
 // Settle goes through the fields of a file: those that are read, and those in idle, which have no effect here, need nothing.
 // Fields that the class does not have are warnings, and an error where the class refuses them too.
-// An error has a field and matches check.ErrConfig; its caller adds the file.
+// An error has a field and matches fault.ErrConfig; its caller adds the file.
 func Settle(c Class, fields map[string]json.RawMessage, read map[string]bool, idle []string) (warnings []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if read[name] || slices.Contains(idle, name) || strings.HasPrefix(name, "_") {
@@ -45,11 +46,11 @@ func Settle(c Class, fields map[string]json.RawMessage, read map[string]bool, id
 		initial, known := c.Fields[name]
 		switch {
 		case !known && c.Strict:
-			return nil, &check.Error{Kind: check.ErrConfig, Field: name, Value: check.JSON(fields[name]), Err: fmt.Errorf("unknown field")}
+			return nil, &fault.Error{Kind: fault.ErrConfig, Field: name, Value: check.JSON(fields[name]), Err: fmt.Errorf("unknown field")}
 		case !known:
 			warnings = append(warnings, fmt.Sprintf("%s = %s: ignored, as by %s, which has no such field here", name, check.JSON(fields[name]), c.Library))
 		case !same(fields[name], initial):
-			return nil, &check.Error{Kind: check.ErrConfig, Field: name, Value: check.JSON(fields[name]), Err: fmt.Errorf("not supported")}
+			return nil, &fault.Error{Kind: fault.ErrConfig, Field: name, Value: check.JSON(fields[name]), Err: fmt.Errorf("not supported")}
 		}
 	}
 	return warnings, nil

@@ -2,12 +2,16 @@
 // checks that they share.
 package check
 
-import "math"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/fault"
+)
 
 // Len returns an error unless the slice called name has want elements.
 func Len(name string, x []float32, want int, shape string) error {
 	if len(x) != want {
-		return Errorf(ErrShape, "%s has %d elements, want %d (%s)", name, len(x), want, shape)
+		return Errorf(fault.ErrShape, "%s has %d elements, want %d (%s)", name, len(x), want, shape)
 	}
 	return nil
 }
@@ -25,7 +29,7 @@ func Size(name string, n int) Named { return Named{name, n} }
 func Positive(what string, sizes ...Named) error {
 	for _, s := range sizes {
 		if s.n < 1 {
-			return Errorf(ErrConfig, "%s: %s = %d, want at least 1", what, s.name, s.n)
+			return Errorf(fault.ErrConfig, "%s: %s = %d, want at least 1", what, s.name, s.n)
 		}
 	}
 	return nil

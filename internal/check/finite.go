@@ -1,14 +1,15 @@
 package check
 
 import (
-	"errors"
 	"math"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
-// ErrNotFinite is a result with NaN or an infinity in it: the computation failed, and its other numbers mean nothing either.
-var ErrNotFinite = errors.New("the model's output is not finite")
+// fault.ErrNotFinite is a result with NaN or an infinity in it: the computation failed, and its other numbers mean nothing either.
+var ErrNotFinite = fault.ErrNotFinite
 
-// Finite is an ErrNotFinite that names the first NaN or infinity of x, nil if there is none.
+// Finite is an fault.ErrNotFinite that names the first NaN or infinity of x, nil if there is none.
 func Finite(x []float32) error {
 	return first(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
@@ -21,7 +22,7 @@ func Logits(x []float32) error {
 		return math.IsNaN(v) || math.IsInf(v, 1)
 	})
 	if err == nil && !some && !allFinite(x) {
-		return Errorf(ErrNotFinite, "all of %d logits are -Inf", len(x))
+		return Errorf(fault.ErrNotFinite, "all of %d logits are -Inf", len(x))
 	}
 	return err
 }
@@ -32,7 +33,7 @@ func first(x []float32, bad func(v float64) bool) error {
 	}
 	for i, v := range x {
 		if bad(float64(v)) {
-			return Errorf(ErrNotFinite, "element %d of %d is %v", i, len(x), v)
+			return Errorf(fault.ErrNotFinite, "element %d of %d is %v", i, len(x), v)
 		}
 	}
 	return nil

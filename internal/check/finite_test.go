@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestFinite puts one NaN or infinity at each place of slices of several lengths.
@@ -22,10 +24,10 @@ func TestFinite(t *testing.T) {
 			kept := x[i]
 			for _, v := range []float32{nan, inf, -inf} {
 				x[i] = v
-				if err := Finite(x); !errors.Is(err, ErrNotFinite) {
+				if err := Finite(x); !errors.Is(err, fault.ErrNotFinite) {
 					t.Errorf("%v at %d of %d: %v", v, i, n, err)
 				}
-				if err, want := Logits(x), v != -inf || n == 1; errors.Is(err, ErrNotFinite) != want {
+				if err, want := Logits(x), v != -inf || n == 1; errors.Is(err, fault.ErrNotFinite) != want {
 					t.Errorf("a logit %v at %d of %d: %v", v, i, n, err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/grammar"
 )
 
@@ -98,7 +99,7 @@ func (s *tally) file(t *testing.T, draft, group, name string) {
 		if err != nil && !nothing {
 			s.refused += len(c.Tests)
 			s.reasons[base+": "+reason(err)] += len(c.Tests)
-			if errors.Is(err, grammar.ErrSyntax) {
+			if errors.Is(err, fault.ErrSyntax) {
 				t.Errorf("%s/%s: %s: %v", draft, base, c.Description, err)
 			}
 			continue
@@ -274,7 +275,7 @@ var bytesOnly = func() *grammar.Vocabulary {
 func follows(t *testing.T, g *grammar.Grammar, text string) bool {
 	m := g.Matcher(bytesOnly)
 	for _, b := range []byte(text) {
-		if err := m.Accept(int(b)); errors.Is(err, grammar.ErrRefused) {
+		if err := m.Accept(int(b)); errors.Is(err, fault.ErrRefused) {
 			return false
 		} else if err != nil {
 			t.Fatal(err)

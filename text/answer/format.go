@@ -3,10 +3,11 @@
 package answer
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Calls is a way to write calls of tools.
@@ -60,7 +61,7 @@ type Format struct {
 }
 
 // ErrFormat is a Format that there is not.
-var ErrFormat = errors.New("answer: format")
+var ErrFormat = fault.ErrOption
 
 func (f Format) check() error {
 	if _, ok := families[f.Calls]; !ok {

@@ -4,11 +4,11 @@ package answer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
@@ -28,8 +28,8 @@ type Options struct {
 	NewID func() string
 }
 
-// ErrTools are Tools that are not an array of functions.
-var ErrTools = errors.New("answer: tools")
+// fault.ErrTools are Tools that are not an array of functions.
+var ErrTools = fault.ErrTools
 
 // Parser takes an answer apart. It is for one answer, and for one goroutine.
 type Parser struct {
@@ -56,7 +56,7 @@ type Parser struct {
 // false to wait for more.
 type state func(*Parser) bool
 
-// NewParser begins an answer. Errors are ErrFormat and ErrTools.
+// NewParser begins an answer. Errors are fault.ErrOption and fault.ErrTools.
 func NewParser(f Format, o Options) (*Parser, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func randomID(c Calls) func() string {
 func readTools(tools any) (map[string]schema, error) {
 	data, err := json.Marshal(tools)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTools, err)
+		return nil, fmt.Errorf("%w: %w", fault.ErrTools, err)
 	}
 	type function struct {
 		Name       string          `json:"name"`
@@ -107,7 +107,7 @@ func readTools(tools any) (map[string]schema, error) {
 		Function   *function       `json:"function"`
 	}
 	if err := pyjson.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrTools, err)
+		return nil, fmt.Errorf("%w: %w", fault.ErrTools, err)
 	}
 	var found map[string]schema
 	for _, t := range list {

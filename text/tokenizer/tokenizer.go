@@ -12,22 +12,22 @@
 package tokenizer
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
 // Errors that errors.Is matches, beside those of package transformer, whose Error tells the file, the field and the
 // value. Files that do not exist are fs.ErrNotExist.
 var (
-	ErrFormat      = check.ErrFormat // a file is damaged
-	ErrUnsupported = check.ErrConfig // a file says what is not supported
-	ErrTruncation  = errors.New("tokenizer: cannot truncate")
-	ErrPadding     = errors.New("tokenizer: cannot pad")
-	ErrText        = check.Within(check.ErrInput, "cannot encode the text") // a kind of transformer.ErrInput
+	ErrFormat      = fault.ErrFormat
+	ErrUnsupported = fault.ErrConfig
+	ErrTruncation  = fault.ErrTruncation
+	ErrPadding     = fault.ErrPadding
+	ErrText        = fault.ErrText
 )
 
 // Tokenizer is a tokenizer as its files describe it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/half"
 )
 
@@ -12,18 +13,18 @@ import (
 // F32, F16 and BF16 are exact; F64 and products of scales are rounded to float32, one
 // operation after the other, as ggml does, so that the results have its bits.
 //
-// It gives an error that matches [ErrType] for another format, and one that matches
-// [ErrFormat] unless src is exactly what len(dst) elements take.
+// It gives an error that matches [fault.ErrType] for another format, and one that matches
+// [fault.ErrFormat] unless src is exactly what len(dst) elements take.
 //
 // Source: the block formats of ggml-common.h.
 func Dequantize(t Type, dst []float32, src []byte) error {
 	f := dequantizers[t]
 	if f == nil {
-		return fmt.Errorf("%w: %v, want one that can be converted to float32", ErrType, t)
+		return fmt.Errorf("%w: %v, want one that can be converted to float32", fault.ErrType, t)
 	}
 	l := layouts[t]
 	if len(dst)%l.block != 0 || len(src) != t.Bytes(len(dst)) {
-		return fmt.Errorf("%w: %d bytes for %d elements of %v, which has %d bytes for each %d", ErrFormat, len(src), len(dst), t, l.bytes, l.block)
+		return fmt.Errorf("%w: %d bytes for %d elements of %v, which has %d bytes for each %d", fault.ErrFormat, len(src), len(dst), t, l.bytes, l.block)
 	}
 	for len(dst) > 0 {
 		f(dst[:l.block], src[:l.bytes])

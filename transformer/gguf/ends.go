@@ -3,6 +3,8 @@ package gguf
 import (
 	"errors"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // The tokens that end what a language model writes: few files name all of them.
@@ -26,11 +28,11 @@ var fillTexts = map[string][]string{
 
 // EndTokens are the ids of the tokens that end what a language model writes, in ascending order: those that the metadata
 // below tokenizer.ggml names, and those whose text says so in the vocabularies of published models, such as <|im_end|>. The
-// error matches [ErrType] if a key is not what it should be; a file without a vocabulary has the tokens of its keys.
+// error matches [fault.ErrType] if a key is not what it should be; a file without a vocabulary has the tokens of its keys.
 func (f *File) EndTokens() ([]int, error) {
 	const prefix = "tokenizer.ggml."
 	tokens, err := f.Texts(prefix + "tokens")
-	if err != nil && !errors.Is(err, ErrAbsent) {
+	if err != nil && !errors.Is(err, fault.ErrAbsent) {
 		return nil, err
 	}
 	id := make(map[string]int, len(tokens))
@@ -44,7 +46,7 @@ func (f *File) EndTokens() ([]int, error) {
 			if n >= 0 && (tokens == nil || n < int64(len(tokens))) { // converters write -1, and what a vocabulary was padded to
 				ends[int(n)] = true
 			}
-		case !errors.Is(err, ErrAbsent):
+		case !errors.Is(err, fault.ErrAbsent):
 			return nil, err
 		default:
 			for _, t := range fillTexts[key] {

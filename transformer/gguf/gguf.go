@@ -4,7 +4,7 @@
 //
 // Versions 1 to 3 are read, in little-endian order. A file is not trusted. Reading
 // one that is truncated, inconsistent or made up gives an error that matches
-// [ErrFormat]; no size that a file merely claims is ever allocated. The package gives
+// [fault.ErrFormat]; no size that a file merely claims is ever allocated. The package gives
 // the same numbers on big-endian machines.
 //
 // Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
@@ -19,16 +19,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
 var (
-	ErrFormat = check.ErrFormat // which is transformer.ErrFormat
-	ErrAbsent = errors.New("gguf: no such tensor or key")
-	ErrType   = errors.New("gguf: type does not fit")
+	ErrFormat = fault.ErrFormat
+	ErrAbsent = fault.ErrAbsent
+	ErrType   = fault.ErrType
 )
 
 // Info describes a tensor.
@@ -109,7 +109,7 @@ func Parse(data []byte) (*File, error) {
 // NewFile reads the metadata and the list of tensors of the GGUF file of size bytes
 // that r holds. Of a file that was split, it is the part that r holds.
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
-	f := &File{r: datafile.Reader{ReaderAt: r, Format: "gguf", Malformed: ErrFormat}, entries: map[string]*entry{}, metadata: map[string]any{}}
+	f := &File{r: datafile.Reader{ReaderAt: r, Format: "gguf", Malformed: fault.ErrFormat}, entries: map[string]*entry{}, metadata: map[string]any{}}
 	h := newHeader(r, size)
 	if err := f.readHeader(h); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (f *File) Info(name string) (Info, bool) {
 func (f *File) Bytes(name string) ([]byte, error) {
 	e, ok := f.entries[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+		return nil, fmt.Errorf("%w: tensor %q", fault.ErrAbsent, name)
 	}
 	return e.file.r.Between(e.file.data+e.begin, e.file.data+e.end, name)
 }
@@ -154,11 +154,11 @@ func (f *File) Bytes(name string) ([]byte, error) {
 func (f *File) Copy(w io.Writer, name string) error {
 	e, ok := f.entries[name]
 	if !ok {
-		return fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+		return fmt.Errorf("%w: tensor %q", fault.ErrAbsent, name)
 	}
 	n, err := io.Copy(w, io.NewSectionReader(e.file.r, e.file.data+e.begin, e.end-e.begin))
 	if err == nil && n < e.end-e.begin {
-		err = fmt.Errorf("%w: %q: the data ends early", ErrFormat, name)
+		err = fmt.Errorf("%w: %q: the data ends early", fault.ErrFormat, name)
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 	}
 	info := f.entries[name].Info
 	if dequantizers[info.Type] == nil {
-		return nil, fmt.Errorf("%w: %q is %v, want one that can be converted to float32", ErrType, name, info.Type)
+		return nil, fmt.Errorf("%w: %q is %v, want one that can be converted to float32", fault.ErrType, name, info.Type)
 	}
 	x := make([]float32, info.Len())
 	if err := Dequantize(info.Type, x, raw); err != nil {
@@ -185,7 +185,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 func (f *File) ReadBlocks(dst []byte, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
-		return fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+		return fmt.Errorf("%w: tensor %q", fault.ErrAbsent, name)
 	}
 	if from < 0 || from > e.Len() || from%e.Type.Block() != 0 || int64(len(dst)) > e.end-e.begin-int64(e.Type.Bytes(from)) {
 		return fmt.Errorf("gguf: %q: %d bytes from element %d of %d in blocks of %d", name, len(dst), from, e.Len(), e.Type.Block())
@@ -215,9 +215,9 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	e, ok := f.entries[name]
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: tensor %q", ErrAbsent, name)
+		return fmt.Errorf("%w: tensor %q", fault.ErrAbsent, name)
 	case dequantizers[e.Type] == nil:
-		return fmt.Errorf("%w: %q is %v, want one that can be converted to float32", ErrType, name, e.Type)
+		return fmt.Errorf("%w: %q is %v, want one that can be converted to float32", fault.ErrType, name, e.Type)
 	case from < 0 || from > e.Len()-len(dst):
 		return fmt.Errorf("gguf: %q: elements %d to %d of %d", name, from, from+len(dst), e.Len())
 	}

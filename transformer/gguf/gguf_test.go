@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/ref"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
@@ -133,7 +134,7 @@ func TestReadFloat32(t *testing.T) {
 			}
 		}
 	}
-	if err := f.ReadFloat32(nil, "none", 0); !errors.Is(err, ErrAbsent) {
+	if err := f.ReadFloat32(nil, "none", 0); !errors.Is(err, fault.ErrAbsent) {
 		t.Errorf("a tensor that is not there: %v", err)
 	}
 	var b bytes.Buffer // of more than a chunk
@@ -202,14 +203,14 @@ func TestMetadata(t *testing.T) {
 	_, errs["Texts of a string"] = f.Texts("t.text")
 	_, errs["Bool of an integer"] = f.Bool("t.u8")
 	for what, err := range errs {
-		if !errors.Is(err, ErrType) {
+		if !errors.Is(err, fault.ErrType) {
 			t.Errorf("%s: %v, want ErrType", what, err)
 		}
 	}
-	if _, err := f.Int("t.none"); !errors.Is(err, ErrAbsent) {
+	if _, err := f.Int("t.none"); !errors.Is(err, fault.ErrAbsent) {
 		t.Errorf("Int of an absent key: %v, want ErrAbsent", err)
 	}
-	if _, err := f.Float32("none"); !errors.Is(err, ErrAbsent) {
+	if _, err := f.Float32("none"); !errors.Is(err, fault.ErrAbsent) {
 		t.Errorf("Float32 of an absent tensor: %v, want ErrAbsent", err)
 	}
 }
@@ -358,7 +359,7 @@ func TestHostileFiles(t *testing.T) {
 	for name, data := range hostile {
 		t.Run(name, func(t *testing.T) {
 			f, err := Parse(data)
-			if !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, fault.ErrFormat) {
 				t.Errorf("Parse gave %v, %v, want ErrFormat", f, err)
 			}
 			t.Log(err)
@@ -385,7 +386,7 @@ func TestAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Float32("x"); !errors.Is(err, ErrType) || !strings.Contains(err.Error(), "IQ2_XXS") {
+	if _, err := f.Float32("x"); !errors.Is(err, fault.ErrType) || !strings.Contains(err.Error(), "IQ2_XXS") {
 		t.Errorf("Float32 of IQ2_XXS: %v, want ErrType", err)
 	}
 }
@@ -395,7 +396,7 @@ func TestAccepted(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	whole := small(3)
 	for n := range len(whole) {
-		if _, err := Parse(whole[:n]); !errors.Is(err, ErrFormat) {
+		if _, err := Parse(whole[:n]); !errors.Is(err, fault.ErrFormat) {
 			t.Errorf("%d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
 		}
 		f, err := NewFile(bytes.NewReader(whole[:n]), int64(len(whole)))
@@ -405,7 +406,7 @@ func TestTruncated(t *testing.T) {
 			}
 		}
 		// Between the tensors lie bytes that nobody reads.
-		if !errors.Is(err, ErrFormat) {
+		if !errors.Is(err, fault.ErrFormat) {
 			t.Errorf("a reader of %d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
 		}
 	}
@@ -427,7 +428,7 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := NewFile(bytes.NewReader(data), 1<<40)
 		runtime.ReadMemStats(&after)
-		if !errors.Is(err, ErrFormat) {
+		if !errors.Is(err, fault.ErrFormat) {
 			t.Errorf("%s: error %v, want ErrFormat", name, err)
 		}
 		if got := after.TotalAlloc - before.TotalAlloc; got > 1<<18 {
@@ -485,8 +486,8 @@ func TestDequantizeChecks(t *testing.T) {
 		bytes    int
 		want     error
 	}{
-		{Q8_0, 64, 68, nil}, {Q8_0, 64, 67, ErrFormat}, {Q8_0, 64, 69, ErrFormat}, {Q8_0, 63, 68, ErrFormat},
-		{Q4_K, 256, 144, nil}, {Q4_K, 32, 18, ErrFormat}, {16, 256, 66, ErrType}, {99, 1, 1, ErrType},
+		{Q8_0, 64, 68, nil}, {Q8_0, 64, 67, fault.ErrFormat}, {Q8_0, 64, 69, fault.ErrFormat}, {Q8_0, 63, 68, fault.ErrFormat},
+		{Q4_K, 256, 144, nil}, {Q4_K, 32, 18, fault.ErrFormat}, {16, 256, 66, fault.ErrType}, {99, 1, 1, fault.ErrType},
 		{Q6_K, 0, 0, nil},
 	} {
 		if err := Dequantize(c.kind, make([]float32, c.elements), make([]byte, c.bytes)); !errors.Is(err, c.want) {
@@ -508,7 +509,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := Parse(data)
 		if err != nil {
-			if !errors.Is(err, ErrFormat) {
+			if !errors.Is(err, fault.ErrFormat) {
 				t.Fatalf("error %v, want ErrFormat", err)
 			}
 			return
@@ -524,7 +525,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: %d bytes for %v", name, len(raw), info)
 			}
 			total += len(raw)
-			if _, err := file.Float32(name); err != nil && !errors.Is(err, ErrType) {
+			if _, err := file.Float32(name); err != nil && !errors.Is(err, fault.ErrType) {
 				t.Fatalf("Float32(%q): %v", name, err)
 			}
 		}

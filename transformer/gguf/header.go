@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // maxName is the most bytes of a key or of a tensor's name.
@@ -30,7 +32,7 @@ func newHeader(r io.ReaderAt, size int64) *header {
 // fail notes an error in the file's contents.
 func (h *header) fail(format string, args ...any) {
 	if h.err == nil {
-		h.err = fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))
+		h.err = fmt.Errorf("%w: %s", fault.ErrFormat, fmt.Sprintf(format, args...))
 	}
 }
 

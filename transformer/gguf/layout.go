@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 const (
@@ -130,10 +132,10 @@ func (f *File) place(h *header) error {
 	if _, ok := f.metadata[alignmentKey]; ok {
 		var err error
 		if alignment, err = f.Int(alignmentKey); err != nil {
-			return fmt.Errorf("%w: %v", ErrFormat, err)
+			return fmt.Errorf("%w: %v", fault.ErrFormat, err)
 		}
 		if alignment < 1 || alignment > 1<<30 || alignment&(alignment-1) != 0 {
-			return fmt.Errorf("%w: %s is %d, want a power of two", ErrFormat, alignmentKey, alignment)
+			return fmt.Errorf("%w: %s is %d, want a power of two", fault.ErrFormat, alignmentKey, alignment)
 		}
 	}
 	f.data = (h.at + alignment - 1) / alignment * alignment
@@ -147,11 +149,11 @@ func (f *File) place(h *header) error {
 		e := f.entries[name]
 		switch {
 		case e.begin%alignment != 0:
-			return fmt.Errorf("%w: tensor %q begins at %d of the data, want a multiple of %d", ErrFormat, name, e.begin, alignment)
+			return fmt.Errorf("%w: tensor %q begins at %d of the data, want a multiple of %d", fault.ErrFormat, name, e.begin, alignment)
 		case e.end > e.begin && e.end > h.size-f.data:
-			return fmt.Errorf("%w: tensor %q is bytes [%d,%d) of %d of data", ErrFormat, name, e.begin, e.end, max(0, h.size-f.data))
+			return fmt.Errorf("%w: tensor %q is bytes [%d,%d) of %d of data", fault.ErrFormat, name, e.begin, e.end, max(0, h.size-f.data))
 		case e.end > e.begin && e.begin < at:
-			return fmt.Errorf("%w: tensor %q overlaps another at byte %d of the data", ErrFormat, name, e.begin)
+			return fmt.Errorf("%w: tensor %q overlaps another at byte %d of the data", fault.ErrFormat, name, e.begin)
 		}
 		at = max(at, e.end)
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Keys lists the keys of the metadata in alphabetical order.
@@ -24,7 +26,7 @@ func value[T any](f *File, key, want string, convert func(any) (T, bool)) (T, er
 	var none T
 	v, ok := f.metadata[key]
 	if !ok {
-		return none, fmt.Errorf("%w: key %q", ErrAbsent, key)
+		return none, fmt.Errorf("%w: key %q", fault.ErrAbsent, key)
 	}
 	if t, ok := v.(T); ok {
 		return t, nil
@@ -34,11 +36,11 @@ func value[T any](f *File, key, want string, convert func(any) (T, bool)) (T, er
 			return t, nil
 		}
 	}
-	return none, fmt.Errorf("%w: %q is %T, want %s", ErrType, key, v, want)
+	return none, fmt.Errorf("%w: %q is %T, want %s", fault.ErrType, key, v, want)
 }
 
 // Bool is the metadata of a key, which must be a bool. As with the following methods,
-// errors match [ErrAbsent] and [ErrType].
+// errors match [fault.ErrAbsent] and [fault.ErrType].
 func (f *File) Bool(key string) (bool, error) { return value[bool](f, key, "bool", nil) }
 
 // Text is the metadata of a key, which must be a string. It need not be valid UTF-8.

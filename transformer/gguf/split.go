@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
 )
 
@@ -12,13 +13,13 @@ import (
 
 // split is a part's number, from 0 on, and how many parts there are: 1 of a file that was not split.
 func (f *File) split() (number, count int64, err error) {
-	if count, err = f.Int("split.count"); errors.Is(err, ErrAbsent) {
+	if count, err = f.Int("split.count"); errors.Is(err, fault.ErrAbsent) {
 		return 0, 1, nil
 	} else if err == nil {
 		number, err = f.Int("split.no")
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("%w: %w", ErrFormat, err)
+		return 0, 0, fmt.Errorf("%w: %w", fault.ErrFormat, err)
 	}
 	return number, count, nil
 }
@@ -34,10 +35,10 @@ func (f *File) join(path string) error {
 	}
 	paths := hub.Parts(path)
 	if int64(len(paths)) != count || number < 0 || number >= count || paths[number] != path {
-		return fmt.Errorf("%w: %s: part %d of %d of a file that was split has a name such as x-00001-of-00003.gguf", ErrFormat, path, number+1, count)
+		return fmt.Errorf("%w: %s: part %d of %d of a file that was split has a name such as x-00001-of-00003.gguf", fault.ErrFormat, path, number+1, count)
 	}
 	if number != 0 {
-		return fmt.Errorf("%w: %s is part %d of %d: the first, %s, is the one to open", ErrFormat, path, number+1, count, paths[0])
+		return fmt.Errorf("%w: %s is part %d of %d: the first, %s, is the one to open", fault.ErrFormat, path, number+1, count, paths[0])
 	}
 	for i, path := range paths[1:] {
 		if err := f.add(path, int64(i+1), count); err != nil {
@@ -45,10 +46,10 @@ func (f *File) join(path string) error {
 		}
 	}
 	n, err := f.Int("split.tensors.count")
-	if errors.Is(err, ErrAbsent) {
+	if errors.Is(err, fault.ErrAbsent) {
 		return nil
 	} else if err != nil || n != int64(len(f.entries)) {
-		return errors.Join(fmt.Errorf("%w: %s: the parts have %d tensors, want %d", ErrFormat, path, len(f.entries), n), err)
+		return errors.Join(fmt.Errorf("%w: %s: the parts have %d tensors, want %d", fault.ErrFormat, path, len(f.entries), n), err)
 	}
 	return nil
 }
@@ -61,11 +62,11 @@ func (f *File) add(path string, number, count int64) error {
 	}
 	f.closers = append(f.closers, part.closers...)
 	if n, c, err := part.split(); err != nil || n != number || c != count {
-		return errors.Join(fmt.Errorf("%w: %s: it is part %d of %d", ErrFormat, path, n+1, c), err)
+		return errors.Join(fmt.Errorf("%w: %s: it is part %d of %d", fault.ErrFormat, path, n+1, c), err)
 	}
 	for name, e := range part.entries {
 		if f.entries[name] != nil {
-			return fmt.Errorf("%w: %s: tensor %q is in another part too", ErrFormat, path, name)
+			return fmt.Errorf("%w: %s: tensor %q is in another part too", fault.ErrFormat, path, name)
 		}
 		f.entries[name] = e
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"reflect"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file writes GGUF files.
@@ -27,8 +29,8 @@ type Tensor struct {
 	Data func(w io.Writer) error
 }
 
-// ErrWrite is matched by errors of Write about what it was given.
-var ErrWrite = errors.New("gguf: cannot be written")
+// fault.ErrInput is matched by errors of Write about what it was given.
+var ErrWrite = fault.ErrInput
 
 // Write writes a file of version 3 with metadata and tensors in the given order.
 func Write(w io.Writer, metadata []Pair, tensors []Tensor) error {
@@ -39,12 +41,12 @@ func Write(w io.Writer, metadata []Pair, tensors []Tensor) error {
 	seen := map[string]bool{}
 	for _, p := range metadata {
 		if seen[p.Key] || len(p.Key) > maxName || p.Key == alignmentKey {
-			return fmt.Errorf("%w: key %.100q occurs twice, is too long, or is one that Write chooses", ErrWrite, p.Key)
+			return fmt.Errorf("%w: key %.100q occurs twice, is too long, or is one that Write chooses", fault.ErrInput, p.Key)
 		}
 		seen[p.Key] = true
 		text(head, p.Key)
 		if err := pairValue(head, p.Value); err != nil {
-			return fmt.Errorf("%w: %s: %v", ErrWrite, p.Key, err)
+			return fmt.Errorf("%w: %s: %v", fault.ErrInput, p.Key, err)
 		}
 	}
 	clear(seen)
@@ -66,7 +68,7 @@ func Write(w io.Writer, metadata []Pair, tensors []Tensor) error {
 			err = fmt.Errorf("shape %v has more than %d dimensions", t.Shape, maxDims)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: tensor %.100q: %v", ErrWrite, t.Name, err)
+			return fmt.Errorf("%w: tensor %.100q: %v", fault.ErrInput, t.Name, err)
 		}
 		seen[t.Name], sizes[i] = true, size
 		text(head, t.Name)
@@ -100,7 +102,7 @@ func writeAll(w io.Writer, head []byte, tensors []Tensor, sizes []uint64) error 
 			return err
 		}
 		if c.n != sizes[i] {
-			return fmt.Errorf("%w: tensor %q has %d bytes, %v of %v wants %d", ErrWrite, t.Name, c.n, t.Type, t.Shape, sizes[i])
+			return fmt.Errorf("%w: tensor %q has %d bytes, %v of %v wants %d", fault.ErrInput, t.Name, c.n, t.Type, t.Shape, sizes[i])
 		}
 		b.Write(make([]byte, aligned(c.n)-c.n)) // a Writer keeps its first error
 	}

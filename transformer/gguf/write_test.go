@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // written is a file with metadata and tensors of f.
@@ -89,11 +91,11 @@ func TestWriteErrors(t *testing.T) {
 		"more bytes":          {nil, []Tensor{{"x", Info{F32, []int{2}}, data(9)}}},
 		"a name that is long": {nil, []Tensor{{strings.Repeat("x", maxName+1), Info{F32, []int{2}}, data(8)}}},
 	} {
-		if err := Write(io.Discard, c.pairs, c.tensors); !errors.Is(err, ErrWrite) {
+		if err := Write(io.Discard, c.pairs, c.tensors); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("%s: error %v, want ErrWrite", name, err)
 		}
 	}
-	if err := open(t).Copy(io.Discard, "none"); !errors.Is(err, ErrAbsent) {
+	if err := open(t).Copy(io.Discard, "none"); !errors.Is(err, fault.ErrAbsent) {
 		t.Errorf("Copy of an absent tensor: %v, want ErrAbsent", err)
 	}
 	failed := errors.New("failed")

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file reads the two containers: where the state dict's pickle is, and where storages begin.
@@ -23,7 +25,7 @@ func isZip(r io.ReaderAt) bool {
 func readZip(r io.ReaderAt, size int64) (any, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrFormat, err)
+		return nil, fmt.Errorf("%w: %v", fault.ErrFormat, err)
 	}
 	members := map[string]*zip.File{}
 	prefix := ""
@@ -34,7 +36,7 @@ func readZip(r io.ReaderAt, size int64) (any, error) {
 		}
 	}
 	if prefix == "" {
-		return nil, fmt.Errorf("%w: a zip archive without data.pkl", ErrFormat)
+		return nil, fmt.Errorf("%w: a zip archive without data.pkl", fault.ErrFormat)
 	}
 	if m := members[prefix+"byteorder"]; m != nil {
 		_, order, err := stored(r, m, size)
@@ -42,7 +44,7 @@ func readZip(r io.ReaderAt, size int64) (any, error) {
 			return nil, err
 		}
 		if text, _ := io.ReadAll(io.LimitReader(order, 16)); string(text) != "little" {
-			return nil, fmt.Errorf("%w: byte order %q, want little", ErrRefused, text)
+			return nil, fmt.Errorf("%w: byte order %q, want little", fault.ErrUnsupported, text)
 		}
 	}
 	_, program, err := stored(r, members[prefix+"data.pkl"], size)
@@ -57,14 +59,14 @@ func readZip(r io.ReaderAt, size int64) (any, error) {
 		}
 		m := members[prefix+"data/"+s.key]
 		if m == nil {
-			return nil, fmt.Errorf("%w: storage %q is missing", ErrFormat, s.key)
+			return nil, fmt.Errorf("%w: storage %q is missing", fault.ErrFormat, s.key)
 		}
 		begin, data, err := stored(r, m, size)
 		if err != nil {
 			return nil, err
 		}
 		if want := s.len * sizes[s.dtype]; data.Size() != want {
-			return nil, fmt.Errorf("%w: storage %q has %d bytes, want %d", ErrFormat, s.key, data.Size(), want)
+			return nil, fmt.Errorf("%w: storage %q has %d bytes, want %d", fault.ErrFormat, s.key, data.Size(), want)
 		}
 		s.begin = begin
 		return s, nil
@@ -75,15 +77,15 @@ func readZip(r io.ReaderAt, size int64) (any, error) {
 // stored is where the data of a member begin, and the data, which are not compressed.
 func stored(r io.ReaderAt, m *zip.File, size int64) (begin int64, data *io.SectionReader, err error) {
 	if m.Method != zip.Store || m.CompressedSize64 != m.UncompressedSize64 {
-		return 0, nil, fmt.Errorf("%w: %s is compressed", ErrRefused, m.Name)
+		return 0, nil, fmt.Errorf("%w: %s is compressed", fault.ErrUnsupported, m.Name)
 	}
 	begin, err = m.DataOffset()
 	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %s: %v", ErrFormat, m.Name, err)
+		return 0, nil, fmt.Errorf("%w: %s: %v", fault.ErrFormat, m.Name, err)
 	}
 	length := m.UncompressedSize64
 	if begin < 0 || begin > size || length > uint64(size-begin) {
-		return 0, nil, fmt.Errorf("%w: %s ends after the file", ErrFormat, m.Name)
+		return 0, nil, fmt.Errorf("%w: %s ends after the file", fault.ErrFormat, m.Name)
 	}
 	return begin, io.NewSectionReader(r, begin, int64(length)), nil
 }
@@ -93,20 +95,20 @@ func stored(r io.ReaderAt, m *zip.File, size int64) (begin int64, data *io.Secti
 func identified(id any, storages map[string]*storage) (*storage, error) {
 	t, ok := id.(tuple)
 	if !ok || len(t) < 5 || t[0] != "storage" {
-		return nil, fmt.Errorf("%w: a persistent id that is not a storage's", ErrRefused)
+		return nil, fmt.Errorf("%w: a persistent id that is not a storage's", fault.ErrUnsupported)
 	}
 	class, ok := t[1].(global)
 	key, ok2 := t[2].(string)
 	n, ok3 := t[4].(int64)
 	if !ok || !ok2 || !ok3 || n < 0 || n > 1<<48 {
-		return nil, fmt.Errorf("%w: a storage is not made of a class, a key, a place and a number of elements", ErrFormat)
+		return nil, fmt.Errorf("%w: a storage is not made of a class, a key, a place and a number of elements", fault.ErrFormat)
 	}
 	if len(t) > 5 && t[5] != nil {
-		return nil, fmt.Errorf("%w: storage %q is a view of another one", ErrRefused, key)
+		return nil, fmt.Errorf("%w: storage %q is a view of another one", fault.ErrUnsupported, key)
 	}
 	dtype, ok := dtypes[class]
 	if !ok {
-		return nil, fmt.Errorf("%w: storage %q is a %s, which is not known", ErrRefused, key, class)
+		return nil, fmt.Errorf("%w: storage %q is a %s, which is not known", fault.ErrUnsupported, key, class)
 	}
 	s := storages[key]
 	if s == nil {
@@ -114,7 +116,7 @@ func identified(id any, storages map[string]*storage) (*storage, error) {
 		storages[key] = s
 	}
 	if s.dtype != dtype || s.len != n {
-		return nil, fmt.Errorf("%w: storage %q is both %d of %s and %d of %s", ErrFormat, key, s.len, s.dtype, n, dtype)
+		return nil, fmt.Errorf("%w: storage %q is both %d of %s and %d of %s", fault.ErrFormat, key, s.len, s.dtype, n, dtype)
 	}
 	return s, nil
 }
@@ -132,7 +134,7 @@ func readLegacy(r io.ReaderAt, size int64) (any, error) {
 		return nil, fmt.Errorf("pytorch: %w", err)
 	}
 	if !bytes.Equal(start, magic) {
-		return nil, fmt.Errorf("%w: neither a zip archive nor the magic number of torch.save", ErrFormat)
+		return nil, fmt.Errorf("%w: neither a zip archive nor the magic number of torch.save", fault.ErrFormat)
 	}
 	storages := map[string]*storage{}
 	begin := int64(len(magic))
@@ -142,14 +144,14 @@ func readLegacy(r io.ReaderAt, size int64) (any, error) {
 		return nil, err
 	}
 	if version != int64(1001) {
-		return nil, fmt.Errorf("%w: version %v, want 1001", ErrRefused, version)
+		return nil, fmt.Errorf("%w: version %v, want 1001", fault.ErrUnsupported, version)
 	}
 	system, err := u.run()
 	if err != nil {
 		return nil, err
 	}
 	if !littleEndianSystem(system) {
-		return nil, fmt.Errorf("%w: it was written by a big-endian machine", ErrRefused)
+		return nil, fmt.Errorf("%w: it was written by a big-endian machine", fault.ErrUnsupported)
 	}
 	state, err := u.run()
 	if err != nil {
@@ -161,7 +163,7 @@ func readLegacy(r io.ReaderAt, size int64) (any, error) {
 	}
 	order, ok := keys.(*list)
 	if !ok {
-		return nil, fmt.Errorf("%w: the storages' keys are not a list", ErrFormat)
+		return nil, fmt.Errorf("%w: the storages' keys are not a list", fault.ErrFormat)
 	}
 	return state, locate(r, order.items, storages, begin+u.read, size)
 }
@@ -186,26 +188,26 @@ func locate(r io.ReaderAt, keys []any, storages map[string]*storage, at, size in
 		key, _ := k.(string)
 		s := storages[key]
 		if s == nil || s.begin != 0 {
-			return fmt.Errorf("%w: storage %q is listed, and used by no tensor or listed twice", ErrFormat, key)
+			return fmt.Errorf("%w: storage %q is listed, and used by no tensor or listed twice", fault.ErrFormat, key)
 		}
 		var count [8]byte
 		if n, err := r.ReadAt(count[:], at); n < len(count) {
 			if err != io.EOF {
 				return fmt.Errorf("pytorch: %w", err)
 			}
-			return fmt.Errorf("%w: storage %q: the data end early", ErrFormat, key)
+			return fmt.Errorf("%w: storage %q: the data end early", fault.ErrFormat, key)
 		}
 		if n := binary.LittleEndian.Uint64(count[:]); n != uint64(s.len) {
-			return fmt.Errorf("%w: storage %q has %d elements, want %d", ErrFormat, key, n, s.len)
+			return fmt.Errorf("%w: storage %q has %d elements, want %d", fault.ErrFormat, key, n, s.len)
 		}
 		s.begin = at + int64(len(count))
 		if at = s.begin + s.len*sizes[s.dtype]; at > size {
-			return fmt.Errorf("%w: storage %q ends after the file", ErrFormat, key)
+			return fmt.Errorf("%w: storage %q ends after the file", fault.ErrFormat, key)
 		}
 	}
 	for key, s := range storages {
 		if s.begin == 0 {
-			return fmt.Errorf("%w: storage %q is missing", ErrFormat, key)
+			return fmt.Errorf("%w: storage %q is missing", fault.ErrFormat, key)
 		}
 	}
 	return nil

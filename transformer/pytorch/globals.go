@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
@@ -50,7 +51,7 @@ type tensor struct {
 var functions = map[global]func(args tuple) (any, error){
 	{"collections", "OrderedDict"}: func(args tuple) (any, error) {
 		if len(args) != 0 {
-			return nil, fmt.Errorf("%w: OrderedDict of %d arguments, want none", ErrFormat, len(args))
+			return nil, fmt.Errorf("%w: OrderedDict of %d arguments, want none", fault.ErrFormat, len(args))
 		}
 		return new(dict), nil
 	},
@@ -60,7 +61,7 @@ var functions = map[global]func(args tuple) (any, error){
 				return size, nil
 			}
 		}
-		return nil, fmt.Errorf("%w: torch.Size of other than a tuple", ErrFormat)
+		return nil, fmt.Errorf("%w: torch.Size of other than a tuple", fault.ErrFormat)
 	},
 	{"torch._utils", "_rebuild_tensor"}:               rebuild,
 	{"torch._utils", "_rebuild_tensor_v2"}:            rebuild,
@@ -72,17 +73,17 @@ var functions = map[global]func(args tuple) (any, error){
 // arguments concern training.
 func rebuild(args tuple) (any, error) {
 	if len(args) < 4 {
-		return nil, fmt.Errorf("%w: a tensor of %d arguments, want 4 or more", ErrFormat, len(args))
+		return nil, fmt.Errorf("%w: a tensor of %d arguments, want 4 or more", fault.ErrFormat, len(args))
 	}
 	s, ok := args[0].(*storage)
 	offset, ok2 := args[1].(int64)
 	shape, ok3 := sizesOf(args[2])
 	strides, ok4 := sizesOf(args[3])
 	if !ok || !ok2 || !ok3 || !ok4 || len(shape) != len(strides) {
-		return nil, fmt.Errorf("%w: a tensor is not made of a storage, an offset, a shape and strides", ErrFormat)
+		return nil, fmt.Errorf("%w: a tensor is not made of a storage, an offset, a shape and strides", fault.ErrFormat)
 	}
 	t := &tensor{storage: s, offset: offset, shape: make([]int, len(shape)), strides: strides}
-	wrong := fmt.Errorf("%w: a tensor of shape %v and strides %v from element %d of a storage of %d", ErrFormat, shape, strides, offset, s.len)
+	wrong := fmt.Errorf("%w: a tensor of shape %v and strides %v from element %d of a storage of %d", fault.ErrFormat, shape, strides, offset, s.len)
 	if offset < 0 || offset > s.len {
 		return nil, wrong
 	}
@@ -113,7 +114,7 @@ func rebuildParameter(args tuple) (any, error) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: a parameter without a tensor", ErrFormat)
+	return nil, fmt.Errorf("%w: a parameter without a tensor", fault.ErrFormat)
 }
 
 // sizesOf is a tuple of few sizes, none of them negative.

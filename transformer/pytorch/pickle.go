@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // This file reads pickles: programs for a stack machine that builds an object. Of its
@@ -59,20 +61,20 @@ func (u *unpickler) run() (any, error) {
 			return nil, err
 		}
 		if u.read > end {
-			return nil, fmt.Errorf("%w: a pickle of over %d bytes", ErrFormat, maxPickle)
+			return nil, fmt.Errorf("%w: a pickle of over %d bytes", fault.ErrFormat, maxPickle)
 		}
 		if op == '.' { // STOP
 			return u.pop()
 		}
 		do, ok := operations[op]
 		if !ok {
-			return nil, fmt.Errorf("%w: pickle operation 0x%02x at byte %d, which tensors do not need", ErrRefused, op, u.read-1)
+			return nil, fmt.Errorf("%w: pickle operation 0x%02x at byte %d, which tensors do not need", fault.ErrUnsupported, op, u.read-1)
 		}
 		if err := do(u); err != nil {
 			return nil, err
 		}
 		if len(u.stack) > maxStack {
-			return nil, fmt.Errorf("%w: a pickle of over %d values at a time", ErrFormat, maxStack)
+			return nil, fmt.Errorf("%w: a pickle of over %d values at a time", fault.ErrFormat, maxStack)
 		}
 	}
 }
@@ -151,7 +153,7 @@ func (u *unpickler) popN(n int) ([]any, error) {
 	return items, nil
 }
 
-var errStack = fmt.Errorf("%w: a pickle takes what it did not make", ErrFormat)
+var errStack = fmt.Errorf("%w: a pickle takes what it did not make", fault.ErrFormat)
 
 // popMark takes the values after the last mark off the stack, and the mark. They are valid
 // until the next push.
@@ -182,7 +184,7 @@ func (u *unpickler) put(n uint64, err error) error {
 	case len(u.stack) == 0:
 		return errStack
 	case n > u.kept:
-		return fmt.Errorf("%w: a pickle keeps value %d after %d values", ErrFormat, n, u.kept)
+		return fmt.Errorf("%w: a pickle keeps value %d after %d values", fault.ErrFormat, n, u.kept)
 	case n == u.kept:
 		if n%memoBlock == 0 {
 			u.memo = append(u.memo, make([]any, memoBlock))
@@ -216,7 +218,7 @@ func (u *unpickler) extend(items []any, err error) error {
 	}
 	l, ok := u.top().(*list)
 	if !ok {
-		return fmt.Errorf("%w: a pickle appends to what is not a list", ErrFormat)
+		return fmt.Errorf("%w: a pickle appends to what is not a list", fault.ErrFormat)
 	}
 	l.items = join(l.items, items)
 	return nil
@@ -228,7 +230,7 @@ func (u *unpickler) setItems(items []any, err error) error {
 	}
 	d, ok := u.top().(*dict)
 	if !ok || len(items)%2 != 0 {
-		return fmt.Errorf("%w: a pickle sets items of what is not a dict", ErrFormat)
+		return fmt.Errorf("%w: a pickle sets items of what is not a dict", fault.ErrFormat)
 	}
 	d.pairs = join(d.pairs, items)
 	return nil
@@ -241,7 +243,7 @@ func (u *unpickler) stackGlobal(items []any, err error) error {
 	module, ok := items[0].(string)
 	name, ok2 := items[1].(string)
 	if !ok || !ok2 {
-		return fmt.Errorf("%w: the name of a global is not a string", ErrFormat)
+		return fmt.Errorf("%w: the name of a global is not a string", fault.ErrFormat)
 	}
 	return u.push(global{module, name}, nil)
 }
@@ -262,11 +264,11 @@ func (u *unpickler) reduce(items []any, err error) error {
 	g, ok := items[0].(global)
 	args, ok2 := items[1].(tuple)
 	if !ok || !ok2 {
-		return fmt.Errorf("%w: a pickle calls what is not a function", ErrFormat)
+		return fmt.Errorf("%w: a pickle calls what is not a function", fault.ErrFormat)
 	}
 	f, ok := functions[g]
 	if !ok {
-		return fmt.Errorf("%w: it calls %s, which tensors do not need", ErrRefused, g)
+		return fmt.Errorf("%w: it calls %s, which tensors do not need", fault.ErrUnsupported, g)
 	}
 	v, err := f(args)
 	return u.push(v, err)
@@ -279,7 +281,7 @@ func (u *unpickler) build(items []any, err error) error {
 		return err
 	}
 	if _, ok := items[0].(*dict); !ok {
-		return fmt.Errorf("%w: it sets attributes of what is not a state dict", ErrRefused)
+		return fmt.Errorf("%w: it sets attributes of what is not a state dict", fault.ErrUnsupported)
 	}
 	return u.push(items[0], nil)
 }
@@ -289,7 +291,7 @@ func (u *unpickler) persistentID(items []any, err error) error {
 		return err
 	}
 	if u.persistent == nil {
-		return fmt.Errorf("%w: a persistent id where there are none", ErrFormat)
+		return fmt.Errorf("%w: a persistent id where there are none", fault.ErrFormat)
 	}
 	v, err := u.persistent(items[0])
 	return u.push(v, err)

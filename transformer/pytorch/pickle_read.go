@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // The arguments of operations, as they lie in a pickle.
@@ -22,7 +24,7 @@ func (u *unpickler) byte() (byte, error) {
 func (u *unpickler) bytes(n int) (raw []byte, err error) {
 	switch {
 	case n < 0 || n > maxPickle:
-		return nil, fmt.Errorf("%w: %d bytes in a pickle", ErrFormat, n)
+		return nil, fmt.Errorf("%w: %d bytes in a pickle", fault.ErrFormat, n)
 	case n <= len(u.short):
 		raw = u.short[:n]
 		_, err = io.ReadFull(u.r, raw)
@@ -42,7 +44,7 @@ func (u *unpickler) bytes(n int) (raw []byte, err error) {
 // cut is the error of a file that ends early, or of reading it.
 func cut(err error) error {
 	if err == io.EOF {
-		return fmt.Errorf("%w: a pickle ends early", ErrFormat)
+		return fmt.Errorf("%w: a pickle ends early", fault.ErrFormat)
 	}
 	return fmt.Errorf("pytorch: %w", err)
 }
@@ -71,7 +73,7 @@ func (u *unpickler) long() (int64, error) {
 		return 0, err
 	}
 	if len(raw) > 8 {
-		return 0, fmt.Errorf("%w: an integer of %d bytes", ErrFormat, len(raw))
+		return 0, fmt.Errorf("%w: an integer of %d bytes", fault.ErrFormat, len(raw))
 	}
 	var v uint64
 	for i, b := range raw {
@@ -113,7 +115,7 @@ func (u *unpickler) line() (string, error) {
 		case b == '\n':
 			return string(line), nil
 		case len(line) == most:
-			return "", fmt.Errorf("%w: a name of over %d bytes", ErrFormat, most)
+			return "", fmt.Errorf("%w: a name of over %d bytes", fault.ErrFormat, most)
 		}
 		line = append(line, b)
 	}
@@ -122,7 +124,7 @@ func (u *unpickler) line() (string, error) {
 func (u *unpickler) protocol() error {
 	n, err := u.uint(1)
 	if err == nil && (n < 2 || n > 5) {
-		return fmt.Errorf("%w: pickle protocol %d, want 2 to 5", ErrRefused, n)
+		return fmt.Errorf("%w: pickle protocol %d, want 2 to 5", fault.ErrUnsupported, n)
 	}
 	return err
 }

@@ -3,9 +3,9 @@
 // are views of storages.
 //
 // A pickle is a program. Here it can do nothing but put tensors together: what it asks for
-// beyond that is refused with an error that matches [ErrRefused] and names it, and nothing of
+// beyond that is refused with an error that matches [fault.ErrUnsupported] and names it, and nothing of
 // it is ever executed. A file is not trusted otherwise either. One that is truncated,
-// inconsistent or made up gives an error that matches [ErrFormat]; no size that a file merely
+// inconsistent or made up gives an error that matches [fault.ErrFormat]; no size that a file merely
 // claims is ever allocated. The package gives the same numbers on big-endian machines.
 //
 // Source: torch/serialization.py of PyTorch.
@@ -20,16 +20,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
 var (
-	ErrFormat  = check.ErrFormat // which is transformer.ErrFormat
-	ErrRefused = errors.New("pytorch: refused")
-	ErrAbsent  = errors.New("pytorch: no such tensor")
-	ErrDType   = errors.New("pytorch: element type does not fit")
+	ErrFormat  = fault.ErrFormat
+	ErrRefused = fault.ErrUnsupported
+	ErrAbsent  = fault.ErrAbsent
+	ErrDType   = fault.ErrType
 )
 
 // Info describes a tensor.
@@ -83,7 +83,7 @@ func Parse(data []byte) (*File, error) {
 
 // NewFile reads the list of tensors of the file of size bytes that r holds.
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
-	f := &File{r: datafile.Reader{ReaderAt: r, Format: "pytorch", Malformed: ErrFormat}, entries: map[string]*entry{}}
+	f := &File{r: datafile.Reader{ReaderAt: r, Format: "pytorch", Malformed: fault.ErrFormat}, entries: map[string]*entry{}}
 	read := readLegacy
 	if isZip(r) {
 		read = readZip
@@ -94,19 +94,19 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	}
 	d, ok := state.(*dict)
 	if !ok {
-		return nil, fmt.Errorf("%w: it holds no state dict", ErrRefused)
+		return nil, fmt.Errorf("%w: it holds no state dict", fault.ErrUnsupported)
 	}
 	for i := 0; i < len(d.pairs); i += 2 {
 		name, ok := d.pairs[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("%w: a key of the state dict is not a string", ErrRefused)
+			return nil, fmt.Errorf("%w: a key of the state dict is not a string", fault.ErrUnsupported)
 		}
 		t, ok := d.pairs[i+1].(*tensor)
 		if !ok {
-			return nil, fmt.Errorf("%w: %q of the state dict is not a tensor", ErrRefused, name)
+			return nil, fmt.Errorf("%w: %q of the state dict is not a tensor", fault.ErrUnsupported, name)
 		}
 		if end := t.storage.begin + t.storage.len*sizes[t.storage.dtype]; end > size {
-			return nil, fmt.Errorf("%w: %q ends at byte %d of %d", ErrFormat, name, end, size)
+			return nil, fmt.Errorf("%w: %q ends at byte %d of %d", fault.ErrFormat, name, end, size)
 		}
 		f.entries[name] = &entry{tensor: t} // as in Python, the last one of a name
 	}
@@ -138,7 +138,7 @@ func (f *File) Info(name string) (Info, bool) {
 func (f *File) Float32(name string) ([]float32, error) {
 	e, ok := f.entries[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrAbsent, name)
+		return nil, fmt.Errorf("%w: %q", fault.ErrAbsent, name)
 	}
 	return datafile.AllFloats(e.info().Len(), func(dst []float32, from int) error { return f.ReadFloat32(dst, name, from) })
 }
@@ -148,11 +148,11 @@ func (f *File) Float32(name string) ([]float32, error) {
 func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
-		return fmt.Errorf("%w: %q", ErrAbsent, name)
+		return fmt.Errorf("%w: %q", fault.ErrAbsent, name)
 	}
 	element := elements[e.storage.dtype]
 	if element == 0 {
-		return fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, e.storage.dtype)
+		return fmt.Errorf("%w: %q is %s, want floating point", fault.ErrType, name, e.storage.dtype)
 	}
 	if err := f.r.Within(from, len(dst), e.info().Len(), name); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 func (f *File) ReadData(dst []byte, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
-		return fmt.Errorf("%w: %q", ErrAbsent, name)
+		return fmt.Errorf("%w: %q", fault.ErrAbsent, name)
 	}
 	if !e.contiguous() {
 		return fmt.Errorf("pytorch: %q: elements apart: %w", name, errors.ErrUnsupported)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/transformer/internal/datafile/filetest"
 	"github.com/avoformer/avoformer/transformer/pytorch"
@@ -57,7 +58,7 @@ func TestTensors(t *testing.T) {
 				if info, _ := f.Info(tensor); string(info.DType) != tensor {
 					t.Errorf("%s has type %s", tensor, info.DType)
 				}
-				if _, err := f.Float32(tensor); !errors.Is(err, pytorch.ErrDType) {
+				if _, err := f.Float32(tensor); !errors.Is(err, fault.ErrType) {
 					t.Errorf("Float32(%q): %v, want ErrDType", tensor, err)
 				}
 			}
@@ -85,7 +86,7 @@ func TestTensors(t *testing.T) {
 					t.Errorf("%s: read past its end", tensor)
 				}
 			}
-			if _, err := f.Float32("none"); !errors.Is(err, pytorch.ErrAbsent) {
+			if _, err := f.Float32("none"); !errors.Is(err, fault.ErrAbsent) {
 				t.Errorf("Float32 of an absent tensor: %v, want ErrAbsent", err)
 			}
 		})
@@ -125,7 +126,7 @@ func readData(f *pytorch.File, tensor string, want []float32) error {
 	if f.ReadData(make([]byte, 2*e.size), tensor, len(want)-1) == nil || f.ReadData(nil, tensor, -1) == nil {
 		return errors.New("no error outside")
 	}
-	if err := f.ReadData(nil, "none", 0); !errors.Is(err, pytorch.ErrAbsent) {
+	if err := f.ReadData(nil, "none", 0); !errors.Is(err, fault.ErrAbsent) {
 		return fmt.Errorf("an absent tensor: %v", err)
 	}
 	return nil
@@ -171,40 +172,40 @@ func TestRefused(t *testing.T) {
 		err  error
 		text string
 	}{
-		"a call of the system":   {archive(proto+"cposix\nsystem\nX\x04\x00\x00\x00true\x85R.", nil), pytorch.ErrRefused, "posix.system"},
-		"by STACK_GLOBAL":        {archive("\x80\x04X\x02\x00\x00\x00osX\x06\x00\x00\x00system\x93X\x04\x00\x00\x00true\x85R.", nil), pytorch.ErrRefused, "os.system"},
-		"another class":          {archive(proto+"cnumpy.core.multiarray\n_reconstruct\n)R.", nil), pytorch.ErrRefused, "numpy.core.multiarray._reconstruct"},
-		"an unknown operation":   {archive(proto+"\x81.", nil), pytorch.ErrRefused, "0x81"},
-		"protocol 1":             {archive("\x80\x01N.", nil), pytorch.ErrRefused, "protocol 1"},
-		"no state dict":          {archive(proto+"K\x05.", nil), pytorch.ErrRefused, "no state dict"},
-		"a number in it":         {archive(state+"K\x05s.", nil), pytorch.ErrRefused, `"w"`},
-		"a key that is a number": {archive(proto+"}K\x01K\x02s.", nil), pytorch.ErrRefused, "key"},
-		"attributes":             {archive(proto+"K\x05}b.", nil), pytorch.ErrRefused, "attributes"},
-		"quantized":              {archive(strings.Replace(view("K\x00)"), "FloatStorage", "QInt8Storage", 1), nil), pytorch.ErrRefused, "QInt8Storage"},
-		"another key":            {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "\x000X", "\x007X", 1), nil), pytorch.ErrFormat, `"7"`},
-		"a storage of nothing":   {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "K\x04tQ", "NtQ", 1), nil), pytorch.ErrFormat, "number of elements"},
-		"a negative storage":     {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "K\x04tQ", "J\xff\xff\xff\xfftQ", 1), nil), pytorch.ErrFormat, "number of elements"},
-		"a key of no text":       {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "X\x01\x00\x00\x000X", "K\x00X", 1), nil), pytorch.ErrFormat, "number of elements"},
-		"a class of no class":    {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "ctorch\nFloatStorage\n", "N", 1), nil), pytorch.ErrFormat, "number of elements"},
-		"a longer storage":       {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "K\x04tQ", "K\x05tQ", 1), nil), pytorch.ErrFormat, "16 bytes"},
-		"past the storage":       {archive(view("K\x01K\x04\x85K\x01\x85"), nil), pytorch.ErrFormat, "element 1"},
-		"strides past it":        {archive(view("K\x00K\x02\x85K\x04\x85"), nil), pytorch.ErrFormat, "strides [4]"},
-		"strides of nothing":     {archive(view("K\x00J\x00\x00\x00\x40\x85K\x00\x85"), nil), pytorch.ErrFormat, "strides [0]"},
-		"a negative size":        {archive(view("K\x00J\xff\xff\xff\xff\x85K\x01\x85"), nil), pytorch.ErrFormat, "not made of"},
-		"a negative offset":      {archive(view("J\xff\xff\xff\xffK\x01\x85K\x01\x85"), nil), pytorch.ErrFormat, "element -1"},
-		"a huge size":            {archive(view("K\x00\x8a\x07\x00\x00\x00\x00\x00\x00\x7f\x85K\x01\x85"), nil), pytorch.ErrFormat, "not made of"},
-		"one argument":           {archive(proto+"ctorch._utils\n_rebuild_tensor\nK\x00\x85R.", nil), pytorch.ErrFormat, "1 arguments"},
-		"an empty stack":         {archive(proto+"\x86.", nil), pytorch.ErrFormat, ""},
-		"no mark":                {archive(proto+"K\x01t.", nil), pytorch.ErrFormat, ""},
-		"a mark for a value":     {archive(proto+"(\x85.", nil), pytorch.ErrFormat, ""},
-		"a value from nowhere":   {archive(proto+"h\x05.", nil), pytorch.ErrFormat, ""},
-		"kept far away":          {archive(proto+"Nr\xff\xff\xff\x7f.", nil), pytorch.ErrFormat, ""},
-		"a long string":          {archive(proto+"X\xff\xff\xff\x01abc.", nil), pytorch.ErrFormat, ""},
-		"compressed":             {archive(view("K\x00)"), func(h *zip.FileHeader) { h.Method = zip.Deflate }), pytorch.ErrRefused, "compressed"},
-		"no pickle":              {archive("", func(h *zip.FileHeader) { h.Name = "y" + h.Name[1:] + "z" }), pytorch.ErrFormat, "data.pkl"},
-		"nothing":                {nil, pytorch.ErrFormat, ""},
-		"a safetensors file":     {read(t, "expected.safetensors"), pytorch.ErrFormat, "neither"},
-		"big-endian":             {bytes.Replace(legacy, []byte("little_endianq\x02\x88"), []byte("little_endianq\x02\x89"), 1), pytorch.ErrRefused, "big-endian"},
+		"a call of the system":   {archive(proto+"cposix\nsystem\nX\x04\x00\x00\x00true\x85R.", nil), fault.ErrUnsupported, "posix.system"},
+		"by STACK_GLOBAL":        {archive("\x80\x04X\x02\x00\x00\x00osX\x06\x00\x00\x00system\x93X\x04\x00\x00\x00true\x85R.", nil), fault.ErrUnsupported, "os.system"},
+		"another class":          {archive(proto+"cnumpy.core.multiarray\n_reconstruct\n)R.", nil), fault.ErrUnsupported, "numpy.core.multiarray._reconstruct"},
+		"an unknown operation":   {archive(proto+"\x81.", nil), fault.ErrUnsupported, "0x81"},
+		"protocol 1":             {archive("\x80\x01N.", nil), fault.ErrUnsupported, "protocol 1"},
+		"no state dict":          {archive(proto+"K\x05.", nil), fault.ErrUnsupported, "no state dict"},
+		"a number in it":         {archive(state+"K\x05s.", nil), fault.ErrUnsupported, `"w"`},
+		"a key that is a number": {archive(proto+"}K\x01K\x02s.", nil), fault.ErrUnsupported, "key"},
+		"attributes":             {archive(proto+"K\x05}b.", nil), fault.ErrUnsupported, "attributes"},
+		"quantized":              {archive(strings.Replace(view("K\x00)"), "FloatStorage", "QInt8Storage", 1), nil), fault.ErrUnsupported, "QInt8Storage"},
+		"another key":            {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "\x000X", "\x007X", 1), nil), fault.ErrFormat, `"7"`},
+		"a storage of nothing":   {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "K\x04tQ", "NtQ", 1), nil), fault.ErrFormat, "number of elements"},
+		"a negative storage":     {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "K\x04tQ", "J\xff\xff\xff\xfftQ", 1), nil), fault.ErrFormat, "number of elements"},
+		"a key of no text":       {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "X\x01\x00\x00\x000X", "K\x00X", 1), nil), fault.ErrFormat, "number of elements"},
+		"a class of no class":    {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "ctorch\nFloatStorage\n", "N", 1), nil), fault.ErrFormat, "number of elements"},
+		"a longer storage":       {archive(strings.Replace(view("K\x00K\x02\x85K\x01\x85"), "K\x04tQ", "K\x05tQ", 1), nil), fault.ErrFormat, "16 bytes"},
+		"past the storage":       {archive(view("K\x01K\x04\x85K\x01\x85"), nil), fault.ErrFormat, "element 1"},
+		"strides past it":        {archive(view("K\x00K\x02\x85K\x04\x85"), nil), fault.ErrFormat, "strides [4]"},
+		"strides of nothing":     {archive(view("K\x00J\x00\x00\x00\x40\x85K\x00\x85"), nil), fault.ErrFormat, "strides [0]"},
+		"a negative size":        {archive(view("K\x00J\xff\xff\xff\xff\x85K\x01\x85"), nil), fault.ErrFormat, "not made of"},
+		"a negative offset":      {archive(view("J\xff\xff\xff\xffK\x01\x85K\x01\x85"), nil), fault.ErrFormat, "element -1"},
+		"a huge size":            {archive(view("K\x00\x8a\x07\x00\x00\x00\x00\x00\x00\x7f\x85K\x01\x85"), nil), fault.ErrFormat, "not made of"},
+		"one argument":           {archive(proto+"ctorch._utils\n_rebuild_tensor\nK\x00\x85R.", nil), fault.ErrFormat, "1 arguments"},
+		"an empty stack":         {archive(proto+"\x86.", nil), fault.ErrFormat, ""},
+		"no mark":                {archive(proto+"K\x01t.", nil), fault.ErrFormat, ""},
+		"a mark for a value":     {archive(proto+"(\x85.", nil), fault.ErrFormat, ""},
+		"a value from nowhere":   {archive(proto+"h\x05.", nil), fault.ErrFormat, ""},
+		"kept far away":          {archive(proto+"Nr\xff\xff\xff\x7f.", nil), fault.ErrFormat, ""},
+		"a long string":          {archive(proto+"X\xff\xff\xff\x01abc.", nil), fault.ErrFormat, ""},
+		"compressed":             {archive(view("K\x00)"), func(h *zip.FileHeader) { h.Method = zip.Deflate }), fault.ErrUnsupported, "compressed"},
+		"no pickle":              {archive("", func(h *zip.FileHeader) { h.Name = "y" + h.Name[1:] + "z" }), fault.ErrFormat, "data.pkl"},
+		"nothing":                {nil, fault.ErrFormat, ""},
+		"a safetensors file":     {read(t, "expected.safetensors"), fault.ErrFormat, "neither"},
+		"big-endian":             {bytes.Replace(legacy, []byte("little_endianq\x02\x88"), []byte("little_endianq\x02\x89"), 1), fault.ErrUnsupported, "big-endian"},
 	} {
 		_, err := pytorch.Parse(c.file)
 		if !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
@@ -218,7 +219,7 @@ func TestTruncated(t *testing.T) {
 	for _, name := range containers {
 		data := read(t, name)
 		for n := range data {
-			if _, err := pytorch.Parse(data[:n]); !errors.Is(err, pytorch.ErrFormat) {
+			if _, err := pytorch.Parse(data[:n]); !errors.Is(err, fault.ErrFormat) {
 				t.Fatalf("%s, %d of %d bytes: %v, want ErrFormat", name, n, len(data), err)
 			}
 		}
@@ -226,7 +227,7 @@ func TestTruncated(t *testing.T) {
 			f, err := pytorch.NewFile(filetest.FailingReader{Data: data, N: int64(n)}, int64(len(data)))
 			if err == nil {
 				for _, tensor := range f.Names() {
-					if _, e := f.Float32(tensor); e != nil && !errors.Is(e, pytorch.ErrDType) {
+					if _, e := f.Float32(tensor); e != nil && !errors.Is(e, fault.ErrType) {
 						err = e
 					}
 				}
@@ -257,7 +258,7 @@ func TestMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	claim := binary.LittleEndian.AppendUint32([]byte(proto+"X"), 1<<25)
-	if _, err := pytorch.Parse(archive(string(claim), nil)); !errors.Is(err, pytorch.ErrFormat) {
+	if _, err := pytorch.Parse(archive(string(claim), nil)); !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("a string of 32 MiB in a file of a few bytes: %v", err)
 	}
 	runtime.ReadMemStats(&after)
@@ -282,7 +283,7 @@ func FuzzParse(f *testing.F) {
 			if err == nil && len(x) != info.Len() {
 				t.Fatalf("%q: %d elements of %v", name, len(x), info)
 			}
-			if err != nil && !errors.Is(err, pytorch.ErrDType) {
+			if err != nil && !errors.Is(err, fault.ErrType) {
 				t.Fatalf("%q: %v", name, err)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
@@ -14,7 +15,7 @@ import (
 func (f *File) Bytes(name string) ([]byte, error) {
 	e, ok := f.entries[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrAbsent, name)
+		return nil, fmt.Errorf("%w: %q", fault.ErrAbsent, name)
 	}
 	return f.r.Between(f.data+e.begin, f.data+e.end, name)
 }
@@ -23,11 +24,11 @@ func (f *File) Bytes(name string) ([]byte, error) {
 func (f *File) ReadData(dst []byte, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
-		return fmt.Errorf("%w: %q", ErrAbsent, name)
+		return fmt.Errorf("%w: %q", fault.ErrAbsent, name)
 	}
 	size := e.DType.size()
 	if size == 0 {
-		return fmt.Errorf("%w: %q is %s, of elements of unknown size", ErrDType, name, e.DType)
+		return fmt.Errorf("%w: %q is %s, of elements of unknown size", fault.ErrType, name, e.DType)
 	}
 	if err := f.r.Within(from, (len(dst)+size-1)/size, e.Len(), name); err != nil {
 		return err
@@ -40,10 +41,10 @@ func (f *File) ReadData(dst []byte, name string, from int) error {
 func (f *File) Float32(name string) ([]float32, error) {
 	e, ok := f.entries[name]
 	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrAbsent, name)
+		return nil, fmt.Errorf("%w: %q", fault.ErrAbsent, name)
 	}
 	if elements[e.DType] == 0 || e.end-e.begin > math.MaxInt {
-		return nil, fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, e.DType)
+		return nil, fmt.Errorf("%w: %q is %s, want floating point", fault.ErrType, name, e.DType)
 	}
 	return datafile.AllFloats(e.Len(), func(dst []float32, from int) error { return f.ReadFloat32(dst, name, from) })
 }
@@ -56,11 +57,11 @@ var elements = map[DType]datafile.Element{F32: datafile.F32, F16: datafile.F16, 
 func (f *File) ReadFloat32(dst []float32, name string, from int) error {
 	e, ok := f.entries[name]
 	if !ok {
-		return fmt.Errorf("%w: %q", ErrAbsent, name)
+		return fmt.Errorf("%w: %q", fault.ErrAbsent, name)
 	}
 	element := elements[e.DType]
 	if element == 0 {
-		return fmt.Errorf("%w: %q is %s, want floating point", ErrDType, name, e.DType)
+		return fmt.Errorf("%w: %q is %s, want floating point", fault.ErrType, name, e.DType)
 	}
 	if err := f.r.Within(from, len(dst), e.Len(), name); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (f *File) Int64(name string) ([]int64, error) {
 	le := binary.LittleEndian
 	d := f.entries[name].DType
 	if d.size() == 0 {
-		return nil, fmt.Errorf("%w: %q is %s, want integers", ErrDType, name, d)
+		return nil, fmt.Errorf("%w: %q is %s, want integers", fault.ErrType, name, d)
 	}
 	x := make([]int64, len(raw)/d.size())
 	for i := range x {
@@ -97,11 +98,11 @@ func (f *File) Int64(name string) ([]int64, error) {
 		case I64, U64:
 			v := le.Uint64(raw[8*i:])
 			if d == U64 && v > math.MaxInt64 {
-				return nil, fmt.Errorf("%w: %q holds %d, too large for int64", ErrDType, name, v)
+				return nil, fmt.Errorf("%w: %q holds %d, too large for int64", fault.ErrType, name, v)
 			}
 			x[i] = int64(v)
 		default:
-			return nil, fmt.Errorf("%w: %q is %s, want integers", ErrDType, name, d)
+			return nil, fmt.Errorf("%w: %q is %s, want integers", fault.ErrType, name, d)
 		}
 	}
 	return x, nil

@@ -4,7 +4,7 @@
 // little-endian data.
 //
 // A file is not trusted. Reading one that is truncated, inconsistent or made up
-// gives an error that matches [ErrFormat]; no size that a file merely claims is
+// gives an error that matches [fault.ErrFormat]; no size that a file merely claims is
 // ever allocated. The package gives the same numbers on big-endian machines.
 //
 // Source: https://github.com/huggingface/safetensors (format section).
@@ -22,16 +22,16 @@ import (
 	"math"
 	"slices"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
 // Errors that those of this package match, for use with errors.Is.
 var (
-	ErrFormat = check.ErrFormat // which is transformer.ErrFormat
-	ErrAbsent = errors.New("safetensors: no such tensor")
-	ErrDType  = errors.New("safetensors: element type does not fit")
+	ErrFormat = fault.ErrFormat
+	ErrAbsent = fault.ErrAbsent
+	ErrDType  = fault.ErrType
 )
 
 // maxHeader is the longest header that is accepted, the limit of the reference
@@ -128,17 +128,17 @@ func Parse(data []byte) (*File, error) {
 func NewFile(r io.ReaderAt, size int64) (*File, error) {
 	var length [8]byte
 	if size < int64(len(length)) {
-		return nil, fmt.Errorf("%w: %d bytes, too short for a header length", ErrFormat, size)
+		return nil, fmt.Errorf("%w: %d bytes, too short for a header length", fault.ErrFormat, size)
 	}
 	if n, err := r.ReadAt(length[:], 0); n < len(length) {
 		if err == io.EOF {
-			return nil, fmt.Errorf("%w: %d bytes, too short for a header length", ErrFormat, n)
+			return nil, fmt.Errorf("%w: %d bytes, too short for a header length", fault.ErrFormat, n)
 		}
 		return nil, fmt.Errorf("safetensors: header length: %w", err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("%w: header of %d bytes in a file of %d", ErrFormat, n, size)
+		return nil, fmt.Errorf("%w: header of %d bytes in a file of %d", fault.ErrFormat, n, size)
 	}
 	// The claimed length is at most what r is said to hold, but r may hold less:
 	// ReadAll grows with what is really there.
@@ -147,9 +147,9 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("safetensors: header: %w", err)
 	}
 	if uint64(len(header)) != n {
-		return nil, fmt.Errorf("%w: header of %d bytes, want %d", ErrFormat, len(header), n)
+		return nil, fmt.Errorf("%w: header of %d bytes, want %d", fault.ErrFormat, len(header), n)
 	}
-	f := &File{r: datafile.Reader{ReaderAt: r, Format: "safetensors", Malformed: ErrFormat}, data: 8 + int64(n), entries: map[string]entry{}}
+	f := &File{r: datafile.Reader{ReaderAt: r, Format: "safetensors", Malformed: fault.ErrFormat}, data: 8 + int64(n), entries: map[string]entry{}}
 	if err := f.parseHeader(header, size-f.data); err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (f *File) parseHeader(header []byte, dataLen int64) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w: header: %w", ErrFormat, err)
+		return fmt.Errorf("%w: header: %w", fault.ErrFormat, err)
 	}
 	return f.checkLayout(dataLen)
 }
@@ -288,12 +288,12 @@ func (f *File) checkLayout(dataLen int64) error {
 	var at int64
 	for _, e := range all {
 		if e.begin != at {
-			return fmt.Errorf("%w: tensors leave a gap or overlap at byte %d of the data", ErrFormat, min(at, e.begin))
+			return fmt.Errorf("%w: tensors leave a gap or overlap at byte %d of the data", fault.ErrFormat, min(at, e.begin))
 		}
 		at = e.end
 	}
 	if at != dataLen {
-		return fmt.Errorf("%w: %d bytes of data, the header accounts for %d", ErrFormat, dataLen, at)
+		return fmt.Errorf("%w: %d bytes of data, the header accounts for %d", fault.ErrFormat, dataLen, at)
 	}
 	return nil
 }

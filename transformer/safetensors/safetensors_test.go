@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer/internal/datafile/filetest"
 )
 
@@ -57,10 +58,10 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("Float32(%q) = %v, %v, want %v", name, got, err, w.Data)
 		}
 	}
-	if _, err := f.Float32("c"); !errors.Is(err, ErrAbsent) {
+	if _, err := f.Float32("c"); !errors.Is(err, fault.ErrAbsent) {
 		t.Errorf("Float32 of an absent tensor: %v, want ErrAbsent", err)
 	}
-	if _, err := f.Int64("a"); !errors.Is(err, ErrDType) {
+	if _, err := f.Int64("a"); !errors.Is(err, fault.ErrType) {
 		t.Errorf("Int64 of an F32 tensor: %v, want ErrDType", err)
 	}
 }
@@ -166,7 +167,7 @@ var hostile = map[string][]byte{
 func TestHostileFiles(t *testing.T) {
 	for name, data := range hostile {
 		t.Run(name, func(t *testing.T) {
-			if f, err := Parse(data); !errors.Is(err, ErrFormat) {
+			if f, err := Parse(data); !errors.Is(err, fault.ErrFormat) {
 				t.Errorf("Parse gave %v, %v, want ErrFormat", f, err)
 			}
 		})
@@ -184,10 +185,10 @@ func TestUnknownDType(t *testing.T) {
 		t.Errorf("y: %v, %v", y, err)
 	}
 	for _, name := range []string{"x", "z"} {
-		if _, err := f.Float32(name); !errors.Is(err, ErrDType) || !strings.Contains(err.Error(), name) {
+		if _, err := f.Float32(name); !errors.Is(err, fault.ErrType) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s as float32: error %v, want ErrDType", name, err)
 		}
-		if _, err := f.Int64(name); !errors.Is(err, ErrDType) {
+		if _, err := f.Int64(name); !errors.Is(err, fault.ErrType) {
 			t.Errorf("%s as int64: error %v, want ErrDType", name, err)
 		}
 		if raw, err := f.Bytes(name); err != nil || len(raw) == 0 {
@@ -211,7 +212,7 @@ func TestReadFloat32(t *testing.T) {
 			t.Errorf("no error from element %d on", from)
 		}
 	}
-	if err := f.ReadFloat32(x, "y", 0); !errors.Is(err, ErrAbsent) {
+	if err := f.ReadFloat32(x, "y", 0); !errors.Is(err, fault.ErrAbsent) {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -231,7 +232,7 @@ func TestReadData(t *testing.T) {
 			t.Errorf("no error from element %d on", from)
 		}
 	}
-	if err := f.ReadData(x, "y", 0); !errors.Is(err, ErrAbsent) {
+	if err := f.ReadData(x, "y", 0); !errors.Is(err, fault.ErrAbsent) {
 		t.Errorf("absent: %v", err)
 	}
 }
@@ -249,7 +250,7 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := NewFile(lyingReader{bytes.NewReader(data)}, 1<<40)
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, ErrFormat) {
+	if !errors.Is(err, fault.ErrFormat) {
 		t.Errorf("error %v, want ErrFormat", err)
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
@@ -292,7 +293,7 @@ func TestMemory(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	whole := file(`{"__metadata__":{"a":"b"},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"y":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}`, make([]byte, 9))
 	for n := range len(whole) {
-		if _, err := Parse(whole[:n]); !errors.Is(err, ErrFormat) {
+		if _, err := Parse(whole[:n]); !errors.Is(err, fault.ErrFormat) {
 			t.Errorf("%d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
 		}
 		f, err := NewFile(bytes.NewReader(whole[:n]), int64(len(whole)))
@@ -302,7 +303,7 @@ func TestTruncated(t *testing.T) {
 		if err == nil {
 			_, err = f.Int64("y")
 		}
-		if !errors.Is(err, ErrFormat) {
+		if !errors.Is(err, fault.ErrFormat) {
 			t.Errorf("a reader of %d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/text/answer"
@@ -113,7 +114,7 @@ func (f *Format) parameters(t Tool, parameters json.RawMessage) (json.RawMessage
 	what := fmt.Sprintf("the tool %.60q", t.Name)
 	_, unheld, err := grammar.SchemaOptions{Lenient: !t.Strict}.Compile(parameters)
 	switch {
-	case err != nil && (t.Strict || errors.Is(err, grammar.ErrTooLarge)):
+	case err != nil && (t.Strict || errors.Is(err, fault.ErrTooLarge)):
 		return nil, schemaError(what+": ", err)
 	case err != nil:
 		f.warnings = append(f.warnings, fmt.Sprintf("%s: its arguments are any object: %s", what, strings.TrimPrefix(err.Error(), "grammar: ")))

@@ -10,10 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avoformer/avoformer/generation"
-	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/text"
-	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Kind is a kind of error; errors.Is(err, engine.Overloaded) asks for it.
@@ -101,9 +98,9 @@ func AsError(err error) *Error {
 		is   error
 		kind Kind
 	}{
-		{context.DeadlineExceeded, Deadline}, {context.Canceled, Cancelled}, {text.ErrTooLong, TooLong}, {text.ErrInput, Invalid}, {text.ErrTemplate, Invalid},
-		{text.ErrImage, Invalid}, {text.ErrSound, Invalid}, {tokenizer.ErrText, Invalid}, {generation.ErrBusy, Overloaded}, {generation.ErrClosed, Unavailable},
-		{text.ErrFolder, Internal}, {models.ErrFolder, Internal}, {text.ErrOption, Invalid},
+		{context.DeadlineExceeded, Deadline}, {context.Canceled, Cancelled}, {fault.ErrTooLong, TooLong}, {fault.ErrInput, Invalid}, {fault.ErrTemplate, Invalid},
+		{fault.ErrImage, Invalid}, {fault.ErrSound, Invalid}, {fault.ErrText, Invalid}, {fault.ErrBusy, Overloaded}, {fault.ErrClosed, Unavailable},
+		{fault.ErrFolder, Internal}, {fault.ErrFolder, Internal}, {fault.ErrOption, Invalid},
 	} {
 		if errors.Is(err, x.is) {
 			return &Error{Kind: x.kind, Message: message(x.kind, err), Err: err}
@@ -116,7 +113,7 @@ func AsError(err error) *Error {
 func message(kind Kind, err error) string {
 	switch kind {
 	case Internal:
-		if errors.Is(err, text.ErrNotFinite) {
+		if errors.Is(err, fault.ErrNotFinite) {
 			return "the model computed a number that is not finite" // which whoever asks must know: it is not a passing failure
 		}
 		return "internal error"
@@ -125,6 +122,6 @@ func message(kind Kind, err error) string {
 	case Cancelled:
 		return "the request was cancelled"
 	}
-	s := strings.TrimPrefix(strings.TrimPrefix(err.Error(), text.ErrInput.Error()+": "), text.ErrOption.Error()+": ")
+	s := strings.TrimPrefix(strings.TrimPrefix(err.Error(), fault.ErrInput.Error()+": "), fault.ErrOption.Error()+": ")
 	return strings.TrimPrefix(s, "text: ")
 }

@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/png"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -32,7 +33,7 @@ func exercise(ctx context.Context, pipeline any) (err error) {
 	case *text.Transcriber:
 		silence := make([]float32, 8000) // half a second
 		_, err = text.Collect(p.Transcribe(ctx, silence, text.TranscribeOptions{MaxTokens: 1}))
-		if errors.Is(err, text.ErrOption) { // models without a decoder take none
+		if errors.Is(err, fault.ErrOption) { // models without a decoder take none
 			_, err = text.Collect(p.Transcribe(ctx, silence, text.TranscribeOptions{}))
 		}
 	case *text.ImageClassifier:
@@ -40,7 +41,7 @@ func exercise(ctx context.Context, pipeline any) (err error) {
 	case *text.ImageEmbedder:
 		_, err = p.Embed(ctx, [][]byte{grey()})
 	}
-	if errors.Is(err, text.ErrInput) || errors.Is(err, text.ErrOption) {
+	if errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrOption) {
 		return nil // the model is there, if that text is none for it, or it wants to be told a language
 	}
 	return err

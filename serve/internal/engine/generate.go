@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -59,7 +60,7 @@ func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text
 		defer func() { r.Compute = time.Since(began) }()
 		o.Adapter = g.adapter
 		for piece, err := range pieces(ctx, prompt, o) {
-			if errors.Is(err, text.ErrCut) { // what protocols say by the reason of the last piece
+			if errors.Is(err, fault.ErrCut) { // what protocols say by the reason of the last piece
 				return
 			} else if err != nil {
 				yield(piece, AsError(err))

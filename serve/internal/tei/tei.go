@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/serve/internal/engine"
 	"github.com/avoformer/avoformer/serve/internal/wire"
 	"github.com/avoformer/avoformer/text"
-	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 type protocol struct{ engine *engine.Engine }
@@ -44,7 +44,7 @@ func Error(w http.ResponseWriter, e *engine.Error) {
 		kind = "Empty"
 	case engine.Invalid, engine.TooLong, engine.UnknownModel:
 		status = http.StatusUnprocessableEntity
-		if errors.Is(e.Err, tokenizer.ErrText) {
+		if errors.Is(e.Err, fault.ErrText) {
 			kind = "Tokenizer"
 		}
 	case engine.Overloaded:

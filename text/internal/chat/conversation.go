@@ -10,11 +10,12 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer"
 )
 
 // ErrTemplate is text.ErrTemplate.
-var ErrTemplate = errors.New("chat template")
+var ErrTemplate = fault.ErrTemplate
 
 // conversation is the messages as templates get them.
 type conversation []*object

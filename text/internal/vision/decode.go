@@ -14,14 +14,14 @@ import (
 	"image/png"
 	"io"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 )
 
 // ErrImage is an image that cannot be read, or is of a kind not supported.
-var ErrImage = check.Within(check.ErrInput, "image")
+var ErrImage = fault.ErrImage
 
 // MaxPixels is what an image may have unless the caller says otherwise: some more than the
 // cameras of telephones make, and 350 MB while the image is decoded.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
@@ -16,7 +17,7 @@ import (
 
 // ErrConfig is what errors match about values of a preprocessor_config.json that are unknown or that
 // contradict each other.
-var ErrConfig = check.ErrConfig
+var ErrConfig = fault.ErrConfig
 
 // Processor turns images into a model's pixel_values.
 type Processor struct {

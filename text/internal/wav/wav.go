@@ -8,11 +8,12 @@ import (
 	"io"
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
 // ErrSound is text.ErrSound.
-var ErrSound = check.Within(check.ErrInput, "sound")
+var ErrSound = fault.ErrSound
 
 // The rates, in Hz, and the most channels of a sound.
 const (

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -168,10 +169,10 @@ func (s Scope) note(name string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case errors.Is(err, check.ErrMissing):
+	case errors.Is(err, fault.ErrMissing):
 		s.err.Missing = append(s.err.Missing, name)
-	case errors.Is(err, check.ErrMisshapen):
-		text := strings.TrimPrefix(err.Error(), check.ErrMisshapen.Error()+": ")
+	case errors.Is(err, fault.ErrMisshapen):
+		text := strings.TrimPrefix(err.Error(), fault.ErrMisshapen.Error()+": ")
 		s.err.Misshapen = append(s.err.Misshapen, text)
 	default:
 		s.err.other = append(s.err.other, err)
@@ -226,7 +227,7 @@ func (s Scope) fetch(dst, data []float32, name string, from int) bool {
 		return true
 	}
 	if i, ok := r.(integerReader); ok && !s.Integers && i.Integers(name) {
-		s.note(name, check.Errorf(check.ErrConfig, "%s has integers, which without a scale are not weights", name))
+		s.note(name, check.Errorf(fault.ErrConfig, "%s has integers, which without a scale are not weights", name))
 		return false
 	}
 	if err := r.Read(dst, name, from); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 )
 
 // A LoadError is transformer.LoadError.
@@ -35,7 +35,7 @@ func (e *LoadError) Error() string {
 	list("misshapen", e.Misshapen)
 	list("left over", e.LeftOver)
 	if len(parts) > 0 {
-		parts[0] = check.ErrWeights.Error() + ": " + parts[0]
+		parts[0] = fault.ErrWeights.Error() + ": " + parts[0]
 	}
 	for i, err := range e.other {
 		if i == most {
@@ -54,13 +54,13 @@ func (e *LoadError) Error() string {
 func (e *LoadError) Unwrap() []error {
 	errs := slices.Clone(e.other)
 	if len(e.Missing) > 0 {
-		errs = append(errs, check.ErrMissing)
+		errs = append(errs, fault.ErrMissing)
 	}
 	if len(e.Misshapen) > 0 {
-		errs = append(errs, check.ErrMisshapen)
+		errs = append(errs, fault.ErrMisshapen)
 	}
 	if len(e.LeftOver) > 0 {
-		errs = append(errs, check.ErrLeftOver)
+		errs = append(errs, fault.ErrLeftOver)
 	}
 	return errs
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -98,7 +99,7 @@ func (s Scope) Stacked(in int, bias bool, parts []Part) (weight *Matrix, b []flo
 	for i := range parts {
 		p := &parts[i]
 		if !p.complete() {
-			s.Fail(check.Errorf(check.ErrConfig, "%s%s: rows %d to %d of %d", s.Prefix, p.Name, p.From, p.From+p.Rows, p.Of))
+			s.Fail(check.Errorf(fault.ErrConfig, "%s%s: rows %d to %d of %d", s.Prefix, p.Name, p.From, p.From+p.Rows, p.Of))
 			return nil, nil
 		}
 		var ok bool

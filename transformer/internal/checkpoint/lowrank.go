@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -34,10 +35,10 @@ type Beside struct {
 // Add adds to the tensor that the checkpoint calls name.
 func (s Scope) Add(name string, d LowRank) error {
 	if d.Rank < 1 || len(d.Left)%d.Rank != 0 || len(d.Right)%d.Rank != 0 || len(d.Left) == 0 || len(d.Right) == 0 {
-		return check.Errorf(check.ErrShape, "%s: %d and %d elements of rank %d", d.Name, len(d.Left), len(d.Right), d.Rank)
+		return check.Errorf(fault.ErrShape, "%s: %d and %d elements of rank %d", d.Name, len(d.Left), len(d.Right), d.Rank)
 	}
 	if d.Magnitude != nil && (len(d.Magnitude) != len(d.Left)/d.Rank || len(s.added[name]) > 0 || d.Beside > 0) || slices.ContainsFunc(s.added[name], func(o LowRank) bool { return o.Magnitude != nil }) {
-		return check.Errorf(check.ErrShape, "%s: %d magnitudes of %d rows, want one of each and nothing else that is added to them", d.Name, len(d.Magnitude), len(d.Left)/d.Rank)
+		return check.Errorf(fault.ErrShape, "%s: %d magnitudes of %d rows, want one of each and nothing else that is added to them", d.Name, len(d.Magnitude), len(d.Left)/d.Rank)
 	}
 	if s.added == nil {
 		s.added = map[string][]LowRank{}
@@ -65,7 +66,7 @@ func (s Scope) addedTo(name string, beside bool) (all []LowRank) {
 // noneBeside notes an error if an adapter is to stay beside a tensor of which no linear layer is made.
 func (s Scope) noneBeside(name string) {
 	for _, d := range s.addedTo(name, true) {
-		s.Fail(check.Errorf(check.ErrConfig, "%s adds to %s beside it, which is supported for linear layers alone", d.Name, s.lookup(name)))
+		s.Fail(check.Errorf(fault.ErrConfig, "%s adds to %s beside it, which is supported for linear layers alone", d.Name, s.lookup(name)))
 	}
 }
 
@@ -125,13 +126,13 @@ func (s Scope) takes(name string, shape ...int) bool {
 			shape = []int{shape[0], 1}
 		}
 		if len(shape) != 2 || shape[0] != rows || shape[1] != cols {
-			s.note(name, check.Errorf(check.ErrMisshapen, "%s adds [%d %d] to %s, want %v", d.Name, rows, cols, s.lookup(name), shape))
+			s.note(name, check.Errorf(fault.ErrMisshapen, "%s adds [%d %d] to %s, want %v", d.Name, rows, cols, s.lookup(name), shape))
 			ok = false
 		}
 	}
 	for _, r := range s.replacedRows(name) {
 		if len(shape) != 2 || slices.Max(r.At) >= shape[0] || len(r.Values) != len(r.At)*shape[1] {
-			s.note(name, check.Errorf(check.ErrMisshapen, "%s has %d elements for %d rows up to %d of %s, want %v", r.Name, len(r.Values), len(r.At), slices.Max(r.At), s.lookup(name), shape))
+			s.note(name, check.Errorf(fault.ErrMisshapen, "%s has %d elements for %d rows up to %d of %s, want %v", r.Name, len(r.Values), len(r.At), slices.Max(r.At), s.lookup(name), shape))
 			ok = false
 		}
 	}

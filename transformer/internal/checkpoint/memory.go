@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"runtime"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -35,7 +36,7 @@ func (s Scope) Limit(n int64) { s.memory.limit = n }
 func (s Scope) take(bytes int) bool {
 	s.memory.taken += int64(bytes)
 	if m := s.memory; m.limit > 0 && m.taken > m.limit {
-		s.Fail(check.Errorf(check.ErrMemory, "tensors that are read before all others take %d bytes at least, the limit is %d", m.taken, m.limit))
+		s.Fail(check.Errorf(fault.ErrMemory, "tensors that are read before all others take %d bytes at least, the limit is %d", m.taken, m.limit))
 		return false
 	}
 	return true

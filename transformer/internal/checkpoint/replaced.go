@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -34,7 +35,7 @@ func (s Scope) Replace(name string, by Replacement) {
 // SetRows has rows in the place of those of the tensor that the checkpoint calls name.
 func (s Scope) SetRows(name string, rows Rows) error {
 	if len(rows.At) == 0 || slices.Min(rows.At) < 0 || len(rows.Values)%len(rows.At) != 0 {
-		return check.Errorf(check.ErrShape, "%s: %d elements for the rows %v", rows.Name, len(rows.Values), rows.At)
+		return check.Errorf(fault.ErrShape, "%s: %d elements for the rows %v", rows.Name, len(rows.Values), rows.At)
 	}
 	if s.rows == nil {
 		s.account.rows = map[string][]Rows{}

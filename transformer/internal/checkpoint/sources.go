@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -56,9 +57,9 @@ func (f file) Tensor(name string, shape ...int) ([]float32, error) {
 func fits(name string, got []int, ok bool, want []int) error {
 	switch {
 	case !ok:
-		return check.Errorf(check.ErrMissing, "%s", name)
+		return check.Errorf(fault.ErrMissing, "%s", name)
 	case !slices.Equal(got, want):
-		return check.Errorf(check.ErrMisshapen, "%s has shape %v, want %v", name, got, want)
+		return check.Errorf(fault.ErrMisshapen, "%s has shape %v, want %v", name, got, want)
 	}
 	return nil
 }
@@ -105,7 +106,7 @@ func (f byteFile) DType(name string) safetensors.DType {
 
 func (f byteFile) ReadBytes(dst []byte, name string, from int) error {
 	if info, ok := f.safetensors.Info(name); ok && info.DType != safetensors.U8 {
-		return fmt.Errorf("%w: %q is %s, want %s", safetensors.ErrDType, name, info.DType, safetensors.U8)
+		return fmt.Errorf("%w: %q is %s, want %s", fault.ErrType, name, info.DType, safetensors.U8)
 	}
 	return f.safetensors.ReadData(dst, name, from)
 }
@@ -171,7 +172,7 @@ func (m Map) Tensor(name string, shape ...int) ([]float32, error) {
 		return nil, err
 	}
 	if len(t.Data) != check.Product(shape) {
-		return nil, check.Errorf(check.ErrMisshapen, "%s has %d elements, its shape %v wants %d", name, len(t.Data), shape, check.Product(shape))
+		return nil, check.Errorf(fault.ErrMisshapen, "%s has %d elements, its shape %v wants %d", name, len(t.Data), shape, check.Product(shape))
 	}
 	return t.Data, nil
 }
@@ -230,7 +231,7 @@ func (h hidden) Names() []string {
 
 func (h hidden) Tensor(name string, shape ...int) ([]float32, error) {
 	if h.hides(name) {
-		return nil, check.Errorf(check.ErrMissing, "%s", name)
+		return nil, check.Errorf(fault.ErrMissing, "%s", name)
 	}
 	return h.Weights.Tensor(name, shape...)
 }

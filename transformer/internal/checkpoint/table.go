@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels"
@@ -106,7 +107,7 @@ func (s Scope) TiedTable(t *Table) *Table {
 func (s *Scope) tie(t *Table) (u *unread, apart, ok bool) {
 	at := slices.IndexFunc(s.tables, func(u *unread) bool { return u.Table == t })
 	if at < 0 {
-		s.Fail(check.Errorf(check.ErrConfig, "%s: tied to an embedding of another checkpoint", s.Name()))
+		s.Fail(check.Errorf(fault.ErrConfig, "%s: tied to an embedding of another checkpoint", s.Name()))
 		return nil, false, false
 	}
 	u = s.tables[at]
@@ -116,7 +117,7 @@ func (s *Scope) tie(t *Table) (u *unread, apart, ok bool) {
 		return nil, false, false
 	}
 	if own && s.replacesTied(u) {
-		s.Fail(check.Errorf(check.ErrConfig, "%s: a tensor in its place, which is its table's as well: not supported", s.Name()))
+		s.Fail(check.Errorf(fault.ErrConfig, "%s: a tensor in its place, which is its table's as well: not supported", s.Name()))
 		return nil, false, false
 	}
 	if own && u.absent {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -27,7 +28,7 @@ func Open[F any](path string, parse func(r io.ReaderAt, size int64) (F, error)) 
 	f, err := parse(file, stat.Size())
 	if err != nil {
 		if hub.IsPointer(file) {
-			err = check.Errorf(check.ErrFormat, "%w", hub.ErrPointer)
+			err = check.Errorf(fault.ErrFormat, "%w", hub.ErrPointer)
 		}
 		file.Close()
 		return none, nil, fmt.Errorf("%s: %w", path, err)

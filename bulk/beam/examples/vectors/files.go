@@ -22,6 +22,7 @@ import (
 
 	"github.com/avoformer/avoformer/bulk"
 	"github.com/avoformer/avoformer/bulk/beam/embed"
+	"github.com/avoformer/avoformer/fault"
 )
 
 // readFn reads the texts of files.
@@ -47,7 +48,7 @@ func (f *readFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, e
 			return nil
 		})
 	}
-	if errors.Is(err, bulk.ErrInput) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // it would be so again
+	if errors.Is(err, fault.ErrInput) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) { // it would be so again
 		dead(Row{name, -1}, embed.Dead{Reason: err.Error()})
 		return nil
 	}
