@@ -17,7 +17,7 @@ var decodes = map[string]string{
 	"internal/pyjson/pyjson.go":          "strings with escapes, known to be well-formed",
 	"grammar/value.go":                   "schemas, token by token in the order of their keys, of which the last of a name counts",
 	"scripts/mutate/code/reach.go":       "what go list wrote",
-	"text/message.go":                    "messages, key by key in their order, of which the last of a name counts",
+	"text/internal/chat/object.go":       "messages, key by key in their order, of which the last of a name counts",
 	"text/internal/jinja/convert.go":     "what encoding/json wrote",
 	"text/internal/cmd/tokenize/main.go": "requests of the comparison with Hugging Face's tokenizers",
 	"text/internal/cmd/real/main.go":     "requests of the comparison with Hugging Face's tokenizers",
