@@ -79,6 +79,8 @@ var functions = [numKernels][]any{
 	KernelWinogradColumns:     {winogradColumnsGeneric},
 	KernelInt8Octets:          {int8OctetsNEONI8MM, int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsNEONDotProd, int8DotsNEON, int8DotsGeneric},
+	KernelInt8Tiles:           {int8TilesGeneric},
+	KernelInt8Ends:            {int8EndsGeneric},
 	KernelBlocks8:             {blocks8NEONDotProd, blocks8NEON, blocks8Generic},
 	KernelBlocks4:             {blocks4NEONDotProd, blocks4NEON, blocks4Generic},
 	KernelBlocks4K:            {blocks4KNEONDotProd, blocks4KNEON, blocks4KGeneric},

@@ -79,6 +79,8 @@ var functions = [numKernels][]any{
 	KernelWinogradColumns:     {winogradColumnsGeneric},
 	KernelInt8Octets:          {int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsGeneric},
+	KernelInt8Tiles:           {int8TilesGeneric},
+	KernelInt8Ends:            {int8EndsGeneric},
 	KernelBlocks8:             {blocks8Generic},
 	KernelBlocks4:             {blocks4Generic},
 	KernelBlocks4K:            {blocks4KGeneric},

@@ -33,7 +33,7 @@ var catalog = func() (all []tested) {
 
 // runs reports whether this machine has what the implementation needs.
 func (im tested) runs() bool {
-	return slices.Contains(Supported(), im.ISA) && im.Needs&^features == 0
+	return slices.Contains(Supported(), im.ISA) && im.Needs&^features == 0 && (im.Needs&byPermission == 0 || tilesPermitted())
 }
 
 // few asks for few sizes: in an emulator, and under the race detector, which knows

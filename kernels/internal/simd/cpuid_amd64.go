@@ -8,6 +8,9 @@ import "encoding/binary"
 // the model and the caches, is asked for here.
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
+// xgetbv is XCR0: what of the processor's state the system saves. HasAVX2 says that the processor has the instruction.
+func xgetbv() uint64
+
 // Vendor is the processor's maker, such as "GenuineIntel" or "AuthenticAMD".
 func Vendor() string {
 	_, b, c, d := cpuid(0, 0)

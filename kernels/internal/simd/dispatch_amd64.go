@@ -1228,6 +1228,41 @@ func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, 
 	int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
 }
 
+// Int8Tiles runs the implementation of int8Tiles for the tier.
+func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, panels, k*nr, ldb)
+		raceWriteRows(sums, m, panels*nr, ldsums)
+	}
+	switch chosen[KernelInt8Tiles][isa&isaMask] {
+	case 0:
+		int8TilesAVX2AMX(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+	default:
+		int8TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+	}
+}
+
+// Int8Ends runs the implementation of int8Ends for the tier.
+func Int8Ends(isa ISA, m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int) {
+	if race.Enabled {
+		raceReadRows(sums, m, n, ldsums)
+		raceRead(scale)
+		raceRead(start)
+		raceRead(weight)
+		raceRead(bias)
+		raceWriteRows(c, m, n, ldc)
+	}
+	switch chosen[KernelInt8Ends][isa&isaMask] {
+	case 0:
+		int8EndsAVX512(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
+	case 1:
+		int8EndsAVX2(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
+	default:
+		int8EndsGeneric(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
+	}
+}
+
 // Blocks8 runs the implementation of blocks8 for the tier.
 func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {

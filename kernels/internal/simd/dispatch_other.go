@@ -369,6 +369,16 @@ func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, 
 	int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
 }
 
+// Int8Tiles runs the implementation of int8Tiles for the tier.
+func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int) {
+	int8TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+}
+
+// Int8Ends runs the implementation of int8Ends for the tier.
+func Int8Ends(isa ISA, m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int) {
+	int8EndsGeneric(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)
+}
+
 // Blocks8 runs the implementation of blocks8 for the tier.
 func Blocks8(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, ahead, add int, c []float32, ldc int) {
 	blocks8Generic(m, k, nr, a, lda, scale, start, ldscale, b, ahead, add, c, ldc)

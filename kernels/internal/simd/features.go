@@ -21,9 +21,10 @@ const (
 	I8MM                                 // arm64: products of int8 matrices
 	FP16                                 // arm64: arithmetic of float16
 	AVX512VPOPCNTDQ                      // amd64: counts of bits
+	AMX                                  // amd64: tiles, and products of int8 in them
 )
 
-var featureNames = [...]string{"avx512vnni", "avx512bf16", "f16c", "avxvnni", "dotprod", "i8mm", "fp16", "avx512vpopcntdq"}
+var featureNames = [...]string{"avx512vnni", "avx512bf16", "f16c", "avxvnni", "dotprod", "i8mm", "fp16", "avx512vpopcntdq", "amx"}
 
 // names lists the features of the set.
 func (f Features) names() (names []string) {

@@ -282,6 +282,12 @@ var implementations = [numKernels][]Implementation{
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelInt8Tiles: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelInt8Ends: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelBlocks8: {
 		{Name: "neondotprod", ISA: NEON, Needs: DotProd, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},
 		{Name: "neon", ISA: NEON, Width: 4, MR: 6, NR: 16, Strip: 1, Elements: 32768},

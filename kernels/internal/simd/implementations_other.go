@@ -225,6 +225,12 @@ var implementations = [numKernels][]Implementation{
 	KernelInt8Dots: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},
+	KernelInt8Tiles: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
+	KernelInt8Ends: {
+		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
+	},
 	KernelBlocks8: {
 		{Name: "generic", ISA: Generic, Width: 1, MR: 4, NR: 8, Strip: 1, Elements: maxInt},
 	},

@@ -30,12 +30,19 @@ func machineFeatures() (f Features) {
 	for _, has := range []struct {
 		yes     bool
 		feature Features
-	}{{x.HasAVX512VNNI, AVX512VNNI}, {x.HasAVX512BF16, AVX512BF16}, {x.HasAVXVNNI && x.HasAVX2, AVXVNNI}, {x.HasF16C && x.HasAVX, F16C}, {x.HasAVX512VPOPCNTDQ, AVX512VPOPCNTDQ}} {
+	}{{x.HasAVX512VNNI, AVX512VNNI}, {x.HasAVX512BF16, AVX512BF16}, {x.HasAVXVNNI && x.HasAVX2, AVXVNNI}, {x.HasF16C && x.HasAVX, F16C}, {x.HasAVX512VPOPCNTDQ, AVX512VPOPCNTDQ},
+		{x.HasAMXTile && x.HasAMXInt8 && x.HasAVX2 && savesTiles(), AMX}} {
 		if has.yes {
 			f |= has.feature
 		}
 	}
 	return f
+}
+
+// savesTiles reports whether the system can save tiles: for those who ask it, see Permitted. x/sys/cpu does not say so.
+func savesTiles() bool {
+	const config, data = 1 << 17, 1 << 18
+	return asksForTiles && xgetbv()&(config|data) == config|data
 }
 
 // preferred is the tier to run on by default: the widest, with one exception.

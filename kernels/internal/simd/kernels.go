@@ -77,6 +77,8 @@ const (
 	KernelWinogradColumns
 	KernelInt8Octets
 	KernelInt8Dots
+	KernelInt8Tiles
+	KernelInt8Ends
 	KernelBlocks8
 	KernelBlocks4
 	KernelBlocks4K
@@ -164,6 +166,8 @@ var kernelNames = [numKernels]string{
 	"winogradColumns",
 	"int8Octets",
 	"int8Dots",
+	"int8Tiles",
+	"int8Ends",
 	"blocks8",
 	"blocks4",
 	"blocks4K",

@@ -203,6 +203,18 @@ var shapesOf = map[Kernel]func(im tested) []shape{
 	KernelInt8Pairs:    int8Shapes,
 	KernelInt8Dots:     int8Shapes,
 	KernelInt8Octets:   int8Shapes,
+	KernelInt8Ends:     endShapes,
+}
+
+// endShapes are those of the record, with a bias and without.
+func endShapes(im tested) (all []shape) {
+	for _, s := range sweep(im) {
+		all = append(all, s)
+		without := maps.Clone(s)
+		without["bias is empty"] = 1
+		all = append(all, without)
+	}
+	return all
 }
 
 // headShapes are those of heads with at most queries and keys.

@@ -1973,6 +1973,57 @@ func winogradRowsAVX2(ofRows []int32, ldscale int, a []int16, rows, k, lda int)
 //go:noescape
 func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 
+// int8TilesAVX2AMX multiplies rows of integers with panels of nr columns, 16 or 32:
+//
+//	sums[i*ldsums+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/4*4*nr+4*j+p%4]
+//
+// for each panel q. k is a multiple of 16. Sums wrap around.
+//
+//	a    m x k int8, rows lda apart
+//	b    panels x k*nr uint8, rows ldb apart
+//	sums m x panels*nr int32, rows ldsums apart, written
+//
+// m >= 1, k >= 16, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int)
+
+// int8EndsAVX512 makes sums of integers elements of C:
+//
+//	c[i*ldc+j] = float32(float32(float32(sums[i*ldsums+j]+start[i]) * scale[i]) * weight[j]) + bias[j]
+//
+// without bias[j] if there is none. n is a multiple of 32.
+//
+//	sums   m x n int32, rows ldsums apart
+//	scale  m
+//	start  m int32
+//	weight n
+//	bias   n, may be empty
+//	c      m x n, rows ldc apart, written
+//
+// n >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8EndsAVX512(m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int)
+
+// int8EndsAVX2 makes sums of integers elements of C:
+//
+//	c[i*ldc+j] = float32(float32(float32(sums[i*ldsums+j]+start[i]) * scale[i]) * weight[j]) + bias[j]
+//
+// without bias[j] if there is none. n is a multiple of 32.
+//
+//	sums   m x n int32, rows ldsums apart
+//	scale  m
+//	start  m int32
+//	weight n
+//	bias   n, may be empty
+//	c      m x n, rows ldc apart, written
+//
+// n >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func int8EndsAVX2(m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int)
+
 // blocks8AVX512VNNI multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:
 //
