@@ -195,6 +195,7 @@ func brief(v any) string {
 // takesAnything has the functions with arguments of which none is wrong, or
 // that say so otherwise.
 var takesAnything = map[string]string{
+	"Threads.Run":     "fewer than one part is none",
 	"ParseISA":        "returns an error",
 	"ParseFormat":     "returns an error",
 	"BLHD":            "multiplies; what it gives, Attention checks",

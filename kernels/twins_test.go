@@ -10,7 +10,7 @@ import (
 )
 
 // TestTwins holds the package's functions to be the methods of Threads(1): each has the parameters
-// of its method and does nothing but call it, and each method has its function.
+// of its method and does nothing but call it, and each method has its function, but for Run.
 func TestTwins(t *testing.T) {
 	text := func(node any) string {
 		var b bytes.Buffer
@@ -23,7 +23,7 @@ func TestTwins(t *testing.T) {
 	twins := 0
 	for key, method := range all {
 		name, ok := strings.CutPrefix(key, "Threads.")
-		if !ok {
+		if !ok || name == "Run" { // which computes nothing of its own
 			continue
 		}
 		twins++

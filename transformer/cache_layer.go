@@ -104,19 +104,6 @@ func (l *LayerCache) addInputs(batch Batch, x []float32, width int) {
 	}
 }
 
-// append stores the keys and values of the new rows of batch, which lie row
-// elements apart.
-func (l *LayerCache) append(batch Batch, k, v []float32, row int) {
-	width := l.store.keys.Heads() * l.store.keys.Dim()
-	for i := range batch.Len() {
-		pages, past := l.table(i)
-		for j := range batch.Length(i) {
-			from := (batch.Start(i) + j) * row
-			l.set(pages, past+j, k[from:][:width], v[from:][:width])
-		}
-	}
-}
-
 // set sets a row of a sequence, of all heads.
 func (l *LayerCache) set(pages []int32, row int, k, v []float32) {
 	size := l.cache.pages.Rows

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"math"
+	"sync"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -35,12 +36,12 @@ func (e *Embedding) Row(dst []float32, token int) { e.table.Row(dst, token) }
 
 // Forward sets dst, [len(tokens), Dim], to the vectors of the tokens.
 func (e *Embedding) Forward(ws *Workspace, dst []float32, tokens []int) error {
-	return e.lookup(ws, dst, tokens, false)
+	return e.look(ws, dst, tokens, false)
 }
 
 // Add adds the vectors of the tokens to dst, [len(tokens), Dim].
 func (e *Embedding) Add(ws *Workspace, dst []float32, tokens []int) error {
-	return e.lookup(ws, dst, tokens, true)
+	return e.look(ws, dst, tokens, true)
 }
 
 // check returns an error unless the table is what the sizes say.
@@ -51,7 +52,8 @@ func (e *Embedding) check() error {
 	return check.Errorf(fault.ErrConfig, "embedding that NewEmbedding did not make, or edited since")
 }
 
-func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool) error {
+// look copies or adds the vectors of the tokens.
+func (e *Embedding) look(ws *Workspace, dst []float32, tokens []int, add bool) error {
 	if err := e.check(); err != nil {
 		return err
 	}
@@ -61,29 +63,55 @@ func (e *Embedding) lookup(ws *Workspace, dst []float32, tokens []int, add bool)
 	if err := check.Len("embedding: dst", dst, len(tokens)*e.Dim, "tokens*dim"); err != nil {
 		return err
 	}
-	scale := e.Scale
-	if scale == 0 {
-		scale = 1
-	}
-	defer ws.Release(ws.Mark())
-	row := ws.Alloc(e.Dim)
 	for i, t := range tokens {
 		if t < 0 || t >= e.Vocab {
 			return check.Errorf(fault.ErrToken, "token %d at row %d, the vocabulary has %d", t, i, e.Vocab)
 		}
-		e.Row(row, t)
-		d := dst[i*e.Dim : (i+1)*e.Dim]
-		if add {
+	}
+	ws.lookup = lookup{e, dst, tokens, add}
+	ws.Threads.Run(len(tokens), len(tokens)*e.Dim/2, &ws.lookup)
+	ws.lookup = lookup{}
+	return nil
+}
+
+// lookup copies or adds vectors of a table: a kernels.Task whose parts are rows.
+type lookup struct {
+	*Embedding
+	dst    []float32
+	tokens []int
+	add    bool
+}
+
+// lookupRows are places for a vector that is to be added.
+var lookupRows = sync.Pool{New: func() any { return new([]float32) }}
+
+// Do does the rows [from, to).
+func (l *lookup) Do(from, to int) {
+	scale := l.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	own := lookupRows.Get().(*[]float32)
+	defer lookupRows.Put(own)
+	*own = room(*own, l.Dim)
+	for i := from; i < to; i++ {
+		d := l.dst[i*l.Dim : (i+1)*l.Dim]
+		row := d
+		if l.add {
+			row = *own
+		}
+		l.Row(row, l.tokens[i])
+		switch {
+		case l.add:
 			for j, v := range row {
-				d[j] += scale * v
+				d[j] += float32(scale * v)
 			}
-		} else {
+		case scale != 1:
 			for j, v := range row {
 				d[j] = scale * v
 			}
 		}
 	}
-	return nil
 }
 
 // Sinusoidal is the table of positions of the original transformer, [length,

@@ -189,6 +189,9 @@ type routes struct {
 	places []int32 // [rows, TopK]: the place of what picked says
 	b      []*kernels.PackedB
 	bias   [][]float32
+	// Of the mixture that is routing:
+	of              *Mixture
+	scores, weights []float32 // [rows, Experts], [rows, TopK]
 }
 
 // Forward sets dst, [rows, Dim], to the mixture's value at x, [rows, Dim], plus residual, nil or [rows, Dim],
@@ -260,21 +263,20 @@ func (m *Mixture) multiply(ws *Workspace, layer func(expert int) *Linear, dst []
 	return nil
 }
 
-// route picks the experts of each row, with their weights, and sorts the rows by them.
+// route picks the experts of each row, with their weights, and sorts the rows by them. It may overwrite the scores.
 func (m *Mixture) route(ws *Workspace, r *routes, scores, weights []float32) {
 	rows := len(scores) / m.Experts
 	n := rows * m.TopK
 	r.picked, r.rows, r.places = room(r.picked, n), room(r.rows, n), room(r.places, n)
 	r.ends = room(r.ends, m.Experts)
+	r.of, r.scores, r.weights = m, scores, weights
+	// A nanosecond or two for an expert, and an exponential, twice, for one that is picked.
+	ws.Threads.Run(rows, rows*(2*m.Experts+40*m.TopK), r)
+	r.of, r.scores, r.weights = nil, nil, nil
 	clear(r.ends)
-	for i := range rows {
-		picked := r.picked[i*m.TopK : (i+1)*m.TopK]
-		best(picked, scores[i*m.Experts:(i+1)*m.Experts])
-		for _, e := range picked {
-			r.ends[e]++
-		}
+	for _, e := range r.picked {
+		r.ends[e]++
 	}
-	m.weigh(ws, r, scores, weights)
 	begin := 0
 	for e, count := range r.ends { // where those of each begin
 		r.ends[e], begin = begin, begin+count
@@ -286,24 +288,31 @@ func (m *Mixture) route(ws *Workspace, r *routes, scores, weights []float32) {
 	}
 }
 
-// weigh computes the weights of the picked experts. It may overwrite the scores.
-func (m *Mixture) weigh(ws *Workspace, r *routes, scores, weights []float32) {
+// Do picks the experts of the rows [from, to), and weighs them: a kernels.Task.
+func (r *routes) Do(from, to int) {
+	m := r.of
+	for i := from; i < to; i++ {
+		scores, picked := r.scores[i*m.Experts:(i+1)*m.Experts], r.picked[i*m.TopK:(i+1)*m.TopK]
+		best(picked, scores)
+		m.weigh(r.weights[i*m.TopK:(i+1)*m.TopK], scores, picked)
+	}
+}
+
+// weigh computes the weights of a row's experts. It may overwrite the scores.
+func (m *Mixture) weigh(weights, scores []float32, picked []int32) {
 	if !m.Normalize {
-		ws.Threads.Softmax(scores, scores, len(scores)/m.Experts, m.Experts)
-		for i, e := range r.picked {
-			weights[i] = scores[i/m.TopK*m.Experts+int(e)]
+		kernels.Softmax(scores, scores, 1, m.Experts)
+		for i, e := range picked {
+			weights[i] = scores[e]
 		}
 		return
 	}
-	for i := 0; i < len(weights); i += m.TopK {
-		own, picked := scores[i/m.TopK*m.Experts:], r.picked[i:i+m.TopK]
-		top, sum := float64(own[picked[0]]), 0.0 // the first is the best
-		for _, e := range picked {
-			sum += math.Exp(float64(own[e]) - top)
-		}
-		for j, e := range picked {
-			weights[i+j] = float32(math.Exp(float64(own[e])-top) / sum)
-		}
+	top, sum := float64(scores[picked[0]]), 0.0 // the first is the best
+	for _, e := range picked {
+		sum += math.Exp(float64(scores[e]) - top)
+	}
+	for i, e := range picked {
+		weights[i] = float32(math.Exp(float64(scores[e])-top) / sum)
 	}
 }
 

@@ -288,40 +288,8 @@ func (a *MultiHeadAttention) projectSelf(ws *Workspace, in *AttentionInput, cach
 			}
 		}
 	}
-	for i := range in.Batch.Len() {
-		for j := range in.Batch.Length(i) {
-			r, past := in.Batch.Start(i)+j, cache.Past(i)
-			if err := a.place(ws, p.q[r*p.qRow:r*p.qRow+dim], a.QueryNorm, past+j, past+in.Batch.Length(i)); err != nil {
-				return p, err
-			}
-			if err := a.place(ws, k[r*p.kRow:r*p.kRow+kvDim], a.KeyNorm, past+j, past+in.Batch.Length(i)); err != nil {
-				return p, err
-			}
-		}
-	}
-	p.k, p.v, p.vRow = k, v, p.kRow
-	if cache != nil {
-		if err := cache.open(a.KVHeads, a.HeadDim); err != nil {
-			return p, err
-		}
-		cache.append(in.Batch, k, v, p.kRow)
-		p.cache = cache
-	}
-	return p, nil
-}
-
-// place normalizes and rotates the heads of a row, queries or keys, at a position of
-// a sequence of the given length.
-func (a *MultiHeadAttention) place(ws *Workspace, row []float32, norm *Norm, position, length int) error {
-	if norm != nil {
-		if err := norm.Forward(ws, row, row); err != nil {
-			return err
-		}
-	}
-	if a.Rotary != nil {
-		return a.Rotary.ApplyIn(row, a.HeadDim, position, length)
-	}
-	return nil
+	p.k, p.v, p.vRow, p.cache = k, v, p.kRow, cache
+	return p, a.place(ws, in.Batch, p, cache)
 }
 
 // projectCross projects rows that attend to others: to in.Key and in.Value, or

@@ -3,6 +3,7 @@ package transformer
 import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/kernels"
 )
 
 // NormConfig describes a normalization.
@@ -62,8 +63,8 @@ func (c NormConfig) check() error {
 
 // Forward sets dst to the normalized x, both a multiple of Shape. dst may be x.
 func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
-	if n == nil || n.size == 0 || len(n.Weight) != n.size || n.Bias != nil && len(n.Bias) != n.size {
-		return check.Errorf(fault.ErrConfig, "normalization that NewNorm did not make, or edited since")
+	if err := n.checkMade(); err != nil {
+		return err
 	}
 	if err := ws.check(); err != nil {
 		return err
@@ -75,10 +76,24 @@ func (n *Norm) Forward(ws *Workspace, dst, x []float32) error {
 	if err := check.Len("normalization: dst", dst, len(x), "len(x)"); err != nil {
 		return err
 	}
-	if n.RMS {
-		ws.Threads.RMSNorm(dst, x, rows, n.size, n.Weight, n.Eps)
-	} else {
-		ws.Threads.LayerNorm(dst, x, rows, n.size, n.Weight, n.Bias, n.Eps)
+	n.rows(ws.Threads, dst, x)
+	return nil
+}
+
+// checkMade returns an error unless the weights are those of the sizes.
+func (n *Norm) checkMade() error {
+	if n == nil || n.size == 0 || len(n.Weight) != n.size || n.Bias != nil && len(n.Bias) != n.size {
+		return check.Errorf(fault.ErrConfig, "normalization that NewNorm did not make, or edited since")
 	}
 	return nil
+}
+
+// rows is Forward without its checks.
+func (n *Norm) rows(t kernels.Threads, dst, x []float32) {
+	rows := len(x) / n.size
+	if n.RMS {
+		t.RMSNorm(dst, x, rows, n.size, n.Weight, n.Eps)
+	} else {
+		t.LayerNorm(dst, x, rows, n.size, n.Weight, n.Bias, n.Eps)
+	}
 }

@@ -162,11 +162,8 @@ func (r *Rotary) Apply(x []float32, headDim, position int) error {
 // ApplyIn is Apply for a row of a sequence of the given length, on which the
 // frequencies may depend.
 func (r *Rotary) ApplyIn(x []float32, headDim, position, length int) error {
-	if position < 0 || r.MaxPositions > 0 && position >= r.MaxPositions {
-		return check.Errorf(fault.ErrTooLong, "position %d, the rotary positions are %d", position, r.MaxPositions)
-	}
-	if headDim < r.Dim || len(x)%headDim != 0 {
-		return check.Errorf(fault.ErrShape, "rotary: %d features in heads of %d, of which %d are rotated", len(x), headDim, r.Dim)
+	if err := r.check(len(x), position, headDim); err != nil {
+		return err
 	}
 	if r.Dim > 0 {
 		cos, sin := r.angles(position, length)
@@ -175,16 +172,35 @@ func (r *Rotary) ApplyIn(x []float32, headDim, position, length int) error {
 	return nil
 }
 
-// rotate turns the pairs of every head of x, [heads, headDim].
+// check returns an error unless features in heads of headDim can be rotated at a position.
+func (r *Rotary) check(features, position, headDim int) error {
+	if position < 0 || r.MaxPositions > 0 && position >= r.MaxPositions {
+		return check.Errorf(fault.ErrTooLong, "position %d, the rotary positions are %d", position, r.MaxPositions)
+	}
+	if headDim < r.Dim || features%headDim != 0 {
+		return check.Errorf(fault.ErrShape, "rotary: %d features in heads of %d, of which %d are rotated", features, headDim, r.Dim)
+	}
+	return nil
+}
+
+// rotate turns the pairs of every head of x, [heads, headDim]. Each product is rounded before they are added,
+// as a conversion says: no machine is to fuse the two.
 func rotate(x []float32, headDim int, cos, sin []float32, pairing Pairing) {
 	half := len(cos)
+	sin = sin[:half]
 	for ; len(x) > 0; x = x[headDim:] {
-		for i, c := range cos {
-			a, b := i, i+half
-			if pairing == PairNeighbours {
-				a, b = 2*i, 2*i+1
+		if pairing == PairNeighbours {
+			pairs := x[:2*half]
+			for i, c := range cos {
+				s, a, b := sin[i], pairs[2*i], pairs[2*i+1]
+				pairs[2*i], pairs[2*i+1] = float32(a*c)-float32(b*s), float32(b*c)+float32(a*s)
 			}
-			x[a], x[b] = x[a]*c-x[b]*sin[i], x[b]*c+x[a]*sin[i]
+			continue
+		}
+		first, second := x[:half], x[half:][:half]
+		for i, c := range cos {
+			s, a, b := sin[i], first[i], second[i]
+			first[i], second[i] = float32(a*c)-float32(b*s), float32(b*c)+float32(a*s)
 		}
 	}
 }

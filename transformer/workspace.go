@@ -28,6 +28,8 @@ type Workspace struct {
 	// Of the attention that is running:
 	terms     []kernels.MaskTerm
 	sequences []kernels.AttentionSequence
+	lookup    lookup // of an embedding
+	placing   placing
 	routes    routes // of the mixture of experts that is running
 	// Of the pass that is running:
 	adapted []adaptedRows

@@ -1,0 +1,124 @@
+// From projections to scores: the norms and positions of queries and keys, and the pages of keys and values.
+
+package transformer
+
+import (
+	"sort"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/check"
+)
+
+// placing takes the projected rows of a self-attention to where scores are computed from. It is a kernels.Task
+// whose parts are rows: a thread does all of a row at once, while it is in its caches.
+type placing struct {
+	a     *MultiHeadAttention
+	batch Batch
+	p     projected
+	cache *LayerCache // nil: keys and values stay where they are
+}
+
+// place normalizes and rotates the queries and keys of p, and copies keys and values to the pages of cache, which may
+// be nil.
+func (a *MultiHeadAttention) place(ws *Workspace, batch Batch, p projected, cache *LayerCache) error {
+	if err := a.checkPlaces(batch, cache); err != nil {
+		return err
+	}
+	if cache != nil {
+		if err := cache.open(a.KVHeads, a.HeadDim); err != nil {
+			return err
+		}
+	}
+	if rows := batch.Rows(); rows > 0 && (a.QueryNorm != nil || a.KeyNorm != nil || a.Rotary != nil || cache != nil) {
+		ws.placing = placing{a, batch, p, cache}
+		ws.Threads.Run(rows, rows*a.placeNanoseconds(cache), &ws.placing)
+		ws.placing = placing{}
+	}
+	return nil
+}
+
+// checkPlaces returns an error if some row cannot be placed.
+func (a *MultiHeadAttention) checkPlaces(batch Batch, cache *LayerCache) error {
+	for _, n := range []struct {
+		*Norm
+		heads int
+	}{{a.QueryNorm, a.Heads}, {a.KeyNorm, a.KVHeads}} {
+		if n.Norm == nil {
+			continue
+		}
+		if err := n.checkMade(); err != nil {
+			return err
+		}
+		if n.heads*a.HeadDim%n.size != 0 {
+			return check.Errorf(fault.ErrShape, "attention: normalization of %d features, %d heads have %d", n.size, n.heads, n.heads*a.HeadDim)
+		}
+	}
+	if a.Rotary == nil {
+		return nil
+	}
+	for i := range batch.Len() {
+		if n := batch.Length(i); n > 0 {
+			if err := a.Rotary.check(a.HeadDim, cache.Past(i)+n-1, a.HeadDim); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// placeNanoseconds estimates what a row costs a thread: a feature that is normalized, rotated or copied takes a nanosecond or
+// less.
+func (a *MultiHeadAttention) placeNanoseconds(cache *LayerCache) int {
+	n := 0
+	if a.Rotary != nil {
+		n += (a.Heads + a.KVHeads) * a.Rotary.Dim / 2
+	}
+	if a.QueryNorm != nil {
+		n += (a.Heads + a.KVHeads) * a.HeadDim / 4
+	}
+	if cache != nil {
+		n += a.KVHeads * a.HeadDim / 2
+	}
+	return n
+}
+
+// Do places the rows [from, to).
+func (c *placing) Do(from, to int) {
+	// The sequence of the first row: the last that begins there or before.
+	i := sort.Search(c.batch.Len(), func(i int) bool { return c.batch.Start(i+1) > from })
+	for ; from < to; i++ {
+		start, end := c.batch.Start(i), min(c.batch.Start(i+1), to)
+		c.sequence(i, from-start, end-start)
+		from = end
+	}
+}
+
+// sequence places the rows [from, to) of sequence i.
+func (c *placing) sequence(i, from, to int) {
+	a, p := c.a, &c.p
+	dim, kvDim := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
+	past, length := c.cache.Past(i), c.batch.Length(i)
+	var pages []int32
+	var held int // rows that the pages hold, of those that passed
+	if c.cache != nil {
+		pages, held = c.cache.table(i)
+	}
+	for j := from; j < to; j++ {
+		r := c.batch.Start(i) + j
+		q, k := p.q[r*p.qRow:][:dim], p.k[r*p.kRow:][:kvDim]
+		if a.QueryNorm != nil {
+			a.QueryNorm.rows(1, q, q)
+		}
+		if a.KeyNorm != nil {
+			a.KeyNorm.rows(1, k, k)
+		}
+		if a.Rotary != nil && a.Rotary.Dim > 0 {
+			cos, sin := a.Rotary.angles(past+j, past+length)
+			rotate(q, a.HeadDim, cos, sin, a.Rotary.Pairing)
+			rotate(k, a.HeadDim, cos, sin, a.Rotary.Pairing)
+		}
+		if c.cache != nil {
+			c.cache.set(pages, held+j, k, p.v[r*p.vRow:][:kvDim])
+		}
+	}
+}
