@@ -3,7 +3,6 @@ package models
 import (
 	"math"
 
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
@@ -136,60 +135,15 @@ func (f *gemma2Config) layer(c *Checkpoint, kind string) (transformer.LayerConfi
 	return layer, err
 }
 
-// gemma2Layer normalizes what enters each part and what leaves it.
-type gemma2Layer struct {
-	attentionNorm, attentionPostNorm *transformer.Norm
-	feedNorm, feedPostNorm           *transformer.Norm
-	attention                        *transformer.MultiHeadAttention
-	feed                             *transformer.FeedForward
-}
-
-func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *gemma2Layer {
-	names, norm := llamaLayer, config.Norm
-	names.Attention.QueryNorm, names.Attention.KeyNorm = "q_norm.", "k_norm."
-	norm.Shape = []int{config.Self.Dim}
-	config.FeedForward.Dim = config.Self.Dim
-	g := &gemma2Layer{
-		attentionNorm:     l.At("input_layernorm.").Norm(norm),
-		attention:         l.At(names.Self).Attention(config.Self, names.Attention),
-		attentionPostNorm: l.At("post_attention_layernorm.").Norm(norm),
-		feedNorm:          l.At("pre_feedforward_layernorm.").Norm(norm),
-		feed:              l.FeedForward(config.FeedForward, names.Feed),
-		feedPostNorm:      l.At("post_feedforward_layernorm.").Norm(norm),
-	}
+// gemma2Layer loads a layer.
+func (c *Checkpoint) gemma2Layer(l *transformer.Loader, config transformer.LayerConfig) *block.Layer {
+	names := block.LayerNames{LayerNames: qwenLayer, PostNorm: "post_attention_layernorm.", FeedPostNorm: "post_feedforward_layernorm."}
+	names.FeedNorm = "pre_feedforward_layernorm."
+	g := block.LoadLayer(l, config, names)
 	if !l.Failed() {
-		c.onePlus(g.attentionNorm, g.attentionPostNorm, g.feedNorm, g.feedPostNorm, g.attention.QueryNorm, g.attention.KeyNorm)
+		c.onePlus(g.Norm, g.PostNorm, g.FeedNorm, g.FeedPostNorm, g.Attention.QueryNorm, g.Attention.KeyNorm)
 	}
 	return g
-}
-
-func (l *gemma2Layer) CacheBytes(f kernels.Format) int64 { return l.attention.CacheBytes(f) }
-
-// Forward sets dst, [rows, D], to the layer's output for in.X.
-func (l *gemma2Layer) Forward(ws *Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
-	defer ws.Release(ws.Mark())
-	x, y := ws.Alloc(len(dst)), ws.Alloc(len(dst))               // [rows, D]
-	if err := l.attentionNorm.Forward(ws, x, in.X); err != nil { // x = norm(in)  [rows, D]
-		return err
-	}
-	if err := l.attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache); err != nil { // [rows, D]
-		return err
-	}
-	if err := l.attentionPostNorm.Forward(ws, y, y); err != nil { // y = norm(attention(x)) [rows, D]
-		return err
-	}
-	ws.Threads.Add(dst, in.X, y)                           // dst = in + y  [rows, D]
-	if err := l.feedNorm.Forward(ws, x, dst); err != nil { // x = norm(dst)  [rows, D]
-		return err
-	}
-	if err := l.feed.Forward(ws, y, x, nil); err != nil { // y = down(gelu(gate(x)) * up(x)) [rows, D]
-		return err
-	}
-	if err := l.feedPostNorm.Forward(ws, y, y); err != nil { // y = norm(y)  [rows, D]
-		return err
-	}
-	ws.Threads.Add(dst, dst, y) // dst += y            [rows, D]
-	return nil
 }
 
 // readGemmaGGUF reads what versions 2 and 3 have.

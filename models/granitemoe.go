@@ -39,5 +39,6 @@ func newGraniteMoE(c *Checkpoint) (*Model, error) {
 	experts := transformer.MixtureConfig{
 		Dim: config.Dim, Hidden: config.Hidden, Experts: config.Experts, TopK: config.TopK, Normalize: true, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness,
 	}
-	return c.granite(config.graniteConfig, layer, func(l *transformer.Loader) transformer.Feed { return l.Mixture(experts, graniteExperts) })
+	layer.Feed = func(l *transformer.Loader) transformer.Feed { return l.Mixture(experts, graniteExperts) }
+	return c.granite(config.graniteConfig, layer)
 }

@@ -1,0 +1,103 @@
+package block
+
+import (
+	"github.com/avoformer/avoformer/kernels"
+	"github.com/avoformer/avoformer/transformer"
+)
+
+// Layers that normalize what leaves a part, or multiply it, before it is added: what [transformer.Layer] lacks.
+
+// Layer is attention and then a feed-forward network. Each part may normalize what enters it, normalize
+// what leaves it, and multiply that before it is added to the part's input.
+type Layer struct {
+	Norm, PostNorm         *transformer.Norm // of what enters attention and of what leaves it; nil: none
+	Attention              *transformer.MultiHeadAttention
+	FeedNorm, FeedPostNorm *transformer.Norm // the same of the feed-forward network
+	Feed                   transformer.Feed
+	Scale                  float32 // what leaves a part is multiplied by; 0: 1
+}
+
+// LayerNames are the names of a layer's tensors. A normalization without a name does not exist.
+type LayerNames struct {
+	transformer.LayerNames
+	PostNorm, FeedPostNorm string
+}
+
+// LoadLayer takes the tensors of a layer. All its normalizations are alike.
+func LoadLayer(l *transformer.Loader, c transformer.LayerConfig, names LayerNames) *Layer {
+	c.Norm.Shape = []int{c.Self.Dim}
+	norm := func(name string) *transformer.Norm {
+		if name == "" {
+			return nil
+		}
+		return l.At(name).Norm(c.Norm)
+	}
+	layer := &Layer{
+		Norm: norm(names.SelfNorm), PostNorm: norm(names.PostNorm),
+		Attention: l.At(names.Self).Attention(c.Self, names.Attention),
+		FeedNorm:  norm(names.FeedNorm), FeedPostNorm: norm(names.FeedPostNorm),
+	}
+	if c.Feed != nil {
+		layer.Feed = c.Feed(l)
+		return layer
+	}
+	c.FeedForward.Dim = c.Self.Dim
+	layer.Feed = l.FeedForward(c.FeedForward, names.Feed)
+	return layer
+}
+
+// CacheBytes is the memory of a row in a cache.
+func (l *Layer) CacheBytes(f kernels.Format) int64 { return l.Attention.CacheBytes(f) }
+
+// Forward sets dst, [rows, D], to the layer's output for in.X, which may be dst.
+func (l *Layer) Forward(ws *transformer.Workspace, dst []float32, in transformer.LayerInput, cache *transformer.LayerCache) error {
+	defer ws.Release(ws.Mark())
+	y := ws.Alloc(len(dst)) // [rows, D]
+	var normed []float32    // [rows, D]
+	if l.Norm != nil || l.FeedNorm != nil {
+		normed = ws.Alloc(len(dst))
+	}
+	x, err := enter(ws, l.Norm, normed, in.X) // x = norm(in)  [rows, D]
+	if err != nil {
+		return err
+	}
+	if err := l.Attention.Forward(ws, y, transformer.AttentionInput{Query: x, Batch: in.Batch, Mask: in.Mask}, cache); err != nil { // y = attention(x)  [rows, D]
+		return err
+	}
+	if err := l.leave(ws, l.PostNorm, y); err != nil { // y = norm(y)*scale  [rows, D]
+		return err
+	}
+	ws.Threads.Add(dst, in.X, y)                                 // dst = in + y  [rows, D]
+	if x, err = enter(ws, l.FeedNorm, normed, dst); err != nil { // x = norm(dst)  [rows, D]
+		return err
+	}
+	if err := l.Feed.Forward(ws, y, x, nil); err != nil { // y = feed(x)  [rows, D]
+		return err
+	}
+	if err := l.leave(ws, l.FeedPostNorm, y); err != nil { // y = norm(y)*scale  [rows, D]
+		return err
+	}
+	ws.Threads.Add(dst, dst, y) // dst += y  [rows, D]
+	return nil
+}
+
+// enter is x normalized, in dst, or x itself without a normalization.
+func enter(ws *transformer.Workspace, norm *transformer.Norm, dst, x []float32) ([]float32, error) {
+	if norm == nil {
+		return x, nil
+	}
+	return dst, norm.Forward(ws, dst, x)
+}
+
+// leave changes what leaves a part before it is added.
+func (l *Layer) leave(ws *transformer.Workspace, norm *transformer.Norm, y []float32) error {
+	if norm != nil {
+		if err := norm.Forward(ws, y, y); err != nil {
+			return err
+		}
+	}
+	if l.Scale != 0 {
+		ws.Threads.Scale(y, y, l.Scale)
+	}
+	return nil
+}
