@@ -40,6 +40,7 @@ func TestSizesByDefault(t *testing.T) {
 		"jina_embeddings_v3": {"num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
 		"smollm3":            decoder(36, 16, 4, 11008),
 		"olmo2":              decoder(32, 32, 0, 11008),
+		"glm4":               decoder(40, 32, 2, 13696),
 		"granite":            decoder(32, 32, 0, 11008),
 		"starcoder2":         decoder(30, 24, 2, 12288),
 		"phi":                decoder(24, 32, 0, 8192),
@@ -101,7 +102,7 @@ func checkSizes(t *testing.T, kind string, want map[string]int) {
 		}
 	}
 	if n := want["num_key_value_heads"]; n > 0 {
-		small["head_dim"], small["num_attention_heads"] = 6, 2*max(n, want["num_attention_heads"])
+		small["head_dim"], small["num_attention_heads"] = 8, 2*max(n, want["num_attention_heads"])
 	}
 	compute := func(name string, value any) []float32 {
 		t.Helper()

@@ -258,6 +258,14 @@ def _(out, name):
     decoder(out, name, hf.Olmo2ForCausalLM(llama(hf.Olmo2Config, **more)), hf.Olmo2ForCausalLM, seed=3510, config=old_rope)
 
 
+@folder("glm4", "glm4-whole")
+def _(out, name):
+    """Of glm4-whole all of a head turns."""
+    more = dict() if name == "glm4" else dict(attention_bias=False, tie_word_embeddings=True, rope_parameters=rope("default") | {"partial_rotary_factor": 1.0})
+    c = llama(hf.Glm4Config, head_dim=16, **more)
+    decoder(out, name, hf.Glm4ForCausalLM(c), hf.Glm4ForCausalLM, seed=3515)
+
+
 @folder("granite", "granite-bias")
 def _(out, name):
     more = dict() if name == "granite" else dict(attention_bias=True, mlp_bias=True)

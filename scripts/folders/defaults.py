@@ -52,6 +52,7 @@ DECODERS = {
     "phi3": (hf.Phi3ForCausalLM, SMALL | dict(pad_token_id=0), 3e-3, []),
     "smollm3": (hf.SmolLM3ForCausalLM, SMALL | dict(num_hidden_layers=4, num_key_value_heads=1, pad_token_id=0), 1e-3, []),
     "olmo2": (hf.Olmo2ForCausalLM, SMALL, 1e-3, []),
+    "glm4": (hf.Glm4ForCausalLM, SMALL | dict(num_key_value_heads=1, pad_token_id=0), 1e-3, []),
     "granite": (hf.GraniteForCausalLM, SMALL, 1e-3, []),
     "starcoder2": (hf.Starcoder2ForCausalLM, SMALL | dict(num_key_value_heads=1), 3e-3, []),
     "phi": (hf.PhiForCausalLM, SMALL, 3e-3, []),

@@ -16,7 +16,7 @@ import experts
 from folder import BUILD, Folder, folder
 
 ARCHITECTURES = {"llama": gguf.MODEL_ARCH.LLAMA, "mistral": gguf.MODEL_ARCH.LLAMA, "qwen2": gguf.MODEL_ARCH.QWEN2, "qwen3": gguf.MODEL_ARCH.QWEN3, "gemma": gguf.MODEL_ARCH.GEMMA, "gemma2": gguf.MODEL_ARCH.GEMMA2, "gemma3_text": gguf.MODEL_ARCH.GEMMA3, "phi3": gguf.MODEL_ARCH.PHI3,
-                 "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
+                 "mixtral": gguf.MODEL_ARCH.LLAMA, "smollm3": gguf.MODEL_ARCH.SMOLLM3, "olmo2": gguf.MODEL_ARCH.OLMO2, "glm4": gguf.MODEL_ARCH.GLM4, "granite": gguf.MODEL_ARCH.GRANITE, "granitemoe": gguf.MODEL_ARCH.GRANITE_MOE, "cohere2": gguf.MODEL_ARCH.COHERE2,
                  "phi": gguf.MODEL_ARCH.PHI2, "gpt_neox": gguf.MODEL_ARCH.GPTNEOX, "starcoder2": gguf.MODEL_ARCH.STARCODER2, "qwen2_moe": gguf.MODEL_ARCH.QWEN2MOE, "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE, "gpt_oss": gguf.MODEL_ARCH.GPT_OSS, "lfm2": gguf.MODEL_ARCH.LFM2}
 NEIGHBOURS = ("llama", "mistral", "mixtral", "smollm3", "granite", "granitemoe")  # rotary pairs are neighbours
 GEMMA = (gguf.MODEL_ARCH.GEMMA, gguf.MODEL_ARCH.GEMMA2, gguf.MODEL_ARCH.GEMMA3)  # norms of 1+w
@@ -439,6 +439,7 @@ GGUF = {
                                          rope_parameters=decoders.rope("longrope", short_factor=[1.0, 1.1, 1.3], long_factor=[1.2, 2.0, 4.0], partial_rotary_factor=0.75, original_max_position_embeddings=16), **SIZES), hf.Phi3ForCausalLM, SMALL, {}),
     "gguf-smollm3": lambda: (decoders.llama(hf.SmolLM3Config, num_hidden_layers=4, tie_word_embeddings=True, no_rope_layers=[1, 1, 1, 0], **SIZES), hf.SmolLM3ForCausalLM, {}, {}),
     "gguf-olmo2": lambda: (decoders.llama(hf.Olmo2Config, **SIZES), hf.Olmo2ForCausalLM, {}, {}),
+    "gguf-glm4": lambda: (decoders.llama(hf.Glm4Config, head_dim=16, **SIZES), hf.Glm4ForCausalLM, SMALL, {}),
     "gguf-granite": lambda: (decoders.llama(hf.GraniteConfig, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **SIZES), hf.GraniteForCausalLM, {}, {}),
     "gguf-granitemoe": lambda: (decoders.llama(hf.GraniteMoeConfig, num_local_experts=5, num_experts_per_tok=2, embedding_multiplier=3.0, logits_scaling=2.0, residual_multiplier=0.4, attention_multiplier=0.25, **SIZES), hf.GraniteMoeForCausalLM, {}, {}),
     "gguf-cohere2": lambda: (decoders.llama(hf.Cohere2Config, num_hidden_layers=4, sliding_window=6, logit_scale=0.5, **SIZES), hf.Cohere2ForCausalLM, {}, {}),
