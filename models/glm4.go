@@ -12,7 +12,7 @@ import (
 func init() {
 	Register(newGLM4, "glm4")
 	registerGGUF("glm4", llamacpp.Architecture{
-		Neighbours: true, Partial: "partial_rotary_factor", Read: readBiasGGUF,
+		Partial: "partial_rotary_factor", Read: readBiasGGUF,
 		Parts: map[string]string{"post_self_attn_layernorm": "post_attention_norm", "post_mlp_layernorm": "post_ffw_norm"},
 	})
 }
