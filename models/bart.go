@@ -14,6 +14,7 @@ import (
 
 func init() {
 	Register(newBART, "bart", "mbart")
+	Describe(Traits{NoVectors: "would make vectors by its decoder, which is not supported"}, "bart", "mbart")
 	Register(newMarian, "marian")
 	Register(newM2M100, "m2m_100")
 }

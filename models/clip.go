@@ -15,7 +15,13 @@ func init() {
 	Register(newCLIP, "clip")
 	Register(newCLIPText, "clip_text_model")
 	Register(newCLIPImage, "clip_vision_model")
+	Describe(Traits{Use: UseImages, NoVectors: textsWithImages}, "clip")
+	Describe(Traits{Use: UseImages}, "clip_vision_model")
+	Describe(Traits{NoVectors: textsWithImages}, "clip_text_model")
 }
+
+// textsWithImages is why means of hidden states are not vectors of texts here.
+const textsWithImages = "compares texts with images, by other vectors than means of hidden states"
 
 type clipConfig struct {
 	Projection int `json:"projection_dim"`

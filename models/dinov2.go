@@ -10,7 +10,10 @@ import (
 // DINOv2: Oquab et al., 2023, "DINOv2: Learning Robust Visual Features without Supervision". ViT whose layers scale
 // what each part adds, element by element; its largest size has gated feed-forward networks.
 
-func init() { Register(newDINOv2, "dinov2") }
+func init() {
+	Register(newDINOv2, "dinov2")
+	Describe(Traits{Use: UseImages}, "dinov2")
+}
 
 type dinov2Config struct {
 	Dim        int     `json:"hidden_size"`

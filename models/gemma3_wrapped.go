@@ -11,7 +11,10 @@ import (
 // Gemma 3 as the sizes that read images are published: gemma3_text as text_config, beside a tower of images and what leads
 // from it to the text's width. The text is computed; images are not.
 
-func init() { Register(newGemma3Wrapped, "gemma3") }
+func init() {
+	Register(newGemma3Wrapped, "gemma3")
+	Describe(Traits{Use: UseText}, "gemma3")
+}
 
 // gemma3Images are the tensors that only images pass through, by the names of transformers 4 and 5. They are not read.
 var gemma3Images = []string{"vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*", "model.multi_modal_projector.*"}

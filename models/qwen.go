@@ -16,6 +16,21 @@ func init() {
 	Register(newQwen3, "qwen3")
 	registerGGUF("qwen2", llamacpp.Architecture{})
 	registerGGUF("qwen3", llamacpp.Architecture{})
+	Describe(Traits{Judge: &qwen3Reranker}, "qwen3")
+}
+
+// qwen3Reranker is what Qwen3-Reranker was trained with (Zhang et al., 2025, "Qwen3 Embedding: Advancing Text Embedding and
+// Reranking Through Foundation Models").
+var qwen3Reranker = Judge{
+	Name: "Qwen3-Reranker",
+	Begin: "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
+		"Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n",
+	Pair:        "<Instruct>: %s\n<Query>: %s\n<Document>: %s",
+	End:         "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+	Instruction: "Given a web search query, retrieve relevant passages that answer the query",
+	Yes:         "yes", No: "no",
+	Told:  "Judge whether the Document meets the requirements based on the Query and the Instruct provided",
+	Limit: 8192,
 }
 
 type qwenConfig struct {

@@ -14,6 +14,9 @@ func init() {
 	Register(newSigLIP, "siglip")
 	Register(newSigLIPText, "siglip_text_model")
 	Register(newSigLIPImage, "siglip_vision_model")
+	Describe(Traits{Use: UseImages, NoVectors: textsWithImages}, "siglip")
+	Describe(Traits{Use: UseImages}, "siglip_vision_model")
+	Describe(Traits{NoVectors: textsWithImages}, "siglip_text_model")
 }
 
 func newSigLIP(c *Checkpoint) (*Model, error) { return c.siglip(siglipImage) }

@@ -16,6 +16,9 @@ func init() {
 	Register(newSigLIP2, "siglip2")
 	Register(newSigLIPText, "siglip2_text_model")
 	Register(newSigLIP2Image, "siglip2_vision_model")
+	Describe(Traits{Use: UseImages, NoVectors: textsWithImages}, "siglip2")
+	Describe(Traits{Use: UseImages}, "siglip2_vision_model")
+	Describe(Traits{NoVectors: textsWithImages}, "siglip2_text_model")
 }
 
 func newSigLIP2(c *Checkpoint) (*Model, error) { return c.siglip(siglip2Image) }

@@ -16,7 +16,7 @@ import (
 
 func init() {
 	Register(newT5, "t5", "mt5")
-	registerGGUF("t5", llamacpp.Architecture{Encoder: true, Names: t5GGUFNames, Read: readT5GGUF})
+	registerGGUF("t5", llamacpp.Architecture{Encoder: true, Decodes: true, Names: t5GGUFNames, Read: readT5GGUF})
 	registerGGUF("t5encoder", llamacpp.Architecture{ModelType: "t5", Encoder: true, Names: t5GGUFNames, Read: readT5GGUF})
 }
 

@@ -14,7 +14,10 @@ import (
 // Recognition at Scale". An image is cut into patches, which are projected to rows
 // after that of a class token. Checkpoints have the names of transformers or of timm.
 
-func init() { Register(newViT, "vit") }
+func init() {
+	Register(newViT, "vit")
+	Describe(Traits{Use: UseImages}, "vit")
+}
 
 type vitConfig struct {
 	block.TowerConfig

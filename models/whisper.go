@@ -11,7 +11,10 @@ import (
 // Supervision". Two convolutions over the log-mel spectrogram, then an encoder-decoder
 // with normalization first and keys without bias.
 
-func init() { Register(newWhisper, "whisper") }
+func init() {
+	Register(newWhisper, "whisper")
+	Describe(Traits{Use: UseSpeech}, "whisper")
+}
 
 type whisperConfig struct {
 	bartFields

@@ -4,7 +4,6 @@ package text
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -24,6 +23,7 @@ import (
 // base is what every pipeline has: a folder, its model, and the queue of its calls. But for the queue and the pool, it does not change once open.
 type base struct {
 	options
+	kind      Kind
 	fsys      fs.FS
 	model     *models.Model
 	tokenizer *tokenizer.Tokenizer // without truncation and padding of its own
@@ -32,6 +32,9 @@ type base struct {
 	queue     queue.Queue          // of all calls that want texts computed
 	totals    totals
 }
+
+// Kind is that of the pipeline.
+func (f *base) Kind() Kind { return f.kind }
 
 // Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
 func (f *base) Tokenizer() *tokenizer.Tokenizer { return f.tokenizer }
@@ -46,38 +49,20 @@ func (f *base) Footprint() models.Footprint { return f.model.Footprint }
 // it; 0: no limit.
 func (f *base) MaxTokens() int { return f.limit }
 
-// open opens a pipeline in a directory.
-func open[T any](dir string, openFS func(fs.FS, ...Option) (T, error), opts []Option) (T, error) {
-	var none T
-	fsys, err := folder.FS(dir)
-	if err != nil {
-		return none, err
-	}
-	p, err := openFS(fsys, opts...)
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", dir, err)
-	}
-	return p, nil
-}
-
-// openFolder opens the model, and the tokenizer if one is wanted.
-func openFolder(fsys fs.FS, pipeline string, opts []Option, withTokenizer bool) (*base, error) {
-	return openFolderWith(fsys, pipeline, opts, withTokenizer, nil)
-}
-
-// openFolderWith is openFolder with fields in the place of those of tokenizer_config.json.
-func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bool, fields map[string]json.RawMessage) (*base, error) {
-	o, err := newOptions(pipeline, opts)
+// openBase opens the model of a pipeline, and the tokenizer if it takes texts. fields, which may be nil, go before those of
+// tokenizer_config.json.
+func openBase(fsys fs.FS, r record, opts []Option, fields map[string]json.RawMessage) (*base, error) {
+	o, err := newOptions(r.KindInfo, opts)
 	if err != nil {
 		return nil, err
 	}
-	f := &base{options: o, fsys: fsys}
+	f := &base{options: o, kind: r.kind, fsys: fsys}
 	f.pool.New = func() any { return new(models.Workspace) }
 	f.queue.Threads, f.queue.BatchTokens, f.queue.Spaces, f.queue.Observe = int(o.threads), o.batchTokens, &f.pool, o.batches
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup
-	if withTokenizer {
+	if !r.Images {
 		group.Go(func() {
 			f.tokenizer, failed = folder.Tokenizer(fsys, tokenizer.Opening{Fields: fields, AsWritten: o.asWritten})
 		})
@@ -87,30 +72,43 @@ func openFolderWith(fsys fs.FS, pipeline string, opts []Option, withTokenizer bo
 	if err != nil {
 		return nil, err
 	}
+	wordless := r.Images || r.wordless != nil && r.wordless(f.model)
 	if failed != nil && f.model.Image != nil {
 		return nil, folder.Errorf("a %s takes images, no texts", f.model.Config.ModelType)
-	} else if characters := pipeline == "Transcriber" && f.model.CTC != nil; failed != nil && !characters { // whose vocabulary is another file
+	} else if failed != nil && !wordless {
 		return nil, failed
-	} else if characters {
-		withTokenizer = false
 	}
 	if err := f.checkFormats(); err != nil {
 		return nil, err
 	}
-	if withTokenizer {
-		for _, w := range f.tokenizer.Warnings() {
-			f.warning(w)
-		}
-		f.limit = least(f.model.Config.MaxLength, f.tokenizer.Config().MaxLength)
-		if s := f.model.Sentence; s != nil && s.NoSpecial { // tokenizer.json alone counts
-			f.limit = 0
-			if t := f.tokenizer.Truncation(); t != nil {
-				f.limit = t.MaxLength
-			}
-		}
-		f.tokenizer = f.tokenizer.WithPadding(nil).WithTruncation(nil)
+	if !wordless {
+		f.settleTokenizer()
 	}
 	return f, nil
+}
+
+// openFitting is openBase for a model that has what the kind needs.
+func openFitting(fsys fs.FS, r record, opts []Option) (*base, error) {
+	f, err := openBase(fsys, r, opts, nil)
+	if err != nil {
+		return nil, err
+	}
+	return f, r.check(f.model)
+}
+
+// settleTokenizer takes the limit of a text out of the tokenizer, which neither pads nor cuts from now on.
+func (f *base) settleTokenizer() {
+	for _, w := range f.tokenizer.Warnings() {
+		f.warning(w)
+	}
+	f.limit = least(f.model.Config.MaxLength, f.tokenizer.Config().MaxLength)
+	if s := f.model.Sentence; s != nil && s.NoSpecial { // tokenizer.json alone counts
+		f.limit = 0
+		if t := f.tokenizer.Truncation(); t != nil {
+			f.limit = t.MaxLength
+		}
+	}
+	f.tokenizer = f.tokenizer.WithPadding(nil).WithTruncation(nil)
 }
 
 // checkFormats returns an error if a pattern of WeightsOf matches no weights.
@@ -168,15 +166,6 @@ func (f *base) workspace(threads kernels.Threads) *models.Workspace {
 	ws := f.pool.Get().(*models.Workspace)
 	ws.Threads = threads
 	return ws
-}
-
-// Totals is what all calls of a pipeline so far have computed with: those of texts that failed are not counted, nor are
-// texts that are generated.
-type Totals struct {
-	Inputs int // texts, pairs and lists of tokens
-	Tokens int
-	Cut    int // inputs of which something was cut off since they had more than MaxTokens
-	Split  int // inputs that were computed as several windows
 }
 
 type totals struct{ inputs, tokens, cut, split atomic.Int64 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
@@ -31,9 +30,17 @@ type Embedder struct {
 	outputs
 }
 
+func embedder() record {
+	return record{
+		KindInfo: KindInfo{Type: "Embedder", Task: "sentence-similarity", Command: "embed", Options: append(slices.Clone(forTexts), "SplitLong", "Dim", "Pooling")},
+		kind:     KindEmbedder, use: models.UseStates, open: opening(OpenEmbedderFS),
+		fits: func(m *models.Model) bool { return m.Sentence != nil || m.LM == nil && noVectors(m) == nil },
+	}
+}
+
 // OpenEmbedder opens the model in a folder.
 func OpenEmbedder(dir string, opts ...Option) (*Embedder, error) {
-	return open(dir, OpenEmbedderFS, opts)
+	return openIn(dir, OpenEmbedderFS, opts)
 }
 
 // OpenEmbedderFS is OpenEmbedder for a file system whose root is the folder.
@@ -42,7 +49,7 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFolderWith(fsys, "Embedder", opts, true, fields)
+	f, err := openBase(fsys, embedder(), opts, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -80,22 +87,35 @@ func OpenEmbedderFS(fsys fs.FS, opts ...Option) (*Embedder, error) {
 // bareEmbedder is what sentence-transformers makes of a folder without modules.json. It refuses
 // what was trained for something else: the vectors would have no meaning, without a word.
 func (f *base) bareEmbedder() (*models.SentenceEmbedder, error) {
-	m, c := f.model, f.model.Config
-	switch {
-	case m.Classifier != nil || m.TokenClassifier != nil || m.Answer != nil:
-		return nil, check.InFile("config.json", ErrFolder, folder.Errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
-	case m.Encoder == nil || m.Audio != nil:
-		return nil, folder.Errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
-	case m.Joint != nil || strings.HasSuffix(c.ModelType, "_text_model"):
-		return nil, folder.Errorf("model_type %q compares texts with images, by other vectors than means of hidden states", c.ModelType)
-	case m.LM != nil && strings.HasSuffix(c.ModelType, "bart"):
-		return nil, folder.Errorf("model_type %q would make vectors by its decoder, which is not supported", c.ModelType)
+	m := f.model
+	if err := noVectors(m); err != nil {
+		return nil, err
 	}
 	if f.options.pooling != "" {
 		return m.PooledEmbedder(f.options.pooling)
 	}
 	f.warning("there is no modules.json for a SentenceTransformer: vectors are means of hidden states or, of a ...ForCausalLM, the last of them, as they are; the option Pooling says another way")
 	return m.BareEmbedder(), nil
+}
+
+// noVectors is why a model without a modules.json makes no vectors of texts.
+func noVectors(m *models.Model) error {
+	c := m.Config
+	switch why := models.TraitsOf(c.ModelType).NoVectors; {
+	case m.Classifier != nil || m.TokenClassifier != nil || m.Answer != nil:
+		return check.InFile("config.json", ErrFolder, folder.Errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
+	case m.Encoder == nil || m.Audio != nil:
+		return folder.Errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
+	case why != "":
+		return folder.Errorf("model_type %q %s", c.ModelType, why)
+	}
+	return nil
+}
+
+// Warm computes a text.
+func (e *Embedder) Warm(ctx context.Context) error {
+	_, err := e.Embed(ctx, []string{hello})
+	return warmed(err)
 }
 
 // Dim is the number of elements of a vector.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -44,20 +44,26 @@ const (
 // TokenClassifier labels the words of texts: names, places, parts of speech.
 type TokenClassifier struct{ *base }
 
+func tokenClassifier() record {
+	return record{
+		KindInfo: KindInfo{Type: "TokenClassifier", Task: "token-classification", Command: "classify", Options: forTexts},
+		kind:     KindTokenClassifier, use: models.UseTokenLabels, open: opening(OpenTokenClassifierFS),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.TokenClassifier != nil },
+		lacks: "has no classifier of tokens",
+	}
+}
+
 // OpenTokenClassifier opens the model in a folder.
 func OpenTokenClassifier(dir string, opts ...Option) (*TokenClassifier, error) {
-	return open(dir, OpenTokenClassifierFS, opts)
+	return openIn(dir, OpenTokenClassifierFS, opts)
 }
 
 // OpenTokenClassifierFS is OpenTokenClassifier for a file system whose root is the
 // folder.
 func OpenTokenClassifierFS(fsys fs.FS, opts ...Option) (*TokenClassifier, error) {
-	f, err := openFolder(fsys, "TokenClassifier", opts, true)
+	f, err := openFitting(fsys, tokenClassifier(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if f.model.Encoder == nil || f.model.TokenClassifier == nil {
-		return nil, folder.Errorf("a %s of %s has no classifier of tokens", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err
@@ -260,4 +266,10 @@ func countCharacters(text string, list []Entity) {
 	for i := range list {
 		list[i].StartChar, list[i].EndChar = count(list[i].Start), count(list[i].End)
 	}
+}
+
+// Warm computes a text.
+func (p *TokenClassifier) Warm(ctx context.Context) error {
+	_, err := p.Entities(ctx, []string{hello}, AggregateSimple)
+	return warmed(err)
 }

@@ -37,18 +37,19 @@ func TestOptionsApply(t *testing.T) {
 		{"Embedder", "Dim", "0", []Option{Dim(0)}},
 		{"Embedder", "Warnings", "", []Option{Warnings(nil), Warnings(nil)}},
 	} {
-		_, err := newOptions(x.pipeline, x.opts)
+		_, err := newOptions(infoOf(t, x.pipeline), x.opts)
 		var e *Error
 		if !errors.Is(err, ErrOption) || !errors.As(err, &e) || e.Field != x.field || e.Value != x.value {
 			t.Errorf("%s: error %v, want an ErrOption of %s = %s", x.pipeline, err, x.field, x.value)
 		}
 	}
-	for pipeline := range takes {
-		if _, err := newOptions(pipeline, []Option{Threads(1), Threads(1), Adapter("a", 1), Adapter("b", 1), WeightsOf("a.*", kernels.FormatF16), WeightsOf("b.*", kernels.FormatInt8), Weights(kernels.FormatBF16)}); err != nil {
+	for _, r := range records() {
+		pipeline := r.Type
+		if _, err := newOptions(r.KindInfo, []Option{Threads(1), Threads(1), Adapter("a", 1), Adapter("b", 1), WeightsOf("a.*", kernels.FormatF16), WeightsOf("b.*", kernels.FormatInt8), Weights(kernels.FormatBF16)}); err != nil {
 			t.Errorf("%s: %v", pipeline, err)
 		}
 	}
-	if _, err := newOptions("Embedder", []Option{SplitLong(1), SplitLong(1), Dim(3), Dim(3)}); err != nil {
+	if _, err := newOptions(infoOf(t, "Embedder"), []Option{SplitLong(1), SplitLong(1), Dim(3), Dim(3)}); err != nil {
 		t.Error("the same twice:", err)
 	}
 	open := map[string]func() error{
@@ -65,7 +66,8 @@ func TestOptionsApply(t *testing.T) {
 		"ImageClassifier":  func() error { _, err := OpenImageClassifierFS(fstest.MapFS{}, Dim(1)); return err },
 		"ImageEmbedder":    func() error { _, err := OpenImageEmbedderFS(fstest.MapFS{}, Dim(1)); return err },
 	}
-	for pipeline := range takes {
+	for _, r := range records() {
+		pipeline := r.Type
 		if err := open[pipeline](); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "type "+pipeline+",") {
 			t.Errorf("%s: %v, want an ErrOption that names it", pipeline, err)
 		}
@@ -119,4 +121,15 @@ func TestMissingFolder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// infoOf is what is known of the kind with pipelines of a type.
+func infoOf(t *testing.T, pipeline string) KindInfo {
+	for _, r := range records() {
+		if r.Type == pipeline {
+			return r.KindInfo
+		}
+	}
+	t.Fatalf("no kind has pipelines of the type %s", pipeline)
+	return KindInfo{}
 }

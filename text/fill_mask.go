@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -32,19 +31,25 @@ type Filling struct {
 	Text string `json:"sequence"`
 }
 
+func maskFiller() record {
+	return record{
+		KindInfo: KindInfo{Type: "MaskFiller", Task: "fill-mask", Options: forTexts},
+		kind:     KindMaskFiller, use: models.UseMasks, open: opening(OpenMaskFillerFS),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.MaskedLM != nil },
+		lacks: "has no head for masked words",
+	}
+}
+
 // OpenMaskFiller opens the model in a folder.
 func OpenMaskFiller(dir string, opts ...Option) (*MaskFiller, error) {
-	return open(dir, OpenMaskFillerFS, opts)
+	return openIn(dir, OpenMaskFillerFS, opts)
 }
 
 // OpenMaskFillerFS is OpenMaskFiller for a file system whose root is the folder.
 func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
-	f, err := openFolder(fsys, "MaskFiller", opts, true)
+	f, err := openFitting(fsys, maskFiller(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if f.model.Encoder == nil || f.model.MaskedLM == nil {
-		return nil, folder.Errorf("a %s of %s has no head for masked words", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err
@@ -148,4 +153,10 @@ func likeliest(p []float32, k int) []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	return order[:min(k, len(order))]
+}
+
+// Warm computes a mask.
+func (p *MaskFiller) Warm(ctx context.Context) error {
+	_, err := p.Fill(ctx, []string{p.Mask()}, 1)
+	return warmed(err)
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/chat"
-	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -28,19 +28,25 @@ type Generator struct {
 	chats *chat.Templates
 }
 
+func generator() record {
+	return record{
+		KindInfo: KindInfo{Type: "Generator", Task: "text-generation", Command: "generate", Options: []string{"MaxLength", "Cache", "CacheMemory", "Draft", "NamedAdapter", "Prompts"}},
+		kind:     KindGenerator, use: models.UseText, open: opening(OpenGeneratorFS),
+		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder == nil && m.Audio == nil },
+		lacks: "is no decoder of texts",
+	}
+}
+
 // OpenGenerator opens the decoder in a folder.
 func OpenGenerator(dir string, opts ...Option) (*Generator, error) {
-	return open(dir, OpenGeneratorFS, opts)
+	return openIn(dir, OpenGeneratorFS, opts)
 }
 
 // OpenGeneratorFS is OpenGenerator for a file system whose root is the folder.
 func OpenGeneratorFS(fsys fs.FS, opts ...Option) (*Generator, error) {
-	f, err := openFolder(fsys, "Generator", opts, true)
+	f, err := openFitting(fsys, generator(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if f.model.LM == nil || f.model.Encoder != nil || f.model.Audio != nil {
-		return nil, folder.Errorf("model_type %q with %s is no decoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	d, err := newDecoder(f)
 	if err != nil {
@@ -200,4 +206,10 @@ func (g *Generator) whole(ctx context.Context, prompt string, special tokenizer.
 // answer yields the tokens after a prompt.
 func (g *Generator) answer(ctx context.Context, prompt []int, o GenerateOptions) iter.Seq2[generation.Next, error] {
 	return g.decode(ctx, nil, prompt, g.rules(&o, prompt), o)
+}
+
+// Warm computes a token.
+func (p *Generator) Warm(ctx context.Context) error {
+	_, err := Collect(p.Generate(ctx, hello, GenerateOptions{MaxTokens: 1}))
+	return warmed(err)
 }

@@ -3,16 +3,17 @@
 package text
 
 import (
+	"bytes"
 	"context"
+	"image"
+	"image/png"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/vision"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -26,13 +27,10 @@ type images struct {
 	processor *vision.Processor
 }
 
-func openImages(fsys fs.FS, pipeline string, opts []Option) (images, error) {
-	f, err := openFolder(fsys, pipeline, opts, false)
+func openImages(fsys fs.FS, r record, opts []Option) (images, error) {
+	f, err := openFitting(fsys, r, opts)
 	if err != nil {
 		return images{}, err
-	}
-	if f.model.Image == nil {
-		return images{}, folder.Errorf("model_type %q with %s takes no images", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	const file = "preprocessor_config.json"
 	config, err := regular.ReadFile(fsys, file)
@@ -89,20 +87,26 @@ func (m *images) one(ws *models.Workspace, data []byte, use func(x []float32, ba
 // ImageClassifier gives images labels.
 type ImageClassifier struct{ images }
 
+func imageClassifier() record {
+	return record{
+		KindInfo: KindInfo{Type: "ImageClassifier", Task: "image-classification", Command: "classify", Images: true, Options: []string{"MaxPixels"}},
+		kind:     KindImageClassifier, use: models.UseImageLabels, open: opening(OpenImageClassifierFS),
+		fits:  func(m *models.Model) bool { return m.Image != nil && m.ImageClassifier != nil },
+		lacks: "has no classifier of images",
+	}
+}
+
 // OpenImageClassifier opens the model in a folder.
 func OpenImageClassifier(dir string, opts ...Option) (*ImageClassifier, error) {
-	return open(dir, OpenImageClassifierFS, opts)
+	return openIn(dir, OpenImageClassifierFS, opts)
 }
 
 // OpenImageClassifierFS is OpenImageClassifier for a file system whose root is the
 // folder.
 func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error) {
-	m, err := openImages(fsys, "ImageClassifier", opts)
+	m, err := openImages(fsys, imageClassifier(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if m.model.ImageClassifier == nil {
-		return nil, folder.Errorf("a %s has no classifier of images", strings.Join(m.model.Config.Architectures, ", "))
 	}
 	return &ImageClassifier{m}, nil
 }
@@ -153,15 +157,24 @@ func (c *ImageClassifier) logits(ctx context.Context, files [][]byte, use func(i
 // projection, and else the hidden state of the first token.
 type ImageEmbedder struct{ images }
 
+func imageEmbedder() record {
+	return record{
+		KindInfo: KindInfo{Type: "ImageEmbedder", Task: "image-feature-extraction", Images: true, Options: []string{"MaxPixels"}},
+		kind:     KindImageEmbedder, use: models.UseImages, open: opening(OpenImageEmbedderFS),
+		fits:  func(m *models.Model) bool { return m.Image != nil },
+		lacks: "takes no images",
+	}
+}
+
 // OpenImageEmbedder opens the model in a folder.
 func OpenImageEmbedder(dir string, opts ...Option) (*ImageEmbedder, error) {
-	return open(dir, OpenImageEmbedderFS, opts)
+	return openIn(dir, OpenImageEmbedderFS, opts)
 }
 
 // OpenImageEmbedderFS is OpenImageEmbedder for a file system whose root is the
 // folder.
 func OpenImageEmbedderFS(fsys fs.FS, opts ...Option) (*ImageEmbedder, error) {
-	m, err := openImages(fsys, "ImageEmbedder", opts)
+	m, err := openImages(fsys, imageEmbedder(), opts)
 	return &ImageEmbedder{m}, err
 }
 
@@ -190,4 +203,25 @@ func (e *ImageEmbedder) Embed(ctx context.Context, files [][]byte) ([][]float32,
 		return nil, err
 	}
 	return out, nil
+}
+
+// Warm computes a grey image.
+func (p *ImageClassifier) Warm(ctx context.Context) error {
+	_, err := p.Classify(ctx, [][]byte{grey()})
+	return warmed(err)
+}
+
+// Warm computes a grey image.
+func (p *ImageEmbedder) Warm(ctx context.Context) error {
+	_, err := p.Embed(ctx, [][]byte{grey()})
+	return warmed(err)
+}
+
+// grey is the file of a small image.
+func grey() []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 32, 32))); err != nil {
+		panic(err) // nothing keeps a buffer from being written
+	}
+	return b.Bytes()
 }

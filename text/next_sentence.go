@@ -6,9 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"strings"
 
-	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -16,19 +15,25 @@ import (
 // NextSentence says how likely texts follow others, with a model of BERT's second task (Devlin et al., 2019).
 type NextSentence struct{ *base }
 
+func nextSentence() record {
+	return record{
+		KindInfo: KindInfo{Type: "NextSentence", Task: "text-classification", Options: forTexts},
+		kind:     KindNextSentence, use: models.UseNextSentence, open: opening(OpenNextSentenceFS),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.NextSentence != nil },
+		lacks: "has no head for next sentences",
+	}
+}
+
 // OpenNextSentence opens the model in a folder.
 func OpenNextSentence(dir string, opts ...Option) (*NextSentence, error) {
-	return open(dir, OpenNextSentenceFS, opts)
+	return openIn(dir, OpenNextSentenceFS, opts)
 }
 
 // OpenNextSentenceFS is OpenNextSentence for a file system whose root is the folder.
 func OpenNextSentenceFS(fsys fs.FS, opts ...Option) (*NextSentence, error) {
-	f, err := openFolder(fsys, "NextSentence", opts, true)
+	f, err := openFitting(fsys, nextSentence(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if f.model.Encoder == nil || f.model.NextSentence == nil {
-		return nil, folder.Errorf("a %s of %s has no head for next sentences", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	if err := f.setLimit(0); err != nil {
 		return nil, err
@@ -75,4 +80,10 @@ func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i
 	}
 	_, err := s.serveInputs(ctx, c, inputs, "", s.limit, tokenizer.Options{}, InputOptions{})
 	return err
+}
+
+// Warm computes a pair.
+func (p *NextSentence) Warm(ctx context.Context) error {
+	_, err := p.Follows(ctx, [][2]string{{hello, hello}})
+	return warmed(err)
 }

@@ -21,7 +21,7 @@ import (
 type Option func(*options) error
 
 type options struct {
-	pipeline    string
+	info        KindInfo
 	given       map[string]string // what each option is set to; those about long texts count as one
 	threads     kernels.Threads
 	batchTokens int
@@ -51,21 +51,8 @@ type options struct {
 // or close to it; see BenchmarkBatchTokens.
 const defaultBatchTokens = 2048
 
-// takes are the options that apply to a pipeline, beside those that apply to all.
-var takes = map[string][]string{
-	"Embedder":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "SplitLong", "Dim", "Pooling"},
-	"Reranker":         {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong", "Instruction"},
-	"Classifier":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
-	"TokenClassifier":  {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
-	"MaskFiller":       {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
-	"NextSentence":     {"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"},
-	"QuestionAnswerer": {"BatchTokens", "Batches", "MaxLength", "RefuseLong", "SplitLong"},
-	"Generator":        {"MaxLength", "Cache", "CacheMemory", "Draft", "NamedAdapter", "Prompts"},
-	"Translator":       {"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"},
-	"Transcriber":      {"MaxLength", "Cache", "CacheMemory"},
-	"ImageClassifier":  {"MaxPixels"},
-	"ImageEmbedder":    {"MaxPixels"},
-}
+// forTexts are the options of pipelines that compute whole texts.
+var forTexts = []string{"BatchTokens", "Batches", "MaxLength", "TruncateLong", "RefuseLong"}
 
 // toAll are the options that apply to all pipelines.
 var toAll = []string{"Threads", "Weights", "WeightsOf", "Adapter", "Warnings", "Exact", "MemoryLimit", "HeadersOnly", "TokenizerAsWritten"}
@@ -76,8 +63,8 @@ var several = []string{"Adapter", "NamedAdapter", "WeightsOf"}
 // option is an option that sets o to a value, in words.
 func option(name string, value any, set func(o *options)) Option {
 	return func(o *options) error {
-		if own := takes[o.pipeline]; !slices.Contains(toAll, name) && !slices.Contains(own, name) {
-			return check.Option(name, value, "it does not apply to pipelines of the type %s, which take %s", o.pipeline, strings.Join(slices.Concat(toAll, own), ", "))
+		if own := o.info.Options; !slices.Contains(toAll, name) && !slices.Contains(own, name) {
+			return check.Option(name, value, "it does not apply to pipelines of the type %s, which take %s", o.info.Type, strings.Join(slices.Concat(toAll, own), ", "))
 		}
 		about, now := name, strings.TrimSpace(name+" "+fmt.Sprint(value))
 		if strings.HasSuffix(name, "Long") {
@@ -103,8 +90,8 @@ func (o *options) of() models.Options {
 		MemoryLimit: o.most, HeadersOnly: o.headersOnly, Warn: o.warn}
 }
 
-func newOptions(pipeline string, opts []Option) (options, error) {
-	o := options{pipeline: pipeline, given: map[string]string{}, threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens, maxPixels: vision.MaxPixels}
+func newOptions(info KindInfo, opts []Option) (options, error) {
+	o := options{info: info, given: map[string]string{}, threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens, maxPixels: vision.MaxPixels}
 	for _, set := range opts {
 		if err := set(&o); err != nil {
 			return o, err

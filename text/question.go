@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -40,20 +40,26 @@ type AnswerOptions struct {
 	MaxTokens int // of an answer; 0 is 15
 }
 
+func questionAnswerer() record {
+	return record{
+		KindInfo: KindInfo{Type: "QuestionAnswerer", Task: "question-answering", Options: []string{"BatchTokens", "Batches", "MaxLength", "RefuseLong", "SplitLong"}},
+		kind:     KindQuestionAnswerer, use: models.UseAnswers, open: opening(OpenQuestionAnswererFS),
+		fits:  func(m *models.Model) bool { return m.Encoder != nil && m.Answer != nil && m.Answer.Out() == 2 },
+		lacks: "has no head for answers",
+	}
+}
+
 // OpenQuestionAnswerer opens the model in a folder. Texts of more tokens than the model takes, or than 384, are split into windows,
 // which share 128 tokens, or a half if that is less; options say otherwise.
 func OpenQuestionAnswerer(dir string, opts ...Option) (*QuestionAnswerer, error) {
-	return open(dir, OpenQuestionAnswererFS, opts)
+	return openIn(dir, OpenQuestionAnswererFS, opts)
 }
 
 // OpenQuestionAnswererFS is OpenQuestionAnswerer for a file system whose root is the folder.
 func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, error) {
-	f, err := openFolder(fsys, "QuestionAnswerer", opts, true)
+	f, err := openFitting(fsys, questionAnswerer(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if f.model.Encoder == nil || f.model.Answer == nil || f.model.Answer.Out() != 2 {
-		return nil, folder.Errorf("a %s of %s has no head for answers", strings.Join(f.model.Config.Architectures, ", "), f.model.Config.ModelType)
 	}
 	most := 384
 	if f.maxLength > 0 {
@@ -183,4 +189,10 @@ func wholeWords(e *tokenizer.Encoding, start, end int) Span {
 		end++
 	}
 	return Span{Start: e.Offsets[start].Start, End: e.Offsets[end].End}
+}
+
+// Warm computes a question.
+func (p *QuestionAnswerer) Warm(ctx context.Context) error {
+	_, err := p.Answer(ctx, []Question{{hello, hello}}, AnswerOptions{})
+	return warmed(err)
 }

@@ -3,7 +3,9 @@
 package text
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -16,39 +18,28 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// What Qwen3-Reranker was trained with (Zhang et al., 2025, "Qwen3 Embedding: Advancing Text Embedding and
-// Reranking Through Foundation Models").
-const (
-	judgeBegin       = "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n"
-	judgeEnd         = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
-	judgeInstruction = "Given a web search query, retrieve relevant passages that answer the query"
-	judgeLimit       = 8192
-)
-
 // judge is a language model that says yes or no to a pair of texts.
 type judge struct {
+	asked       *models.Judge
 	begin, end  []int // tokens around the pair
 	yes, no     int
 	instruction string
 }
 
-// openJudge is the judge of a folder whose language model is Qwen 3's.
-func openJudge(f *base) (*judge, error) {
-	j := &judge{instruction: f.instruction}
-	if j.instruction == "" {
-		j.instruction = judgeInstruction
-	}
+// openJudge is the judge of a folder whose language model is asked so.
+func openJudge(f *base, asked *models.Judge) (*judge, error) {
+	j := &judge{asked: asked, instruction: cmp.Or(f.instruction, asked.Instruction)}
 	for _, part := range []struct {
 		to   *[]int
 		text string
-	}{{&j.begin, judgeBegin}, {&j.end, judgeEnd}} {
+	}{{&j.begin, asked.Begin}, {&j.end, asked.End}} {
 		e, err := f.tokenizer.Encode(part.text, plainTokens)
 		if err != nil {
 			return nil, err
 		}
 		*part.to = e.IDs
 	}
-	for word, to := range map[string]*int{"yes": &j.yes, "no": &j.no} {
+	for word, to := range map[string]*int{asked.Yes: &j.yes, asked.No: &j.no} {
 		id, ok := f.tokenizer.TokenID(word)
 		if !ok {
 			return nil, check.InFile("tokenizer.json", ErrFolder, folder.Errorf("no token %q, of which a language model's score as a reranker is made", word))
@@ -56,17 +47,16 @@ func openJudge(f *base) (*judge, error) {
 		*to = id
 	}
 	// sentence-transformers asks by the folder's chat template, which has to be this prompt.
-	const told = "Judge whether the Document meets the requirements based on the Query and the Instruct provided"
-	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, told) {
-		return nil, check.InFile("modules.json", ErrFolder, folder.Errorf("beside a language model whose chat template does not ask as Qwen3-Reranker's does"))
+	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, asked.Told) {
+		return nil, check.InFile("modules.json", ErrFolder, folder.Errorf("beside a language model whose chat template does not ask as %s's does", asked.Name))
 	}
-	if err := f.setLimit(judgeLimit); err != nil {
+	if err := f.setLimit(asked.Limit); err != nil {
 		return nil, err
 	}
 	if f.limit > 0 && f.limit <= len(j.begin)+len(j.end) {
 		return nil, check.Option("MaxLength", f.limit, "the prompt around a pair has %d tokens", len(j.begin)+len(j.end))
 	}
-	f.warning("a language model without a word of being a reranker: taken for a Qwen3-Reranker, by whose prompt it is asked")
+	f.warning("a language model without a word of being a reranker: taken for a " + asked.Name + ", by whose prompt it is asked")
 	return j, nil
 }
 
@@ -74,7 +64,7 @@ func openJudge(f *base) (*judge, error) {
 func (j *judge) scores(ctx context.Context, f *base, inputs []Input, o InputOptions, use func(i int, logits []float32)) (Counts, error) {
 	pairs := make([]Input, len(inputs))
 	for i, in := range inputs {
-		pairs[i].Text = "<Instruct>: " + j.instruction + "\n<Query>: " + in.Text + "\n<Document>: " + in.Second
+		pairs[i].Text = fmt.Sprintf(j.asked.Pair, j.instruction, in.Text, in.Second)
 	}
 	limit := f.limit
 	if limit > 0 {

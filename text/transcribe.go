@@ -24,23 +24,30 @@ type Transcriber struct {
 	characters *characters // nil: there is a decoder
 }
 
+func transcriber() record {
+	return record{
+		KindInfo: KindInfo{Type: "Transcriber", Task: "automatic-speech-recognition", Command: "transcribe", Options: []string{"MaxLength", "Cache", "CacheMemory"}},
+		kind:     KindTranscriber, use: models.UseSpeech, open: opening(OpenTranscriberFS),
+		fits:     func(m *models.Model) bool { return m.CTC != nil || m.LM != nil && m.Audio != nil },
+		lacks:    "does not take speech",
+		wordless: func(m *models.Model) bool { return m.CTC != nil }, // whose vocabulary is another file
+	}
+}
+
 // OpenTranscriber opens the model in a folder.
 func OpenTranscriber(dir string, opts ...Option) (*Transcriber, error) {
-	return open(dir, OpenTranscriberFS, opts)
+	return openIn(dir, OpenTranscriberFS, opts)
 }
 
 // OpenTranscriberFS is OpenTranscriber for a file system whose root is the folder.
 func OpenTranscriberFS(fsys fs.FS, opts ...Option) (*Transcriber, error) {
-	f, err := openFolder(fsys, "Transcriber", opts, true)
+	f, err := openFitting(fsys, transcriber(), opts)
 	if err != nil {
 		return nil, err
 	}
 	if f.model.CTC != nil {
 		c, err := f.openCharacters()
 		return &Transcriber{decoder: &decoder{base: f}, characters: c}, err
-	}
-	if f.model.LM == nil || f.model.Audio == nil {
-		return nil, folder.Errorf("model_type %q with %s does not take speech", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	config, err := f.spectrograms()
 	if err != nil {
@@ -193,4 +200,14 @@ func (t *Transcriber) guess(ws *models.Workspace, memory *models.Memory) (int, e
 		return 0, folder.Errorf("the tokenizer has no tokens of languages")
 	}
 	return best, nil
+}
+
+// Warm listens to half a second of silence.
+func (p *Transcriber) Warm(ctx context.Context) error {
+	o := TranscribeOptions{MaxTokens: 1}
+	if p.characters != nil {
+		o = TranscribeOptions{}
+	}
+	_, err := Collect(p.Transcribe(ctx, make([]float32, models.SampleRate/2), o))
+	return warmed(err)
 }

@@ -23,19 +23,25 @@ import (
 // translates, or summarises, as the model was trained. Calls from several goroutines share the decoder's passes.
 type Translator struct{ *decoder }
 
+func translator() record {
+	return record{
+		KindInfo: KindInfo{Type: "Translator", Task: "translation", Command: "translate", Options: []string{"MaxLength", "TruncateLong", "RefuseLong", "Cache", "CacheMemory"}},
+		kind:     KindTranslator, use: models.UseOtherText, open: opening(OpenTranslatorFS),
+		fits:  func(m *models.Model) bool { return m.LM != nil && m.Encoder != nil },
+		lacks: "has no decoder after an encoder of texts",
+	}
+}
+
 // OpenTranslator opens the encoder and decoder in a folder.
 func OpenTranslator(dir string, opts ...Option) (*Translator, error) {
-	return open(dir, OpenTranslatorFS, opts)
+	return openIn(dir, OpenTranslatorFS, opts)
 }
 
 // OpenTranslatorFS is OpenTranslator for a file system whose root is the folder.
 func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
-	f, err := openFolder(fsys, "Translator", opts, true)
+	f, err := openFitting(fsys, translator(), opts)
 	if err != nil {
 		return nil, err
-	}
-	if f.model.LM == nil || f.model.Encoder == nil {
-		return nil, folder.Errorf("model_type %q with %s has no decoder after an encoder of texts", f.model.Config.ModelType, strings.Join(f.model.Config.Architectures, ", "))
 	}
 	if f.model.Config.DecoderStart < 0 {
 		return nil, folder.FileError("config.json", "decoder_start_token_id", "", "missing")
@@ -165,4 +171,10 @@ func (t *Translator) languageToken(language string) (before, behind []int, err e
 		}
 	}
 	return nil, nil, check.Option("Language", language, "the model has no token of it")
+}
+
+// Warm computes a token.
+func (p *Translator) Warm(ctx context.Context) error {
+	_, err := p.Translate(ctx, []string{hello}, TranslateOptions{GenerateOptions: GenerateOptions{MaxTokens: 1}})
+	return warmed(err)
 }

@@ -160,28 +160,20 @@ func (i *folderInfo) model() error {
 	if n := i.limit(); n > 0 {
 		i.MaxLength = n
 	}
-	has := func(part bool, use string) {
-		if part {
-			i.Uses = append(i.Uses, use)
-		}
-	}
-	bare := m.Encoder != nil && m.LM == nil && m.Classifier == nil && m.TokenClassifier == nil && m.Answer == nil
-	has(bare || m.Sentence != nil, "embed")
-	has(m.Classifier != nil && m.Classifier.Out() == 1, "rerank")
-	has(m.Classifier != nil || m.TokenClassifier != nil || m.ImageClassifier != nil, "classify")
-	has(m.LM != nil && m.Encoder == nil && m.Audio == nil, "generate")
-	has(m.LM != nil && m.Encoder != nil, "translate")
-	has(m.LM != nil && m.Audio != nil || m.CTC != nil, "transcribe")
 	if m.Image != nil || m.CTC != nil {
 		delete(i.Unsupported, "tokenizer") // which images do without, and characters have a file of their own for
 	}
-	i.Uses = slices.DeleteFunc(i.Uses, func(use string) bool {
-		err := i.generates(use)
-		if err != nil {
-			i.Unsupported[use] = oneLine(err)
+	for _, kind := range text.KindsFor(m) {
+		use := kind.Info().Command
+		if use == "" || slices.Contains(i.Uses, use) {
+			continue
 		}
-		return err != nil
-	})
+		if err := i.tries(kind); err != nil {
+			i.Unsupported[use] = oneLine(err)
+		} else {
+			i.Uses = append(i.Uses, use)
+		}
+	}
 	return nil
 }
 
@@ -196,35 +188,27 @@ func (i *folderInfo) limit() int {
 	if err != nil {
 		return 0
 	}
-	if p, ok := p.(pipeline); ok {
-		return p.MaxTokens()
-	}
-	return 0
+	return p.MaxTokens()
 }
 
-// generates tries what says how a model generates: generation_config.json, and the
-// template of chats.
-func (i *folderInfo) generates(use string) error {
+// tries opens what generates text, which reads more than the model: generation_config.json, and the template of chats.
+func (i *folderInfo) tries(kind text.Kind) error {
+	if !slices.Contains(kind.Info().Options, "Cache") {
+		return nil
+	}
+	p, err := text.OpenKind(kind, i.Folder, text.HeadersOnly())
+	if err != nil {
+		return err
+	}
 	var sampling error
-	switch use {
-	case "generate":
-		g, err := text.OpenGenerator(i.Folder, text.HeadersOnly())
-		if err != nil {
-			return err
-		}
-		if _, err = g.Prompt([]text.Message{{Role: "user", Content: "Hello"}}, text.PromptOptions{}); err != nil {
+	switch p := p.(type) {
+	case *text.Generator:
+		if _, err = p.Prompt([]text.Message{{Role: "user", Content: "Hello"}}, text.PromptOptions{}); err != nil {
 			i.Unsupported["chat"] = oneLine(err)
 		}
-		_, sampling = g.Defaults()
-	case "translate":
-		t, err := text.OpenTranslator(i.Folder, text.HeadersOnly())
-		if err != nil {
-			return err
-		}
-		_, sampling = t.Defaults()
-	case "transcribe":
-		_, err := text.OpenTranscriber(i.Folder, text.HeadersOnly())
-		return err
+		_, sampling = p.Defaults()
+	case *text.Translator:
+		_, sampling = p.Defaults()
 	}
 	if sampling != nil {
 		i.Unsupported["sampling"] = oneLine(sampling)

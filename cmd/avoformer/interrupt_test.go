@@ -28,10 +28,10 @@ func TestInterruptedOpening(t *testing.T) {
 		<-opening
 		cancel()
 	}()
-	_, err := openModel(a, func(string, ...text.Option) (int, error) {
+	_, err := openModel(a, func(string, ...text.Option) (*text.Embedder, error) {
 		close(opening)
 		<-block
-		return 1, nil
+		return nil, nil
 	}, "x", nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want an interrupt's error", err)

@@ -45,6 +45,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/text"
 )
 
 // Exit codes.
@@ -75,7 +76,7 @@ type app struct {
 	// describe gets a command's flags in the place of its running.
 	describe func(f *flags)
 	warned   map[string]bool
-	opened   []pipeline // by openModel
+	opened   []text.Pipeline // by openModel
 	// memoryLimit is what -memory-limit says, in bytes; 0: no limit.
 	memoryLimit int64
 	// asWritten is what -tokenizer-as-written says.
@@ -131,7 +132,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 		return exitOK
 	case errors.Is(err, flag.ErrHelp):
 		return exitOK
-	case errors.Is(err, errUsage), errors.Is(err, fault.ErrOption), errors.Is(err, fault.ErrOption) && !errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig):
+	case errors.Is(err, errUsage), errors.Is(err, fault.ErrOption) && !errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig):
 		fmt.Fprintln(stderr, "avoformer:", oneLine(err))
 		return exitUsage
 	case errors.Is(err, context.Canceled):
@@ -148,7 +149,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 // and that say no more than the rest.
 func oneLine(err error) string {
 	s := strings.Join(strings.Fields(err.Error()), " ")
-	for _, kind := range []error{fault.ErrInput, fault.ErrOption, fault.ErrOtherResults, fault.ErrFolder, fault.ErrConfig, fault.ErrOption, fault.ErrInput} {
+	for _, kind := range []error{fault.ErrInput, fault.ErrOption, fault.ErrOtherResults, fault.ErrFolder, fault.ErrConfig} {
 		s = strings.ReplaceAll(s, kind.Error()+": ", "")
 	}
 	return s

@@ -37,7 +37,7 @@ func interruptible[T any](a *app, do func() (T, error)) (T, error) {
 
 // openModel opens a folder with one of package text's functions and prints the model's warnings as they come,
 // each once.
-func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, error), dir string, opts []text.Option) (T, error) {
+func openModel[P text.Pipeline](a *app, open func(dir string, opts ...text.Option) (P, error), dir string, opts []text.Option) (P, error) {
 	var mu sync.Mutex
 	over := false // nothing is printed any more: the work may go on after an interrupt
 	defer func() {
@@ -60,17 +60,11 @@ func openModel[T any](a *app, open func(dir string, opts ...text.Option) (T, err
 	if a.asWritten {
 		opts = append(opts, text.TokenizerAsWritten())
 	}
-	m, err := interruptible(a, func() (T, error) { return open(dir, opts...) })
-	if p, ok := any(m).(pipeline); ok && err == nil {
-		a.opened = append(a.opened, p)
+	m, err := interruptible(a, func() (P, error) { return open(dir, opts...) })
+	if err == nil {
+		a.opened = append(a.opened, m)
 	}
 	return m, err
-}
-
-// pipeline is a model that counts its texts.
-type pipeline interface {
-	Totals() text.Totals
-	MaxTokens() int
 }
 
 // tellCut says how many texts were too long for the models, and where they were cut.

@@ -10,6 +10,7 @@ type Architecture struct {
 	ModelType string // "": the same name
 	// Encoder is whether it reads texts, or has an encoder and a decoder; else it is a decoder alone.
 	Encoder bool
+	Decodes bool // the encoder has a decoder beside it
 	// Parts are llama.cpp's names of the tensors of a layer, where they are not those of Llama, and
 	// Whole those of other tensors, by the names that Hugging Face's have.
 	Parts, Whole map[string]string

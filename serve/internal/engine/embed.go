@@ -83,7 +83,7 @@ func (e *Engine) Similarity(ctx context.Context, model, source string, others []
 
 // run does what one call of a pipeline computes for inputs: it checks them, takes room for them, gets the model and
 // notes what was computed.
-func run[P any](ctx context.Context, e *Engine, model string, kind text.Kind, inputs []text.Input, compute func(ctx context.Context, p P) (text.Counts, error)) (Usage, error) {
+func run[P text.Pipeline](ctx context.Context, e *Engine, model string, kind text.Kind, inputs []text.Input, compute func(ctx context.Context, p P) (text.Counts, error)) (Usage, error) {
 	if err := e.check(inputs); err != nil {
 		return Usage{}, err
 	}

@@ -114,7 +114,7 @@ func (e *Engine) warmUpOne(m *model) error {
 		return err
 	}
 	defer release()
-	return exercise(context.Background(), p)
+	return p.Warm(context.Background())
 }
 
 // Unready is why the engine is not ready, an error that names the models which are not open yet; nil if it is.

@@ -45,7 +45,7 @@ func (e *Engine) EmbedImages(ctx context.Context, model string, files [][]byte) 
 }
 
 // look has a model look at files, once there is room for them.
-func look[P any](ctx context.Context, e *Engine, model string, kind text.Kind, files [][]byte, with func(p P) error) error {
+func look[P text.Pipeline](ctx context.Context, e *Engine, model string, kind text.Kind, files [][]byte, with func(p P) error) error {
 	switch most := e.config.Batch; {
 	case len(files) == 0:
 		return Errorf(Empty, "no images are given")

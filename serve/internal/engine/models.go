@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -47,17 +46,12 @@ type ModelInfo struct {
 	Adapters  []string // names of the model with an adapter
 }
 
-// served are the kinds of the models that requests can ask for something.
-var served = slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool {
-	return k == text.KindMaskFiller || k == text.KindNextSentence || k == text.KindQuestionAnswerer
-})
-
 // model is a Model with its state, which the engine's lock guards.
 type model struct {
 	Model
 	bytes    int64
 	added    time.Time
-	pipeline any           // nil: not open
+	pipeline text.Pipeline // nil: not open
 	opening  chan struct{} // closed when the opening has ended; nil: nobody opens it
 	users    int
 	used     time.Time
@@ -135,11 +129,11 @@ func (e *Engine) add(spec Model) error {
 		if m.Kind, err = text.KindOf(m.Dir); err != nil {
 			return err
 		}
-		if !slices.Contains(served, m.Kind) {
+		if RouteOf(m.Kind) == "" {
 			m.Kind = text.KindEmbedder // what its encoder is good for
 		}
-	} else if !slices.Contains(served, m.Kind) {
-		return fmt.Errorf("%s: kind %q, want one of %q", m.Name, m.Kind, served)
+	} else if RouteOf(m.Kind) == "" {
+		return fmt.Errorf("%s: kind %q, want one of %q", m.Name, m.Kind, served())
 	}
 	footprint, err := text.FootprintOf(m.Kind, m.Dir, m.options()...)
 	if err != nil {
@@ -193,7 +187,7 @@ func (m *model) info() ModelInfo {
 }
 
 // use is the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
-func use[P any](ctx context.Context, e *Engine, name string, kind text.Kind) (p P, release func(), err error) {
+func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text.Kind) (p P, release func(), err error) {
 	if name == "" {
 		if name, _ = e.Default(kind); name == "" {
 			return p, nil, Errorf(WrongModel, "no %s is served here", kind)
@@ -218,7 +212,7 @@ func use[P any](ctx context.Context, e *Engine, name string, kind text.Kind) (p 
 }
 
 // open is a model's pipeline, opened if it is not.
-func (e *Engine) open(ctx context.Context, m *model) (pipeline any, release func(), err error) {
+func (e *Engine) open(ctx context.Context, m *model) (pipeline text.Pipeline, release func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
@@ -317,10 +311,7 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 			e.announce()
 			e.log.Error("model cannot be opened", "model", m.Name, "error", err)
 		} else {
-			m.pipeline, m.used = p, time.Now()
-			if l, ok := p.(interface{ MaxTokens() int }); ok {
-				m.limit = l.MaxTokens()
-			}
+			m.pipeline, m.used, m.limit = p, time.Now(), p.MaxTokens()
 			e.log.Info("model opened", "model", m.Name, "kind", m.Kind, "seconds", time.Since(began).Seconds())
 		}
 		m.opening = nil
@@ -340,24 +331,17 @@ func (m *model) options() []text.Option {
 	return append(slices.Clone(m.Options), text.Weights(m.Weights))
 }
 
-func openPipeline(m *model, batches func(windows, tokens int)) (p any, err error) {
+func openPipeline(m *model, batches func(windows, tokens int)) (p text.Pipeline, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
 	opts := m.options()
-	switch m.Kind {
-	case text.KindEmbedder, text.KindReranker, text.KindClassifier, text.KindTokenClassifier:
-		if batches != nil {
-			opts = append(opts, text.Batches(batches))
-		}
+	if batches != nil && slices.Contains(m.Kind.Info().Options, "Batches") {
+		opts = append(opts, text.Batches(batches))
 	}
-	p, err = text.OpenKind(m.Kind, m.Dir, opts...)
-	if err == nil && p == nil {
-		err = errors.New("no pipeline")
-	}
-	return p, err
+	return text.OpenKind(m.Kind, m.Dir, opts...)
 }
 
 func (e *Engine) release(m *model) {

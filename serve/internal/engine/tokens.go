@@ -14,7 +14,7 @@ import (
 func (e *Engine) Tokenizer(ctx context.Context, model string) (*tokenizer.Tokenizer, error) {
 	if model == "" {
 		model, _ = e.Default(slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool {
-			return k == text.KindImageClassifier || k == text.KindImageEmbedder
+			return k.Info().Images
 		})...)
 	}
 	m, ok := e.names[model]
@@ -26,13 +26,13 @@ func (e *Engine) Tokenizer(ctx context.Context, model string) (*tokenizer.Tokeni
 		return nil, AsError(err)
 	}
 	defer release()
-	t, ok := p.(interface{ Tokenizer() *tokenizer.Tokenizer })
-	if !ok || t.Tokenizer() == nil {
+	t := p.Tokenizer()
+	if t == nil {
 		return nil, Errorf(WrongModel, "%q is a %s, which has no tokens", m.Name, m.Kind).At("model")
 	}
 	r := RecordOf(ctx)
 	r.Model, r.Kind = m.Name, m.Kind
-	return t.Tokenizer(), nil
+	return t, nil
 }
 
 // Prompt is the text of a prompt that a model goes by, "" for the first embedder.

@@ -77,7 +77,7 @@ func (p protocol) infer(c *wire.Call) error {
 	if err != nil {
 		return err
 	}
-	if m.Kind == text.KindImageClassifier || m.Kind == text.KindImageEmbedder {
+	if m.Kind.Info().Images {
 		return p.images(c, m, body)
 	}
 	if wrong != nil {
@@ -97,12 +97,8 @@ func (p protocol) infer(c *wire.Call) error {
 		return p.translate(c, m.Name, body)
 	case text.KindGenerator:
 		return p.generate(c, m.Name, body)
-	case text.KindReranker:
-		return engine.Errorf(engine.WrongModel, "%q is a reranker: ask /rerank", m.Name)
-	case text.KindTranscriber:
-		return engine.Errorf(engine.WrongModel, "%q is a transcriber: ask /v1/audio/transcriptions", m.Name)
 	}
-	return engine.Errorf(engine.WrongModel, "%q is a %s, which has no route", m.Name, m.Kind)
+	return engine.Errorf(engine.WrongModel, "%q is a %s: ask %s", m.Name, m.Kind, engine.RouteOf(m.Kind))
 }
 
 // model is the one that the address or the body names. It need not be named if it is the only one.

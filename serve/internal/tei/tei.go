@@ -120,17 +120,12 @@ func (p protocol) health(c *wire.Call) error {
 func (p protocol) info(c *wire.Call) error {
 	models := p.engine.Models()
 	m, config := models[0], p.engine.Config()
-	kind := map[string]any{"classifier": struct{}{}}
-	switch m.Kind {
-	case text.KindEmbedder:
-		kind = map[string]any{"embedding": struct{}{}}
-	case text.KindReranker:
-		kind = map[string]any{"reranker": struct{}{}}
-	case text.KindGenerator, text.KindTranslator, text.KindTranscriber, text.KindImageClassifier, text.KindImageEmbedder, text.KindTokenClassifier:
-		kind = map[string]any{string(m.Kind): struct{}{}}
+	kind := string(m.Kind)
+	if m.Kind == text.KindEmbedder {
+		kind = "embedding"
 	}
 	return c.WriteJSON(http.StatusOK, map[string]any{
-		"model_id": m.Name, "model_dtype": m.Weights.String(), "model_type": kind,
+		"model_id": m.Name, "model_dtype": m.Weights.String(), "model_type": map[string]any{kind: struct{}{}},
 		"max_concurrent_requests": config.Requests, "max_client_batch_size": config.Batch,
 		"max_input_length": m.MaxTokens, "version": "0.1.0",
 	})

@@ -1,0 +1,149 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// What models are for, by their configurations, before their weights are read.
+
+// A Use is what a model is for.
+type Use string
+
+const (
+	UseStates       Use = "hidden states" // of texts, from which vectors are made
+	UseScore        Use = "a score of a pair"
+	UseLabels       Use = "labels of a text"
+	UseTokenLabels  Use = "labels of tokens"
+	UseMasks        Use = "masked tokens"
+	UseNextSentence Use = "next sentences"
+	UseAnswers      Use = "parts of a text that answer"
+	UseText         Use = "text that goes on"
+	UseOtherText    Use = "text from text"
+	UseSpeech       Use = "text of speech"
+	UseImageLabels  Use = "labels of an image"
+	UseImages       Use = "hidden states of images"
+)
+
+// heads are what models are for whose class ends with a head's name, whatever their model type. Those of texts
+// from texts are not among them: see [Traits].
+var heads = map[string]Use{
+	"ForSequenceClassification": UseLabels,
+	"ForTokenClassification":    UseTokenLabels,
+	"ForMaskedLM":               UseMasks,
+	"ForNextSentencePrediction": UseNextSentence,
+	"ForQuestionAnswering":      UseAnswers,
+	"ForImageClassification":    UseImageLabels,
+	"ForCTC":                    UseSpeech,
+}
+
+// generating are the heads that generate text.
+var generating = map[string]Use{
+	"ForCausalLM":              UseText,
+	"LMHeadModel":              UseText,
+	"ForConditionalGeneration": UseOtherText,
+	"MTModel":                  UseOtherText,
+}
+
+// Traits are what the models of a model type have beside their parts.
+type Traits struct {
+	// Use is what models are for whose class names no head, or one that generates; "": what the head says, or hidden states.
+	Use Use
+	// NoVectors says why means of hidden states are not vectors of texts; "": they may be.
+	NoVectors string
+	// Judge is how a language model is asked whether a text answers a query; nil: it was not trained for that.
+	Judge *Judge
+}
+
+// A Judge is the prompt with which a language model tells how well a text answers a query: by the logits of two words
+// that may follow.
+type Judge struct {
+	Begin, End  string // around the pair
+	Pair        string // with %s for the instruction, the query and the text
+	Instruction string // the usual one
+	Yes, No     string // tokens
+	Told        string // what a chat template says that asks so
+	Limit       int    // most tokens
+	Name        string // of the models that were trained with it
+}
+
+var traits = map[string]Traits{}
+
+// Describe gives model types traits. It panics if one of them has some already.
+func Describe(t Traits, modelTypes ...string) {
+	registry.Lock()
+	defer registry.Unlock()
+	for _, name := range modelTypes {
+		if _, twice := traits[name]; twice {
+			panic(fmt.Sprintf("models.Describe: model type %q is described already", name))
+		}
+		traits[name] = t
+	}
+}
+
+// TraitsOf are the traits of a model type, none of one that is not described.
+func TraitsOf(modelType string) Traits {
+	registry.Lock()
+	defer registry.Unlock()
+	return traits[modelType]
+}
+
+// UseOf is what the model of a config.json is for.
+func UseOf(config []byte) (Use, error) {
+	fields := struct {
+		ModelType     string                     `json:"model_type"`
+		Architectures []string                   `json:"architectures"`
+		Labels        map[string]json.RawMessage `json:"id2label"`
+		LabelCount    *int                       `json:"num_labels"`
+		Timm          json.RawMessage            `json:"pretrained_cfg"` // as timm publishes its models, which name no class of transformers
+		Classes       int                        `json:"num_classes"`
+	}{}
+	if err := pyjson.Unmarshal(config, &fields); err != nil {
+		return "", check.InFile("config.json", ErrFolder, err)
+	}
+	c := Config{Architectures: fields.Architectures}
+	if use, ok := heads[c.Head()]; ok {
+		labels := 2 // transformers' default
+		if fields.LabelCount != nil {
+			labels = *fields.LabelCount
+		} else if fields.Labels != nil {
+			labels = len(fields.Labels)
+		}
+		if use == UseLabels && labels == 1 {
+			use = UseScore
+		}
+		return use, nil
+	}
+	if fields.Timm != nil && fields.Classes > 0 {
+		return UseImageLabels, nil
+	}
+	if t := TraitsOf(fields.ModelType); t.Use != "" {
+		return t.Use, nil
+	}
+	if use, ok := generating[c.Head()]; ok {
+		return use, nil
+	}
+	return UseStates, nil
+}
+
+// UseOfGGUF is what the model of a GGUF file is for.
+func UseOfGGUF(file *gguf.File) (Use, error) {
+	name, err := file.Text("general.architecture")
+	if err != nil {
+		return "", err
+	}
+	a := ggufArchitectures[name]
+	switch pooling, err := file.Int(name + ".pooling_type"); {
+	case err == nil && pooling != 0:
+		return UseStates, nil
+	case a.Decodes:
+		return UseOtherText, nil
+	case a.Encoder:
+		return UseStates, nil
+	}
+	return UseText, nil
+}

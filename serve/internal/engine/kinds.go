@@ -1,0 +1,30 @@
+// Which kinds of pipelines requests can ask for something.
+
+package engine
+
+import (
+	"slices"
+
+	"github.com/avoformer/avoformer/text"
+)
+
+// routes are the kinds that are served, each with a route that asks them. A kind is added with its route.
+var routes = map[text.Kind]string{
+	text.KindEmbedder:        "/v1/embeddings",
+	text.KindReranker:        "/rerank",
+	text.KindClassifier:      "/predict",
+	text.KindTokenClassifier: "/models/{id...}",
+	text.KindGenerator:       "/v1/chat/completions",
+	text.KindTranslator:      "/models/{id...}",
+	text.KindTranscriber:     "/v1/audio/transcriptions",
+	text.KindImageClassifier: "/models/{id...}",
+	text.KindImageEmbedder:   "/models/{id...}",
+}
+
+// RouteOf is a route that asks models of a kind, "" if there is none.
+func RouteOf(kind text.Kind) string { return routes[kind] }
+
+// served are the kinds that are served.
+func served() []text.Kind {
+	return slices.DeleteFunc(text.Kinds(), func(k text.Kind) bool { return routes[k] == "" })
+}

@@ -1,0 +1,166 @@
+// All kinds, and which of them a folder is for.
+
+package text
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/regular"
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/transformer/gguf"
+)
+
+// records are all kinds.
+func records() []record {
+	return []record{
+		embedder(), reranker(), classifier(), tokenClassifier(), maskFiller(), nextSentence(), questionAnswerer(), generator(), translator(),
+		transcriber(), imageClassifier(), imageEmbedder(),
+	}
+}
+
+// recordOf is the record of a kind.
+func recordOf(kind Kind) (record, error) {
+	for _, r := range records() {
+		if r.kind == kind {
+			return r, nil
+		}
+	}
+	return record{}, fmt.Errorf("%w: kind %q, want one of %q", ErrOption, kind, Kinds())
+}
+
+// Kinds are all kinds.
+func Kinds() []Kind {
+	var kinds []Kind
+	for _, r := range records() {
+		kinds = append(kinds, r.kind)
+	}
+	return kinds
+}
+
+// Info is what is known of a kind, nothing of one that is not among [Kinds].
+func (k Kind) Info() KindInfo {
+	r, _ := recordOf(k)
+	return r.KindInfo
+}
+
+// KindsFor are the kinds of the pipelines that a model has what they need for.
+func KindsFor(m *models.Model) []Kind {
+	var kinds []Kind
+	for _, r := range records() {
+		if r.fits(m) {
+			kinds = append(kinds, r.kind)
+		}
+	}
+	return kinds
+}
+
+// OpenKind opens the pipeline of a kind in a folder: an *Embedder, a *Reranker and so on.
+func OpenKind(kind Kind, dir string, opts ...Option) (Pipeline, error) {
+	r, err := recordOf(kind)
+	if err != nil {
+		return nil, err
+	}
+	return openIn(dir, r.open, opts)
+}
+
+// FootprintOf is the memory that the model of a pipeline of a kind in a folder would take, by the headers of its files.
+func FootprintOf(kind Kind, dir string, opts ...Option) (models.Footprint, error) {
+	r, err := recordOf(kind)
+	if err != nil {
+		return models.Footprint{}, err
+	}
+	o, err := newOptions(r.KindInfo, opts)
+	if err != nil {
+		return models.Footprint{}, err
+	}
+	fsys, err := folder.FS(dir)
+	if err != nil {
+		return models.Footprint{}, err
+	}
+	headers := o.of()
+	headers.HeadersOnly, headers.Warn = true, nil
+	m, err := folder.Model(fsys, headers)
+	if err != nil {
+		return models.Footprint{}, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m.Footprint, nil
+}
+
+// KindOf is the kind of a folder as its small files say, without its weights: an Embedder if its modules.json makes vectors of
+// texts, and else what models.UseOf says of its config.json, or models.UseOfGGUF of a GGUF file. Where a folder serves
+// several, such as a decoder with a modules.json, it is the one that its authors added.
+func KindOf(dir string) (Kind, error) {
+	fsys, err := folder.FS(dir)
+	if err != nil {
+		return "", err
+	}
+	kind, err := kindOf(fsys)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", dir, err)
+	}
+	return kind, nil
+}
+
+func kindOf(fsys fs.FS) (Kind, error) {
+	if embeds, err := embedsSentences(fsys); err != nil || embeds { // a module StaticEmbedding needs no config.json
+		return KindEmbedder, err
+	}
+	use, err := useOf(fsys)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range records() {
+		if r.use == use {
+			return r.kind, nil
+		}
+	}
+	return "", folder.Errorf("no pipeline is for %s", use)
+}
+
+// useOf is what the model of a folder, or of a GGUF file, is for.
+func useOf(fsys fs.FS) (models.Use, error) {
+	if g, ok := fsys.(folder.GGUF); ok {
+		f, err := gguf.Open(g.Path)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		return models.UseOfGGUF(f)
+	}
+	data, err := regular.ReadFile(fsys, "config.json")
+	if err != nil {
+		return "", folder.Errorf("%w", err)
+	}
+	return models.UseOf(data)
+}
+
+// embedding are the modules of sentence-transformers that only folders of an Embedder have.
+var embedding = []string{"Pooling", "StaticEmbedding", "SpladePooling", "MultiVectorMask"}
+
+// embedsSentences is whether modules.json describes an embedder, not a cross-encoder.
+func embedsSentences(fsys fs.FS) (bool, error) {
+	data, err := regular.ReadFile(fsys, "modules.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, folder.Errorf("%w", err)
+	}
+	var modules []struct {
+		Type string `json:"type"`
+	}
+	if err := pyjson.Unmarshal(data, &modules); err != nil {
+		return false, folder.Errorf("modules.json: %w", err)
+	}
+	for _, m := range modules {
+		if slices.Contains(embedding, m.Type[strings.LastIndex(m.Type, ".")+1:]) || strings.HasPrefix(m.Type, "pylate.") {
+			return true, nil
+		}
+	}
+	return false, nil
+}

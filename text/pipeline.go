@@ -1,0 +1,100 @@
+// What all pipelines have, and how those of a kind are opened.
+
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/text/internal/folder"
+	"github.com/avoformer/avoformer/text/tokenizer"
+)
+
+// Pipeline is what all pipelines have. It is safe for concurrent use.
+type Pipeline interface {
+	Kind() Kind
+	// Tokenizer is the folder's tokenizer, nil where the pipeline takes no texts.
+	Tokenizer() *tokenizer.Tokenizer
+	// MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
+	// it; 0: no limit.
+	MaxTokens() int
+	// Footprint is the memory of the model.
+	Footprint() models.Footprint
+	// Totals tells what all calls of the pipeline have computed with.
+	Totals() Totals
+	// Warm computes something small, so that the first call does not wait for what is made once, and a model that fails
+	// does so before.
+	Warm(ctx context.Context) error
+}
+
+// Totals is what all calls of a pipeline so far have computed with: those of texts that failed are not counted, nor are
+// texts that are generated.
+type Totals struct {
+	Inputs int // texts, pairs and lists of tokens
+	Tokens int
+	Cut    int // inputs of which something was cut off since they had more than MaxTokens
+	Split  int // inputs that were computed as several windows
+}
+
+// record is a kind with what opens its pipelines. Each kind's stands in the file of its pipeline, as a function: a variable
+// would refer to itself.
+type record struct {
+	KindInfo
+	kind Kind
+	use  models.Use // of the models whose folders are of the kind
+	open func(fsys fs.FS, opts ...Option) (Pipeline, error)
+	// fits reports whether a model has what the kind needs, and lacks says what others have not.
+	fits  func(m *models.Model) bool
+	lacks string
+	// wordless reports whether a model needs no tokenizer; nil: all need one.
+	wordless func(m *models.Model) bool
+}
+
+// opening is a function that opens a pipeline, as one for pipelines of any type.
+func opening[P Pipeline](open func(fsys fs.FS, opts ...Option) (P, error)) func(fs.FS, ...Option) (Pipeline, error) {
+	return func(fsys fs.FS, opts ...Option) (Pipeline, error) {
+		p, err := open(fsys, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+}
+
+// check returns an error if a model is not one for the kind.
+func (r record) check(m *models.Model) error {
+	if r.fits(m) {
+		return nil
+	}
+	return folder.Errorf("a %s of %s %s", strings.Join(m.Config.Architectures, ", "), m.Config.ModelType, r.lacks)
+}
+
+// openIn opens a pipeline in a directory.
+func openIn[P any](dir string, openFS func(fs.FS, ...Option) (P, error), opts []Option) (P, error) {
+	var none P
+	fsys, err := folder.FS(dir)
+	if err != nil {
+		return none, err
+	}
+	p, err := openFS(fsys, opts...)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", dir, err)
+	}
+	return p, nil
+}
+
+// hello is a text to warm pipelines with.
+const hello = "Hello, world."
+
+// warmed is the error of what Warm computes. That the model refuses the text, or wants an option, such as a language, is not one: the
+// model is there.
+func warmed(err error) error {
+	if errors.Is(err, ErrInput) || errors.Is(err, ErrOption) {
+		return nil
+	}
+	return err
+}
