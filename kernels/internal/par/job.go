@@ -21,15 +21,17 @@ func (f Func) Do(from, to int) { f(from, to) }
 type job struct {
 	task    Task
 	shares  []share
-	offered []*worker // the workers that it was handed to directly
-	queued  bool      // it was put into the queue
-	wanted  int       // further workers that may join from the queue; guarded by the pool's mutex
-	cpu     int       // the CPU that the caller ran on when it woke workers, or -1
+	offered []*worker     // the workers that it was handed to directly
+	queued  bool          // it was put into the queue
+	wanted  int           // further workers that may join from the queue; guarded by the pool's mutex
+	cpu     int           // the CPU that the caller ran on when it woke workers, or -1
+	done    chan struct{} // the last worker's message to a sleeping caller
+	failed  atomic.Pointer[failure]
+	_       [cacheLine]byte
 	// active is the number of workers inside or handed the job, plus callerSleeps
-	// once the caller sleeps until the last of them leaves.
+	// once the caller sleeps until the last of them leaves. Workers that leave write it while others read what is above.
 	active atomic.Int64
-	done   chan struct{} // the last worker's message to a sleeping caller
-	failed atomic.Pointer[failure]
+	_      [cacheLine]byte
 }
 
 const callerSleeps = 1 << 32

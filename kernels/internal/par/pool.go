@@ -11,27 +11,37 @@ import (
 
 // pool is a set of workers. A worker that looks for work is handed a job without a
 // lock; busy and sleeping workers find jobs in a queue.
+//
+// What workers that look for work read again and again lies apart from what calls write: a line that some thread
+// has written has to come to each of the others that reads it.
 type pool struct {
 	mu    sync.Mutex
 	work  sync.Cond // a sleeping worker waits for it
 	ended sync.Cond // stop waits for it
 	jobs  []*job    // those that still want workers, oldest first
 
+	// Read by all workers, and rarely written:
+	_        [cacheLine]byte
 	all      atomic.Pointer[[]*worker] // the workers that exist; replaced under mu
 	open     atomic.Int32              // len(jobs)
-	sleeping atomic.Int32              // workers that wait on work; changes under mu
-	spinning atomic.Int32              // workers that look for work
 	stopping atomic.Bool
+	limit    atomic.Int32 // one less than GOMAXPROCS, or than the processors if these are fewer, at the time of asked
+	sleeping atomic.Int32 // workers that wait on work; changes under mu
 
+	// Written by every call:
+	_ [cacheLine]byte
 	// demand has the number of running calls, times oneCall, plus the number of
 	// helpers that they want together.
 	demand atomic.Int64
-	// limit is one less than GOMAXPROCS, or than the processors if these are fewer, at the time of asked.
-	limit atomic.Int32
+	// asked is when limit was brought up to date.
 	asked atomic.Int64
 	// shortCall is when a call last asked for a worker that is not worth waking one.
 	shortCall atomic.Int64
+	_         [cacheLine]byte
 }
+
+// cacheLine is the bytes that move from core to core together: two lines of 64, since processors fetch the neighbour too.
+const cacheLine = 128
 
 const oneCall = 1 << 32
 
@@ -91,20 +101,18 @@ func (p *pool) crowded() bool {
 func (p *pool) submit(j *job, n int) {
 	j.offered, j.queued, j.cpu = j.offered[:0], false, -1
 	p.demand.Add(oneCall + int64(n))
-	if p.spinning.Load() > 0 {
-		for _, w := range *p.all.Load() {
-			if len(j.offered) == n {
-				return
-			}
-			if w.mail.Load() != idle {
-				continue
-			}
-			j.active.Add(1)
-			if w.mail.CompareAndSwap(idle, j) {
-				j.offered = append(j.offered, w)
-			} else {
-				j.active.Add(-1)
-			}
+	for _, w := range *p.all.Load() {
+		if len(j.offered) == n {
+			return
+		}
+		if w.mail.Load() != idle {
+			continue
+		}
+		j.active.Add(1)
+		if w.mail.CompareAndSwap(idle, j) {
+			j.offered = append(j.offered, w)
+		} else {
+			j.active.Add(-1)
 		}
 	}
 	if len(j.offered) < n && p.enqueue(j, n-len(j.offered)) {
@@ -164,7 +172,10 @@ func (p *pool) finish(j *job) *failure {
 func (p *pool) withdraw(j *job) {
 	astray := false
 	for _, w := range j.offered {
-		if w.mail.CompareAndSwap(j, idle) {
+		if j.active.Load() == 0 {
+			break // all have been here, and left
+		}
+		if w.mail.Load() == j && w.mail.CompareAndSwap(j, idle) {
 			j.active.Add(-1)
 			// It looked for work and yet did not take the job, so it did not get to run.
 			astray = w.avoidCallerCPU() || astray
@@ -189,9 +200,14 @@ func (p *pool) remove(j *job) {
 	}
 }
 
+// looks reports whether some worker looks for work.
+func (p *pool) looks() bool {
+	return slices.ContainsFunc(*p.all.Load(), func(w *worker) bool { return w.mail.Load() == idle })
+}
+
 // ready is Ready.
 func (p *pool) ready() bool {
-	if p.spinning.Load() > 0 {
+	if p.looks() {
 		return true
 	}
 	t := now()

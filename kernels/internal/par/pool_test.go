@@ -65,7 +65,7 @@ func TestPoolFollowsGOMAXPROCS(t *testing.T) {
 	if got := Workers(); got != 15 {
 		t.Fatalf("%d workers at GOMAXPROCS = 16", got)
 	}
-	for workers.spinning.Load() > 0 || int(workers.sleeping.Load()) < Workers() {
+	for workers.looks() || int(workers.sleeping.Load()) < Workers() {
 		time.Sleep(time.Millisecond)
 	}
 	runtime.GOMAXPROCS(4)
@@ -203,7 +203,7 @@ func TestCrowdedWorkersSleep(t *testing.T) {
 	}
 	workers.demand.Add(3 * oneCall)
 	defer workers.demand.Add(-3 * oneCall)
-	if !workers.callsNext() {
+	if !workers.crowded() {
 		t.Error("a worker goes on spinning beside three calls on two processors")
 	}
 }

@@ -15,7 +15,7 @@ type worker struct {
 	// avoid is 1 + the CPU of a caller whose job the worker did not take: perhaps
 	// its own CPU. It stays 0 unless affinity may be changed.
 	avoid atomic.Int32
-	_     [40]byte // a cache line of its own
+	_     [cacheLine - 24]byte // lines of its own
 }
 
 // idle stands in mail for a worker that may be handed a job.
@@ -67,12 +67,12 @@ func (p *pool) next(w *worker) (j *job, slept bool) {
 // look waits to be handed a job, for as long as spin does. It returns nil if it
 // is not, or if there is something to do in next.
 func (p *pool) look(w *worker) *job {
-	p.spinning.Add(1)
-	defer p.spinning.Add(-1)
 	for {
 		w.mail.Store(idle)
+		tries := 0
 		found := spin(func() bool {
-			return w.mail.Load() != idle || w.avoid.Load() > 0 || p.callsNext()
+			tries++
+			return w.mail.Load() != idle || w.avoid.Load() > 0 || p.callsNext() || tries%spinRounds == 0 && p.crowded()
 		})
 		if cpu := w.avoid.Swap(0) - 1; cpu >= 0 {
 			leaveCPU(int(cpu))
@@ -80,16 +80,15 @@ func (p *pool) look(w *worker) *job {
 		if j := w.close(); j != nil {
 			return j
 		}
-		if !found || p.callsNext() {
+		if !found || p.callsNext() || p.crowded() {
 			return nil
 		}
 	}
 }
 
-// callsNext reports whether next has something to do other than sleep, or should
-// sleep since others want to run.
+// callsNext reports whether next has something to do other than sleep.
 func (p *pool) callsNext() bool {
-	return p.open.Load() > 0 || p.stopping.Load() || p.surplus() || p.crowded()
+	return p.open.Load() > 0 || p.stopping.Load() || p.surplus()
 }
 
 // close ends the time in which the worker can be handed a job, and returns the
