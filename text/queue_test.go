@@ -1,7 +1,6 @@
 package text
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +14,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/internal/race"
-	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
-	"github.com/avoformer/avoformer/text/internal/windows"
-	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 // idle waits until a pipeline has no goroutine, and wants its queue empty.
@@ -65,41 +61,16 @@ func TestQueueErrors(t *testing.T) {
 	e.idle(t)
 }
 
-// alone computes texts in batches of the longest first, each by itself.
+// alone embeds texts one by one.
 func (e *Embedder) alone(t *testing.T, texts []string) [][]float32 {
 	t.Helper()
-	type one struct {
-		text     int
-		encoding *tokenizer.Encoding
-	}
-	splitter := e.splitter(e.limit, tokenizer.Options{})
-	var all []one
-	for i, s := range texts {
-		parts, err := splitter.Split(i, windows.Text{First: s})
+	out := make([][]float32, len(texts))
+	for i := range texts {
+		y, err := e.Embed(context.Background(), texts[i:i+1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, one{i, parts[0]})
-	}
-	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(len(b.encoding.IDs), len(a.encoding.IDs)) })
-	out, ws := make([][]float32, len(texts)), new(models.Workspace)
-	for len(all) > 0 {
-		var batch []*tokenizer.Encoding
-		for tokens := 0; len(batch) < len(all); {
-			next := all[len(batch)].encoding
-			if tokens += len(next.IDs); len(batch) > 0 && tokens > e.batchTokens {
-				break
-			}
-			batch = append(batch, next)
-		}
-		y := make([]float32, len(batch)*e.dim)
-		if err := e.pool.Embed(ws, y, windows.Tokens(batch)); err != nil {
-			t.Fatal(err)
-		}
-		for i := range batch {
-			out[all[i].text] = y[i*e.dim : (i+1)*e.dim]
-		}
-		all = all[len(batch):]
+		out[i] = y[0]
 	}
 	return out
 }
@@ -113,25 +84,23 @@ func sameBits(t *testing.T, what string, got, want [][]float32) {
 	}
 }
 
-// TestQueueBits wants the vectors of a call that is alone in batches of its own, page by page, on any
-// number of threads, and those of calls that come together close to them.
+// TestQueueBits wants the bits that each text has by itself, on any number of threads and whatever calls come together.
 func TestQueueBits(t *testing.T) {
 	ctx := context.Background()
-	texts := make([]string, 1500) // two pages
+	texts := make([]string, 1500) // several pages
 	for i := range texts {
-		texts[i] = wordText(1 + i*i%23)
+		texts[i] = wordText(i * i % 23)
 	}
-	for _, folder := range []string{"embed", "embed-prompt"} { // one has a dense layer
+	for _, folder := range []string{"embed", "embed-prompt", "embed-last"} { // one has a dense layer, one texts of one token
+		var want [][]float32
 		for threads := 1; threads <= 3; threads++ {
 			e, err := OpenEmbedder("testdata/"+folder, Threads(threads), BatchTokens(256))
 			if err != nil {
 				t.Fatal(err)
 			}
-			page, cost := 0, 0
-			for ; cost < 1<<16; page++ {
-				cost += 16 + len(texts[page])
+			if want == nil {
+				want = e.alone(t, texts)
 			}
-			want := slices.Concat(e.alone(t, texts[:page]), e.alone(t, texts[page:]))
 			got, err := e.Embed(ctx, texts)
 			if err != nil {
 				t.Fatal(err)
@@ -146,8 +115,8 @@ func TestQueueBits(t *testing.T) {
 						return
 					}
 					for i, v := range got {
-						if d := slices.Max(difference(v, want[call*100+i])); d > 1e-5 {
-							t.Errorf("text %d together with others: %g beside alone", call*100+i, d)
+						if !slices.Equal(v, want[call*100+i]) {
+							t.Errorf("%s: text %d has other bits together with others", folder, call*100+i)
 							return
 						}
 					}
@@ -157,14 +126,6 @@ func TestQueueBits(t *testing.T) {
 			e.idle(t)
 		}
 	}
-}
-
-func difference(a, b []float32) []float32 {
-	d := make([]float32, len(a))
-	for i := range a {
-		d[i] = max(a[i]-b[i], b[i]-a[i])
-	}
-	return d
 }
 
 // TestQueuePipelines shares pipelines that share nothing with each other, under the race detector too.

@@ -31,60 +31,25 @@ type outcome struct {
 	err  error
 }
 
-// rows is how many tokens a thread needs for kernels to do nearly as much a second as with many more.
-const rows = 64
-
-// mostBatches is how many batches of several calls are computed side by side: each of them reads all weights.
-const mostBatches = 8
-
 // takeBatch takes the next batch; some threads are free.
 func (q *Queue) takeBatch(free int) *batch {
-	b := &batch{queue: q, threads: 1}
-	next, waiting := q.next()
-	room := q.BatchTokens
-	switch batches := (q.ready + q.BatchTokens - 1) / q.BatchTokens; {
-	case len(q.calls) > 1:
-		b.threads, room = q.share(next)
-		b.threads = min(b.threads, free)
-	case q.ready >= q.enough():
-	case q.used == 0:
-		b.threads = free
-	default:
-		b.threads = max(free/batches, 1)
+	w := q.waits()
+	threads, room := w.single(free)
+	if len(q.calls) > 1 {
+		threads, room = w.shared()
 	}
+	b := &batch{queue: q, threads: min(threads, free)}
 	before := q.ready
-	b.windows = q.fill(room, waiting)
+	b.windows = q.fill(room, w.calls)
 	b.tokens = before - q.ready
 	q.used += b.threads
 	return b
 }
 
-// next is how many tokens the calls wait for that wait for any, each for its next window, and their number.
-func (q *Queue) next() (tokens, waiting int) {
-	for _, c := range q.calls {
-		if len(c.pages) > 0 {
-			tokens += c.pages[0][0].tokens()
-			waiting++
-		}
-	}
-	return tokens, waiting
-}
-
-// share is on how many threads a batch of several calls is computed, and its most tokens. Two batches side by side take
-// less time than the same one after the other on twice the threads, and nobody has an answer before the whole batch is
-// computed: so each thread gets its own as soon as there are enough tokens, and a batch only a part of what waits, as
-// long as kernels are fast with that.
-func (q *Queue) share(next int) (threads, room int) {
-	batches := min((next+2*rows-1)/(2*rows), mostBatches, q.Threads)
-	threads = q.Threads / batches
-	return threads, min(q.BatchTokens, max(rows*threads, next/(4*batches)))
-}
-
 // fill takes the windows of a batch with room for some tokens, while some calls wait: of the call whose next window is
 // due first, and then of others of its kind, the older of two. A window is due at its end: its length after the tokens
 // that had been computed when its call came, so that short ones go before long ones that came at about the same time, and
-// none waits long. A page gives its longest windows first; a call that is alone does not mix pages, which may come in any
-// order.
+// none waits long. A page gives its longest windows first.
 func (q *Queue) fill(room, waiting int) []window {
 	q.turn++
 	var taken []window
@@ -119,9 +84,6 @@ func (q *Queue) fill(room, waiting int) []window {
 		c.due, c.ready, q.ready = c.due+n*waiting, c.ready-n, q.ready-n
 		if c.pages[0] = c.pages[0][1:]; len(c.pages[0]) == 0 {
 			c.pages = c.pages[1:]
-			if len(q.calls) == 1 {
-				c.closed = q.turn
-			}
 		}
 	}
 }
@@ -179,9 +141,16 @@ func run(ws *models.Workspace, all []window) (ended []outcome, err error) {
 	for i, w := range all {
 		encodings[i] = w.encoding()
 	}
+	if len(all) == 1 && all[0].tokens() == 1 {
+		// A product of one row may round otherwise than one of several, and what else is in a batch is to change nothing.
+		encodings = append(encodings, encodings[0])
+	}
 	err = caught(func() error {
 		defer ws.Release(ws.Mark())
 		return all[0].call.Compute(ws, windows.Tokens(encodings), func(i int, x []float32) {
+			if i == len(all) {
+				return
+			}
 			w := all[i]
 			if err := check.Finite(x); err != nil {
 				ended = append(ended, outcome{w.call, w.in.Number, &InputError{w.in.Number, err}})

@@ -58,9 +58,12 @@ func (q *Queue) wanting() *Call {
 	return nil
 }
 
+// shortPage is how many bytes of texts a page has at least, if there are as many: a fraction of a millisecond.
+const shortPage = 1 << 12
+
 // takePage takes a call's next texts: few where enough tokens wait, those of other calls then,
-// so that many calls do not have many tokens wait. What a call that is alone has in a batch depends
-// on its texts only.
+// so that many calls do not have many tokens wait; and no more than each thread's share of them, unless that is
+// little.
 func (q *Queue) takePage(c *Call) *page {
 	most, longest := max(1<<16, 32*q.BatchTokens), math.MaxInt // bytes of a page, and of a text as far as they count
 	if q.ready >= q.enough() {
@@ -69,8 +72,9 @@ func (q *Queue) takePage(c *Call) *page {
 	if n := c.Splitter.Longest(); n > 0 {
 		longest = n
 	}
+	share := (c.Size + q.Threads - 1) / q.Threads
 	p := &page{queue: q, call: c, first: c.next}
-	for cost := 0; c.next < c.Size && cost < most; c.next++ {
+	for cost := 0; c.next < c.Size && cost < most && (len(p.texts) < share || cost < shortPage); c.next++ {
 		s := c.Text(c.next)
 		n := len(s.First) + len(s.Second) + 4*len(s.IDs)
 		cost += 16 + min(n, longest)
@@ -107,7 +111,7 @@ func (p *page) do(func() *models.Workspace) {
 				}
 			}
 		}
-		slices.SortStableFunc(p.windows, func(a, b window) int { return cmp.Compare(b.tokens(), a.tokens()) })
+		longestFirst(p.windows)
 		return nil
 	})
 }
@@ -126,10 +130,26 @@ func (p *page) settle() {
 	case c.over():
 	default:
 		if len(p.windows) > 0 {
-			c.pages = append(c.pages, p.windows)
+			c.add(p)
 			c.ready += p.tokens
 			q.ready += p.tokens
 		}
 		q.finished(c, p.finished)
 	}
+}
+
+// add has a page's windows wait. Those of a call that has few waiting become one page with them, so that the longest of
+// all go first.
+func (c *Call) add(p *page) {
+	last := len(c.pages) - 1
+	if last < 0 || c.ready+p.tokens > p.queue.enough() {
+		c.pages = append(c.pages, p.windows)
+		return
+	}
+	c.pages[last] = append(c.pages[last], p.windows...)
+	longestFirst(c.pages[last])
+}
+
+func longestFirst(all []window) {
+	slices.SortStableFunc(all, func(a, b window) int { return cmp.Compare(b.tokens(), a.tokens()) })
 }

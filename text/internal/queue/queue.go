@@ -57,10 +57,6 @@ func (q *Queue) Load() Load {
 	return Load{len(q.calls), q.used, q.ready, q.tokenising}
 }
 
-// enough is how many tokens have to wait for batches to be computed side by side, each on one
-// thread, which leaves none waiting for another. Fewer batches get all threads together.
-func (q *Queue) enough() int { return (2*q.Threads-1)*q.BatchTokens + 1 }
-
 // finished counts texts of a call that have their results.
 func (q *Queue) finished(c *Call, texts int) {
 	if c.left -= texts; c.left == 0 {
