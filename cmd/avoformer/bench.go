@@ -7,7 +7,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -47,6 +46,7 @@ type benchWork struct {
 // seconds that they take, "vectors" with those of Texts, and "memory" with its peak in MB.
 type engine struct {
 	name    string
+	threads int
 	problem string
 	first   float64 // seconds from its start to the first vector
 	times   map[string][]float64
@@ -64,7 +64,9 @@ var benchReps = map[string]int{"short": 9, "long": 3, "texts": 1}
 func bench(a *app, args []string) error {
 	defer func() { a.opened = nil }() // nobody misses what is cut of its texts
 	f := a.flags("bench")
-	decoder := f.decoder()
+	threads := numbers{runtime.GOMAXPROCS(0)}
+	f.Var(&threads, "threads", "most threads, or `numbers` of them with commas in between, each of which is measured; default: all")
+	decoder := f.decoderOn(&threads[0])
 	rounds := f.Int("rounds", 10, "how often each engine has its turn")
 	texts := f.Int("texts", 64, "texts of a bulk run")
 	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,torch,torch-bf16", "what to measure")
@@ -79,12 +81,7 @@ func bench(a *app, args []string) error {
 	if *worker {
 		return a.benchWorker()
 	}
-	threads := cmp.Or(*decoder.threads, runtime.GOMAXPROCS(0))
-	opts, err := decoder.options()
-	if err != nil {
-		return err
-	}
-	if threads < 1 || *rounds < 1 || *texts < 1 || !(*seconds > 0) || len(rest) != 1 {
+	if *rounds < 1 || *texts < 1 || !(*seconds > 0) || len(rest) != 1 {
 		return usagef("%s; numbers from 1 on", f.usage)
 	}
 	names := strings.Split(*engines, ",")
@@ -93,17 +90,17 @@ func bench(a *app, args []string) error {
 			return usagef("-engines: no engine %q, want avoformer, onnxruntime or torch, with or without a format as -int8", name)
 		}
 	}
-	noDecoder := a.benchDecoder(rest[0], opts, *seconds, *asJSON)
+	noDecoder := a.benchDecoders(rest[0], decoder, threads, *seconds, *asJSON)
 	if !errors.Is(noDecoder, fault.ErrFolder) || f.given("weights", "prompts", "cache") {
 		return noDecoder
 	}
-	m, err := openModel(a, text.OpenEmbedder, rest[0], []text.Option{text.Threads(threads)})
+	m, err := openModel(a, text.OpenEmbedder, rest[0], []text.Option{text.Threads(threads[0])})
 	if errors.Is(err, fault.ErrFolder) && err.Error() != noDecoder.Error() {
 		return fmt.Errorf("%w; %w", err, noDecoder)
 	} else if err != nil {
 		return err
 	}
-	work := benchWork{Dir: rest[0], Threads: threads, Texts: benchTexts(*texts)}
+	work := benchWork{Dir: rest[0], Texts: benchTexts(*texts)}
 	tokens, err := m.Tokens(work.Texts)
 	if err != nil {
 		return err
@@ -121,8 +118,10 @@ func bench(a *app, args []string) error {
 		}
 	}()
 	for _, name := range names {
-		work.Engine = name
-		all = append(all, a.startEngine(work, *python))
+		for _, n := range threads {
+			work.Engine, work.Threads = name, n
+			all = append(all, a.startEngine(work, *python))
+		}
 	}
 	for range *rounds {
 		for _, e := range all {
@@ -137,7 +136,7 @@ func bench(a *app, args []string) error {
 		return err
 	}
 	if *asJSON {
-		return a.enginesAsJSON(all, threads, *rounds, tokens, *texts)
+		return a.enginesAsJSON(all, *rounds, tokens, *texts)
 	}
 	return a.printEngines(all, threads, *rounds, tokens, *texts)
 }
@@ -181,7 +180,7 @@ func benchTexts(n int) []string {
 
 // startEngine starts a process and waits for its first vector.
 func (a *app) startEngine(work benchWork, python string) *engine {
-	e := &engine{name: work.Engine, times: map[string][]float64{}}
+	e := &engine{name: work.Engine, threads: work.Threads, times: map[string][]float64{}}
 	fail := func(err error) *engine {
 		e.problem = "not measured: " + oneLine(err)
 		return e
@@ -291,14 +290,14 @@ func (e *engine) leastCosine(other *engine) float64 {
 }
 
 // enginesAsJSON is printEngines in JSON.
-func (a *app) enginesAsJSON(all []*engine, threads, rounds, tokens, texts int) error {
+func (a *app) enginesAsJSON(all []*engine, rounds, tokens, texts int) error {
 	for _, e := range all {
 		said := map[string]any{"engine": e.name}
 		if e.problem != "" {
 			said["problem"] = e.problem
 		} else {
 			bulk := median(e.times["texts"])
-			said["threads"], said["rounds"], said["first"], said["short"], said["long"] = threads, rounds, e.first, median(e.times["short"]), median(e.times["long"])
+			said["threads"], said["rounds"], said["first"], said["short"], said["long"] = e.threads, rounds, e.first, median(e.times["short"]), median(e.times["long"])
 			said["texts_per_second"], said["tokens_per_second"] = float64(texts)/bulk, float64(tokens)/bulk
 			said["peak_mb"], said["least_cosine"] = e.memory, e.leastCosine(all[0])
 		}
@@ -312,16 +311,20 @@ func (a *app) enginesAsJSON(all []*engine, threads, rounds, tokens, texts int) e
 	return nil
 }
 
-func (a *app) printEngines(all []*engine, threads, rounds, tokens, texts int) error {
-	fmt.Fprintf(a.out, "%d threads, medians of %d rounds in turn; %d texts of %d tokens; ? marks a spread over 10%%\n", threads, rounds, texts, tokens)
+func (a *app) printEngines(all []*engine, threads numbers, rounds, tokens, texts int) error {
+	fmt.Fprintf(a.out, "%s threads, medians of %d rounds in turn; %d texts of %d tokens; ? marks a spread over 10%%\n", &threads, rounds, texts, tokens)
 	fmt.Fprintf(a.out, "%-18s %9s %10s %11s %9s %10s %8s %10s\n", "", "first ms", "short ms", "long ms", "texts/s", "tokens/s", "peak MB", "least cos")
 	for _, e := range all {
+		name := e.name
+		if len(threads) > 1 {
+			name = fmt.Sprintf("%s %d", name, e.threads)
+		}
 		if e.problem != "" {
-			fmt.Fprintf(a.out, "%-18s %s\n", e.name, e.problem)
+			fmt.Fprintf(a.out, "%-18s %s\n", name, e.problem)
 			continue
 		}
 		bulk := median(e.times["texts"])
-		fmt.Fprintf(a.out, "%-18s %9.0f %9.2f%s %10.2f%s %8.0f%s %10.0f %8.0f %10.5f\n", e.name, e.first*1e3, median(e.times["short"])*1e3, spread(e.times["short"]),
+		fmt.Fprintf(a.out, "%-18s %9.0f %9.2f%s %10.2f%s %8.0f%s %10.0f %8.0f %10.5f\n", name, e.first*1e3, median(e.times["short"])*1e3, spread(e.times["short"]),
 			median(e.times["long"])*1e3, spread(e.times["long"]), float64(texts)/bulk, spread(e.times["texts"]), float64(tokens)/bulk, e.memory, e.leastCosine(all[0]))
 	}
 	if slices.ContainsFunc(all, (*engine).isPeer) {

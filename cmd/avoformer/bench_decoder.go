@@ -15,13 +15,28 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
+// benchDecoders measures what generates text on each number of threads.
+func (a *app) benchDecoders(dir string, d decoderFlags, threads numbers, seconds float64, asJSON bool) error {
+	for _, n := range threads {
+		*d.threads = n
+		opts, err := d.options()
+		if err != nil {
+			return err
+		}
+		if err := a.benchDecoder(dir, opts, n, seconds, asJSON); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // benchDecoder measures what generates text, by itself or after an encoder. The error is
 // fault.ErrFolder where the folder has neither.
-func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64, asJSON bool) error {
+func (a *app) benchDecoder(dir string, opts []text.Option, threads int, seconds float64, asJSON bool) error {
 	begin := time.Now()
 	g, err := openModel(a, text.OpenGenerator, dir, opts)
 	if err == nil {
-		return a.benchGenerator(g, begin, seconds, asJSON)
+		return a.benchGenerator(g, begin, threads, seconds, asJSON)
 	} else if !errors.Is(err, fault.ErrFolder) {
 		return err
 	}
@@ -33,11 +48,11 @@ func (a *app) benchDecoder(dir string, opts []text.Option, seconds float64, asJS
 	} else if failed != nil {
 		return failed
 	}
-	return a.benchTranslator(t, begin, seconds, asJSON)
+	return a.benchTranslator(t, begin, threads, seconds, asJSON)
 }
 
 // benchTranslator measures an encoder with a decoder, which was opened from begin on.
-func (a *app) benchTranslator(t *text.Translator, begin time.Time, seconds float64, asJSON bool) error {
+func (a *app) benchTranslator(t *text.Translator, begin time.Time, threads int, seconds float64, asJSON bool) error {
 	o := text.TranslateOptions{GenerateOptions: text.GenerateOptions{MaxTokens: 64}}
 	translate := func(i int) error {
 		_, err := text.Collect(t.Stream(a.ctx, benchText(16, i), o))
@@ -55,14 +70,14 @@ func (a *app) benchTranslator(t *text.Translator, begin time.Time, seconds float
 	}
 	first, rate := start.Sub(begin).Seconds(), float64(texts)/time.Since(start).Seconds()
 	if asJSON {
-		return a.printJSON(map[string]any{"first": first, "texts_per_second": rate, "peak_mb": peakMemory()})
+		return a.printJSON(map[string]any{"threads": threads, "first": first, "texts_per_second": rate, "peak_mb": peakMemory()})
 	}
-	_, err := fmt.Fprintf(a.out, "first text after %.1f ms, then %.1f texts a second, of 16 words, into at most %d tokens; peak %.0f MB\n", first*1e3, rate, o.MaxTokens, peakMemory())
+	_, err := fmt.Fprintf(a.out, "%d threads: first text after %.1f ms, then %.1f texts a second, of 16 words, into at most %d tokens; peak %.0f MB\n", threads, first*1e3, rate, o.MaxTokens, peakMemory())
 	return err
 }
 
 // benchGenerator measures a decoder, which was opened from begin on.
-func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64, asJSON bool) error {
+func (a *app) benchGenerator(g *text.Generator, begin time.Time, threads int, seconds float64, asJSON bool) error {
 	o := text.GenerateOptions{MaxTokens: 1 << 20}
 	first, tokens := 0.0, 0
 	ctx, cancel := context.WithTimeout(a.ctx, time.Duration((seconds+time.Since(begin).Seconds())*float64(time.Second)))
@@ -80,9 +95,9 @@ func (a *app) benchGenerator(g *text.Generator, begin time.Time, seconds float64
 	}
 	rate := float64(max(tokens-1, 0)) / time.Since(start).Seconds()
 	if asJSON {
-		return a.printJSON(map[string]any{"first": first, "tokens_per_second": rate, "peak_mb": peakMemory()})
+		return a.printJSON(map[string]any{"threads": threads, "first": first, "tokens_per_second": rate, "peak_mb": peakMemory()})
 	}
-	_, err := fmt.Fprintf(a.out, "first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", first*1e3, rate, peakMemory())
+	_, err := fmt.Fprintf(a.out, "%d threads: first token after %.1f ms, then %.1f tokens a second; peak %.0f MB\n", threads, first*1e3, rate, peakMemory())
 	return err
 }
 

@@ -120,9 +120,13 @@ func TestBench(t *testing.T) {
 		!strings.HasPrefix(lines[3], "avoformer-int8 ") || !strings.Contains(lines[3], " 0.9") || !strings.Contains(lines[4], "not measured") || !strings.Contains(lines[5], "not measured") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
+	code, out, stderr = call(t, "", "bench", testdata+"embed", "-rounds", "1", "-texts=3", "-engines", "avoformer-int8,avoformer", "-threads", "1,3", "-json")
+	if lines = strings.Split(strings.TrimSpace(out), "\n"); code != exitOK || len(lines) != 4 || !strings.Contains(lines[1], `"threads":3`) || !strings.Contains(lines[2], `"threads":1`) {
+		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
+	}
 	status, _ := os.ReadFile("/proc/self/status")
 	knows := strings.Contains(string(status), "VmHWM:") // the most memory that a process had
-	if code, out, stderr := call(t, "", "bench", testdata+"generate", "-seconds", "0.1", "-cache", "int8"); code != exitOK || !strings.Contains(out, "tokens a second") || knows && strings.Contains(out, "peak 0 MB") {
+	if code, out, stderr := call(t, "", "bench", testdata+"generate", "-seconds", "0.1", "-cache", "int8", "-threads", "1,2"); code != exitOK || strings.Count(out, "tokens a second") != 2 || !strings.Contains(out, "2 threads: ") || knows && strings.Contains(out, "peak 0 MB") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
 	if code, out, stderr := call(t, "", "bench", testdata+"translate", "-seconds", "0.1", "-weights", "bf16"); code != exitOK || !strings.Contains(out, "texts a second") {
@@ -202,6 +206,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"embed", testdata + "embed", "-split", "3", "-refuse"}, "", exitUsage, "-split"},
 		{[]string{"embed", testdata + "embed", "-nearest", "x", "-k", "0"}, "", exitUsage, "-k 0"},
 		{[]string{"bench", testdata + "embed", "-engines", "avoformer,fly"}, "", exitUsage, `"fly"`},
+		{[]string{"bench", testdata + "embed", "-threads", "1,0"}, "", exitUsage, "from 1 on"},
 		{[]string{"translate", testdata + "translate", "-to", "fr"}, "x\n", exitUsage, `Language = fr: the model has no token of it`},
 		{[]string{"classify", testdata + "tokens", "-words=first", "-check"}, "", exitUsage, "not of -words"},
 		{[]string{"rerank", testdata + "classify", "q"}, "", exitFailed, "one label"},

@@ -127,13 +127,18 @@ type decoderFlags struct {
 }
 
 func (f *flags) decoder() decoderFlags {
+	return f.decoderOn(f.Int("threads", 0, "most threads; default: all"))
+}
+
+// decoderOn is decoder without a flag for the threads.
+func (f *flags) decoderOn(threads *int) decoderFlags {
 	f.memoryLimit()
 	f.asWritten()
 	return decoderFlags{
 		f.String("weights", "f32", weightsUsage),
 		f.String("cache", "f32", "`format` of the keys and values of the tokens so far: f32, bf16, f16 or int8"),
 		f.String("prompts", "", promptsUsage),
-		f.Int("threads", 0, "most threads; default: all"),
+		threads,
 		f.adapters(),
 	}
 }

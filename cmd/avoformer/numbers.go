@@ -1,0 +1,33 @@
+// Flags that take several numbers.
+
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// numbers is a flag of numbers from 1 on, with commas in between.
+type numbers []int
+
+func (n *numbers) String() string {
+	all := make([]string, len(*n))
+	for i, x := range *n {
+		all[i] = strconv.Itoa(x)
+	}
+	return strings.Join(all, ",")
+}
+
+// Set takes the numbers of a flag.
+func (n *numbers) Set(value string) error {
+	*n = nil
+	for part := range strings.SplitSeq(value, ",") {
+		x, err := strconv.Atoi(part)
+		if err != nil || x < 1 {
+			return errors.New("want numbers from 1 on, with commas in between")
+		}
+		*n = append(*n, x)
+	}
+	return nil
+}
