@@ -87,7 +87,7 @@ func sameBits(t *testing.T, what string, got, want [][]float32) {
 // TestQueueBits wants the bits that each text has by itself, on any number of threads and whatever calls come together.
 func TestQueueBits(t *testing.T) {
 	ctx := context.Background()
-	texts := make([]string, 1500) // several pages
+	texts := make([]string, 600) // several pages
 	for i := range texts {
 		texts[i] = wordText(i * i % 23)
 	}

@@ -18,6 +18,11 @@ func Worth(t, nanoseconds int) int {
 	if t <= 1 || nanoseconds < readyWork || nanoseconds < wakeWork && !Ready() {
 		return min(t, 1)
 	}
-	// work/n + threadCost*n is least at its root.
-	return max(2, min(t, int(math.Sqrt(float64(nanoseconds)/threadCost))))
+	return Most(t, nanoseconds)
+}
+
+// Most is Worth of work that is known to be worth a second thread, if t is more than one.
+func Most(t, nanoseconds int) int {
+	// nanoseconds/n + threadCost*n is least at n = the root of their quotient.
+	return min(t, max(2, int(math.Sqrt(float64(nanoseconds)/threadCost))))
 }

@@ -48,6 +48,7 @@ func (p *Group) Run(t int) {
 		g.way = wayOf(g.operands())
 		total += g.workOf()
 	}
+	t = par.Most(t, nanoseconds(total))
 	parts := 0
 	for i := range p.calls {
 		g := &p.calls[i]

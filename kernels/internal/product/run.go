@@ -20,6 +20,7 @@ func (g *call) runWay(t int, w way, a left, b right) {
 		(*gemvCall)(g).run(t)
 		return
 	}
+	t = par.Most(t, nanoseconds(g.workOf()*g.batch))
 	g.decide(t, a, b)
 	parts := g.cutM * g.cutN * g.batch
 	switch {
