@@ -156,3 +156,31 @@ func PooledAndNormalized(encoder Encoder, pool block.Pooling) *Embedder {
 	dim := encoder.Dim()
 	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, rest: []layer{{}}, out: dim, dim: dim}
 }
+
+// applyModules passes x, [rows, width], which it writes to, through modules, and gives their output and its width.
+func applyModules(ws *transformer.Workspace, modules []layer, x []float32, width int) ([]float32, int, error) {
+	for _, module := range modules {
+		if module.scales() {
+			block.NormalizeRows(x, width)
+			continue
+		}
+		if module.norm != nil {
+			if err := module.norm.Forward(ws, x, x); err != nil { // [rows, width]
+				return nil, 0, err
+			}
+			continue
+		}
+		y := ws.Alloc(len(x) / width * module.dense.Out)       // [rows, out]
+		if err := module.dense.Forward(ws, y, x); err != nil { // [rows, out]
+			return nil, 0, err
+		}
+		if module.act != nil {
+			module.act(ws.Threads, y)
+		}
+		if module.residual {
+			ws.Threads.Add(y, y, x)
+		}
+		x, width = y, module.dense.Out
+	}
+	return x, width, nil
+}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
-	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
 	"github.com/avoformer/avoformer/transformer"
@@ -16,34 +15,6 @@ import (
 // Late interaction: a vector for each token of a text (Khattab and Zaharia, 2020, "ColBERT: Efficient and
 // Effective Passage Search via Contextualized Late Interaction over BERT"), as MultiVectorEncoder of
 // sentence-transformers, PyLate and the authors' own code publish it; and the vectors of BGE-M3.
-
-// A TokenEmbedder makes a vector of each token's hidden state.
-type TokenEmbedder struct {
-	// QueryMark and DocumentMark go before texts: as one token, after the tokenizer's first, where the
-	// vocabulary has them.
-	QueryMark, DocumentMark string
-	// Expansion says how queries are lengthened; nil: they are not.
-	Expansion *Expansion
-	// Skip are the tokens of documents, and of queries if SkipInQueries, that get no vector.
-	Skip          []string
-	SkipInQueries bool
-	// SkipFirst is whether the first token of each text, a special one, gets no vector.
-	SkipFirst bool
-	// MeanScore is whether scores are divided by the number of the query's vectors.
-	MeanScore bool
-
-	rows     []layer
-	dim      int
-	warnings []string
-}
-
-// Expansion is tokens after those of a query, which have vectors too.
-type Expansion struct {
-	Length int    // of a query with them, from which on it is cut if it is Fixed
-	Fixed  bool   // longer queries are cut
-	Attend bool   // the query's own tokens see them
-	Token  string // "": that for masked words or, without one, that for the end of texts
-}
 
 // Dim is the width of a vector.
 func (t *TokenEmbedder) Dim() int { return t.dim }
@@ -269,34 +240,6 @@ func lateInteraction(t *TokenEmbedder) task {
 		return nil
 	}
 	return late
-}
-
-// applyModules passes x, [rows, width], which it writes to, through modules, and gives their output and its width.
-func applyModules(ws *transformer.Workspace, modules []layer, x []float32, width int) ([]float32, int, error) {
-	for _, module := range modules {
-		if module.scales() {
-			block.NormalizeRows(x, width)
-			continue
-		}
-		if module.norm != nil {
-			if err := module.norm.Forward(ws, x, x); err != nil { // [rows, width]
-				return nil, 0, err
-			}
-			continue
-		}
-		y := ws.Alloc(len(x) / width * module.dense.Out)       // [rows, out]
-		if err := module.dense.Forward(ws, y, x); err != nil { // [rows, out]
-			return nil, 0, err
-		}
-		if module.act != nil {
-			module.act(ws.Threads, y)
-		}
-		if module.residual {
-			ws.Threads.Add(y, y, x)
-		}
-		x, width = y, module.dense.Out
-	}
-	return x, width, nil
 }
 
 // openM3 reads what BGE-M3 has beside the encoder of its vectors: a weight, and a vector, of each token.

@@ -14,35 +14,6 @@ import (
 // 2021, "SPLADE: Sparse Lexical and Expansion Model for First Stage Ranking"; BGE-M3's: Chen et al., 2024,
 // "M3-Embedding: Multi-Linguality, Multi-Functionality, Multi-Granularity Text Embeddings".
 
-// A TokenWeight is an element of a sparse vector other than 0.
-type TokenWeight struct {
-	Index int     `json:"index"` // the token
-	Value float32 `json:"value"`
-}
-
-// A SparseVector is the elements of a vector of the vocabulary that are not 0, by their index.
-type SparseVector []TokenWeight
-
-// Dot is the inner product of two vectors: how well two texts match.
-func (v SparseVector) Dot(w SparseVector) float32 {
-	sum, j := 0.0, 0
-	for _, x := range v {
-		for j < len(w) && w[j].Index < x.Index {
-			j++
-		}
-		if j < len(w) && w[j].Index == x.Index {
-			sum += float64(x.Value) * float64(w[j].Value)
-		}
-	}
-	return float32(sum)
-}
-
-// A SparseHead makes a sparse vector of each text's hidden states.
-type SparseHead interface {
-	// Weigh hands result the vector of each sequence i of in, whose hidden states are x, [rows, width].
-	Weigh(ws *transformer.Workspace, x []float32, in transformer.Tokens, result func(i int, v SparseVector)) error
-}
-
 // splade is the vocabulary's weights by a masked language model: of each token of the vocabulary the largest of
 // log(1+ReLU(logit)) over the text, or the sum.
 type splade struct {

@@ -16,13 +16,6 @@ import (
 // The account of a configuration: which of its fields the architecture has read, and what
 // becomes of those it has not. classes.go says which fields there are.
 
-// class is a configuration class of transformers.
-type class struct {
-	Fields  map[string]string // and their defaults, in JSON
-	Aliases map[string]string // other names of fields, which go before the names of their own
-	Parts   map[string]string // classes of fields that are objects
-}
-
 // HandMade are configurations that transformers has no class for.
 var HandMade = map[string]*class{
 	// The published form of nomic_bert, by code beside its weights.

@@ -1,26 +1,18 @@
 package llamacpp
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
-// This file opens GGUF files: it says in the words of config.json what their metadata
-// says, and in those of llama.cpp what the architectures call their tensors. Sources:
-// the GGUF specification and the names in llama.cpp's gguf-py.
+// What the metadata of a GGUF file says, key by key.
 
 // Reader collects the fields of config.json from metadata.
 type Reader struct {
@@ -57,138 +49,6 @@ func (r *Reader) Key(name string) string {
 	key := r.Architecture + "." + name
 	r.read[key] = true
 	return key
-}
-
-// ggufNeutral are the architectures' keys that change nothing.
-var ggufNeutral = []string{
-	"vocab_size", "rope.scaling.finetuned", "attention.layer_norm_epsilon", "tensor_data_layout", // of tensors; not of these architectures; of none since GGUF 2
-	"expert_used_count", "expert_shared_count", "expert_group_count", "expert_group_used_count", // where there are no experts, and no groups of them
-}
-
-// Unread is a warning for each key of the architecture that was not read.
-func (r *Reader) Unread() (warnings []string) {
-	for _, key := range r.File.Keys() {
-		name, own := strings.CutPrefix(key, r.Architecture+".")
-		if value, _ := r.File.Value(key); own && !r.read[key] && !slices.Contains(ggufNeutral, name) {
-			warnings = append(warnings, fmt.Sprintf("metadata: %s = %.60s: ignored", key, fmt.Sprint(value)))
-		}
-	}
-	return warnings
-}
-
-// Guessed is a warning for each thing about texts that the file leaves open. endless tells that no token ends a text.
-func (r *Reader) Guessed(endless bool) (warnings []string) {
-	if model, _ := r.File.Text("tokenizer.ggml.model"); model == "gpt2" {
-		if pre, _ := r.File.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {
-			warnings = append(warnings, fmt.Sprintf("metadata: tokenizer.ggml.pre = %q: does not say how the model's tokenizer cuts texts; they are cut as llama.cpp does by default", pre))
-		}
-	}
-	if endless {
-		warnings = append(warnings, "metadata: no token ends a text: generation goes on to its limit")
-	}
-	return warnings
-}
-
-// Widened is a warning if weights take more memory than in the file, since they become float32 for want of a format
-// for the blocks that it has them in.
-func (r *Reader) Widened(held []transformer.Holding) []string {
-	var types []string
-	var inFile, inMemory int
-	for _, h := range held {
-		info, ok := r.File.Info(h.Tensor)
-		if !ok || h.Format != kernels.FormatF32 || r.Weights.Format(h.Tensor) != kernels.FormatF32 || info.Type.Block() == 1 {
-			continue
-		}
-		if name := info.Type.String(); !slices.Contains(types, name) {
-			types = append(types, name)
-		}
-		inFile += info.Type.Bytes(h.Elements)
-		inMemory += 4 * h.Elements
-	}
-	if types == nil {
-		return nil
-	}
-	slices.Sort(types)
-	return []string{fmt.Sprintf("%s: %d bytes in the file take %d in memory, as float32", strings.Join(types, ", "), inFile, inMemory)}
-}
-
-// order has decoders before encoders, each by name.
-func (r *Reader) order(a, b string) int {
-	if first, second := r.known[a].Encoder, r.known[b].Encoder; first != second {
-		if second {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Compare(a, b)
-}
-
-// Document is config.json for the file.
-func (r *Reader) Document() (configuration.Document, error) {
-	var err error
-	if r.Architecture, err = r.File.Text("general.architecture"); err != nil {
-		return configuration.Document{}, err
-	}
-	var ok bool
-	if r.own, ok = r.known[r.Architecture]; !ok {
-		all := slices.SortedFunc(maps.Keys(r.known), r.order)
-		return configuration.Document{}, &check.Error{Kind: check.ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture), Err: fmt.Errorf("want one of %s", strings.Join(all, ", "))}
-	}
-	embedding, _ := r.File.Info("token_embd.weight")
-	if len(embedding.Shape) != 2 {
-		return configuration.Document{}, &check.Error{Kind: transformer.ErrMissing, Field: "token_embd.weight", Err: errors.New("missing, or no matrix")}
-	}
-	r.Fields["vocab_size"] = embedding.Shape[0]
-	r.Integer("hidden_size", "embedding_length", true)
-	r.Integer("num_hidden_layers", "block_count", true)
-	r.Integer("num_attention_heads", "attention.head_count", true)
-	r.Integer("intermediate_size", "feed_forward_length", !r.own.Experts)
-	r.Integer("max_position_embeddings", "context_length", true)
-	for field, key := range map[string]string{"bos_token_id": "bos", "pad_token_id": "padding"} {
-		if n, err := r.File.Int("tokenizer.ggml." + key + "_token_id"); err == nil {
-			r.Fields[field] = n
-		}
-	}
-	ends, err := r.File.EndTokens()
-	if err != nil {
-		return configuration.Document{}, &check.Error{Kind: check.ErrConfig, Field: "tokenizer.ggml", Err: err}
-	}
-	r.Fields["eos_token_id"] = ends
-	r.Pool = r.pooling()
-	if r.own.Encoder {
-		r.encoder()
-	} else {
-		r.decoder()
-	}
-	if r.err != nil {
-		return configuration.Document{}, r.err
-	}
-	text, err := json.Marshal(r.Fields)
-	if err != nil {
-		return configuration.Document{}, check.Errorf(check.ErrConfig, "%v", err) // an infinite number
-	}
-	return configuration.Parse(configuration.GGUFMetadata, text)
-}
-
-// decoder reads what decoders have beside the sizes of all models.
-func (r *Reader) decoder() {
-	r.Fields["model_type"], r.Fields["architectures"] = cmp.Or(r.own.ModelType, r.Architecture), []string{r.Architecture + "ForCausalLM"}
-	if r.Pool != nil {
-		r.Fields["architectures"] = []string{"Model"}
-	}
-	r.Fields["tie_word_embeddings"] = !r.Has("output.weight")
-	if !r.own.ByLayer {
-		r.Integer("num_key_value_heads", "attention.head_count_kv", false)
-	}
-	r.Integer("head_dim", "attention.key_length", false)
-	if r.own.Epsilon == "" {
-		r.Number("rms_norm_eps", "attention.layer_norm_rms_epsilon", true)
-	} else {
-		r.Number(r.own.Epsilon, "attention.layer_norm_epsilon", true)
-	}
-	r.Number("rope_theta", "rope.freq_base", false)
-	r.special()
-	r.Rope()
 }
 
 func (r *Reader) Has(tensor string) bool { _, ok := r.File.Info(tensor); return ok }
@@ -258,22 +118,6 @@ func (r *Reader) Want(key string, only float64) {
 	}
 }
 
-// special is what only some architectures have.
-func (r *Reader) special() {
-	if !r.Flag("attention.causal", true) {
-		r.Refuse("attention.causal", false, "not supported")
-	}
-	if n := r.IntegerOf("expert_count"); n > 0 && !r.own.Experts {
-		r.Refuse("expert_count", n, "not supported")
-	}
-	if v, k := r.IntegerOf("attention.value_length"), r.IntegerOf("attention.key_length"); v != k {
-		r.Refuse("attention.value_length", v, "want key_length = %d", k)
-	}
-	if read := r.own.Read; read != nil {
-		read(r)
-	}
-}
-
 // What a mixture's weights are the softmax of, as llama.cpp numbers it.
 const (
 	SoftmaxOfAll    = 1 // scores
@@ -292,22 +136,6 @@ func (r *Reader) Experts(count string, softmax float64) {
 			r.Refuse(groups, n, "not supported")
 		}
 	}
-}
-
-// encoder reads what encoders have beside the sizes of all models.
-func (r *Reader) encoder() {
-	r.Fields["model_type"], r.Fields["architectures"] = cmp.Or(r.own.ModelType, r.Architecture), []string{"Model"}
-	if r.own.Epsilon != "" {
-		r.Number(r.own.Epsilon, "attention.layer_norm_epsilon", true)
-	}
-	if r.Flag("attention.causal", false) {
-		r.Note(check.Errorf(check.ErrConfig, "%s.attention.causal = true: not supported", r.Architecture))
-	}
-	heads := r.IntegerOf("attention.head_count")
-	if n := r.IntegerOf("attention.head_count_kv"); n != 0 && n != heads {
-		r.Note(check.Errorf(check.ErrConfig, "%s.attention.head_count_kv = %d, want head_count = %d", r.Architecture, n, heads))
-	}
-	r.own.Read(r)
 }
 
 // Rename gives a field another name.
@@ -334,19 +162,6 @@ func (r *Reader) Flag(name string, without bool) bool {
 	value, err := r.File.Bool(key)
 	r.Note(err)
 	return value
-}
-
-// poolings are llama.cpp's numbers of poolings; 0 is none.
-var poolings = []block.Pooling{1: block.PoolMean, 2: block.PoolFirst, 3: block.PoolLast}
-
-// pooling is how hidden states become the vector of a text; nil if the file is not of an embedder.
-func (r *Reader) pooling() block.Pooling {
-	n := r.IntegerOf("pooling_type")
-	if n < 0 || n >= int64(len(poolings)) {
-		r.Note(check.Errorf(check.ErrConfig, "%s.pooling_type = %d: not supported", r.Architecture, n))
-		return nil
-	}
-	return poolings[n]
 }
 
 // Refuse notes an error about the architecture's key of a name.

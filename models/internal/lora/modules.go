@@ -119,53 +119,6 @@ type moduleRules struct {
 	ranks, alphas   patterns
 }
 
-// rules is what the configuration says of modules.
-func (f *peftFields) rules(doc configuration.Document) (*moduleRules, error) {
-	r := &moduleRules{layers: f.Layers, ranks: f.Ranks, alphas: f.Alphas, listed: true, copied: f.Saved, whole: f.Target.Ends, magnitudes: f.Magnitudes}
-	var err error
-	switch {
-	case strings.EqualFold(f.Target.Expression, "all-linear"):
-		r.listed = false
-		r.target = func(module string) bool { return !slices.Contains(outputs, lastPart(module)) }
-	case f.Target.Expression == "" && f.Target.Ends == nil:
-		return nil, doc.Errorf("target_modules", "want a list, an expression or all-linear")
-	default:
-		if r.target, err = f.Target.matcher(doc, "target_modules"); err != nil {
-			return nil, err
-		}
-	}
-	if r.exclude, err = f.Exclude.matcher(doc, "exclude_modules"); err != nil {
-		return nil, err
-	}
-	if len(f.Layers) > 0 && f.Target.Ends == nil {
-		return nil, doc.Errorf("layers_to_transform", "want a list as target_modules beside it")
-	}
-	if len(f.Pattern) > 0 && len(f.Layers) == 0 {
-		return nil, doc.Errorf("layers_pattern", "want layers_to_transform beside it")
-	}
-	for _, name := range f.Pattern {
-		e, err := pythonExpression(`(?:|.*?\.)(?:`, name, `)\.(\d+)\..*`)
-		if err != nil {
-			return nil, doc.Errorf("layers_pattern", "%w", err)
-		}
-		r.layer = append(r.layer, e)
-	}
-	if len(f.Pattern) == 0 {
-		r.layer = []*regexp.Regexp{regexp.MustCompile(`\A.*?\.[^.]*\.(\d+)\.`)}
-	}
-	for _, name := range f.Saved {
-		e, err := pythonExpression(`(?:|.*\.)`, name, `(?:|\..*)`)
-		if err != nil {
-			return nil, doc.Errorf("modules_to_save", "%w", err)
-		}
-		r.saved = append(r.saved, e)
-	}
-	if err := r.ranks.compile(doc, "rank_pattern"); err != nil {
-		return nil, err
-	}
-	return r, r.alphas.compile(doc, "alpha_pattern")
-}
-
 // outputs are the modules that all-linear leaves out.
 var outputs = []string{"lm_head", "score", "classifier"}
 

@@ -1,14 +1,12 @@
 package lora
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -212,27 +210,6 @@ func (p *peftFile) magnitudes(module, name string) error {
 	return nil
 }
 
-// tokenIndices are rows of tables, by the ends of the tables' names; "" is every one that the adapter has.
-type tokenIndices map[string][]int
-
-func (t *tokenIndices) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '[' {
-		var all []int
-		err := pyjson.Unmarshal(text, &all)
-		*t = tokenIndices{"": all}
-		return err
-	}
-	*t = tokenIndices{}
-	return pyjson.Members(text, func(key string, value json.RawMessage) error {
-		var at []int
-		if err := pyjson.Unmarshal(value, &at); err != nil {
-			return fmt.Errorf("%.60q: %w", key, err)
-		}
-		(*t)[key] = at
-		return nil
-	})
-}
-
 // tokens notes the rows that take the place of those of a module's table.
 func (p *peftFile) tokens(module, name string) error {
 	var at []int
@@ -269,3 +246,7 @@ func (p *peftFile) tokens(module, name string) error {
 	p.rows = append(p.rows, rows{name: name, weight: weight, at: at, tied: tied && !own})
 	return nil
 }
+
+const (
+	peftPrefix = "base_model.model."
+)

@@ -1,0 +1,80 @@
+package sentence
+
+import "github.com/avoformer/avoformer/transformer"
+
+// What of a model its files build on, and what they make.
+
+// Parts are the parts of a model that the files of sentence-transformers build on.
+type Parts struct {
+	ModelType  string
+	Encoder    Encoder // nil: none
+	Static     bool    // whether Encoder has no layers
+	Causal     Encoder // the decoder, as an encoder whose tokens see those in front of them; nil: none
+	Classifies bool    // whether there is a classifier
+	MaskedLM   Head    // to the logits of the vocabulary at each token; nil: none
+}
+
+// Files is what a folder holds beside the model.
+type Files struct {
+	Sentence *Embedder      // nil where the folder does not say how vectors of texts are made
+	Sparse   SparseHead     // nil: none
+	Vectors  *TokenEmbedder // nil: none
+	Warnings []string
+}
+
+// A TokenWeight is an element of a sparse vector other than 0.
+type TokenWeight struct {
+	Index int     `json:"index"` // the token
+	Value float32 `json:"value"`
+}
+
+// A SparseVector is the elements of a vector of the vocabulary that are not 0, by their index.
+type SparseVector []TokenWeight
+
+// Dot is the inner product of two vectors: how well two texts match.
+func (v SparseVector) Dot(w SparseVector) float32 {
+	sum, j := 0.0, 0
+	for _, x := range v {
+		for j < len(w) && w[j].Index < x.Index {
+			j++
+		}
+		if j < len(w) && w[j].Index == x.Index {
+			sum += float64(x.Value) * float64(w[j].Value)
+		}
+	}
+	return float32(sum)
+}
+
+// A SparseHead makes a sparse vector of each text's hidden states.
+type SparseHead interface {
+	// Weigh hands result the vector of each sequence i of in, whose hidden states are x, [rows, width].
+	Weigh(ws *transformer.Workspace, x []float32, in transformer.Tokens, result func(i int, v SparseVector)) error
+}
+
+// A TokenEmbedder makes a vector of each token's hidden state.
+type TokenEmbedder struct {
+	// QueryMark and DocumentMark go before texts: as one token, after the tokenizer's first, where the
+	// vocabulary has them.
+	QueryMark, DocumentMark string
+	// Expansion says how queries are lengthened; nil: they are not.
+	Expansion *Expansion
+	// Skip are the tokens of documents, and of queries if SkipInQueries, that get no vector.
+	Skip          []string
+	SkipInQueries bool
+	// SkipFirst is whether the first token of each text, a special one, gets no vector.
+	SkipFirst bool
+	// MeanScore is whether scores are divided by the number of the query's vectors.
+	MeanScore bool
+
+	rows     []layer
+	dim      int
+	warnings []string
+}
+
+// Expansion is tokens after those of a query, which have vectors too.
+type Expansion struct {
+	Length int    // of a query with them, from which on it is cut if it is Fixed
+	Fixed  bool   // longer queries are cut
+	Attend bool   // the query's own tokens see them
+	Token  string // "": that for masked words or, without one, that for the end of texts
+}
