@@ -13,3 +13,5 @@ on() { GOARCH=amd64 CGO_ENABLED=0 go test -vet=off -count=1 -exec "$bin/amx -nee
 
 on LDTILECFG,STTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILELOADDT1,TILESTORED,TDPBSSD,TDPBSUD,TDPBUSD,TDPBUUD,TDPBF16PS \
 	-run '^TestNative$' ./scripts/amx/tile
+on LDTILECFG -run '^TestTiles$' ./internal/checkasm
+on LDTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILESTORED,TDPBSUD -short -run '^TestCatalog$/^int8(Tiles|Ends)$' ./kernels/internal/simd

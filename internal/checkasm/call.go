@@ -21,7 +21,7 @@ func Call(fn any, args ...any) (results []any, err error) {
 	for i, a := range args {
 		in[i] = reflect.ValueOf(a)
 	}
-	out, errs := callValues(reflect.ValueOf(fn), in)
+	out, errs := callValues(reflect.ValueOf(fn), in, false)
 	for _, v := range out {
 		results = append(results, v.Interface())
 	}
@@ -42,7 +42,7 @@ var (
 	machine   state
 )
 
-func callValues(fn reflect.Value, args []reflect.Value) (results []reflect.Value, errs []error) {
+func callValues(fn reflect.Value, args []reflect.Value, tiles bool) (results []reflect.Value, errs []error) {
 	if !haveHarness {
 		return fn.Call(args), nil
 	}
@@ -58,7 +58,7 @@ func callValues(fn reflect.Value, args []reflect.Value) (results []reflect.Value
 
 	machineMu.Lock()
 	defer machineMu.Unlock()
-	machine.prepare()
+	machine.prepare(tiles)
 	call(entry, f)
 	runtime.KeepAlive(args)
 

@@ -23,7 +23,17 @@ type state struct {
 	mask            uint64     // junk for the mask registers
 	junk            [16]uint32 // for the vector registers: not zero, not a number
 	zmm             [16][16]uint32
+
+	tiles      uint8  // they are filled with junk: 0 or 1
+	tilesInUse uint32 // what XGETBV tells of them after the call
+	tileConfig [64]byte
 }
+
+// Where a configuration has the palette, the bytes of rows and the rows of the eight tiles.
+const tilePalette, tileColumns, tileRows, allTiles = 0, 16, 48, 8
+
+// xgetbv executes XGETBV, for the assembly.
+func xgetbv()
 
 // call copies f to the stack, fills every register but SP and BP with junk,
 // calls fn, and copies the arguments back. It notes in machine what it finds,
@@ -32,8 +42,14 @@ type state struct {
 //go:noescape
 func call(fn uintptr, f *frame)
 
-func (s *state) prepare() {
+func (s *state) prepare(tiles bool) {
 	*s = state{mask: 0xa5a5a5a5a5a5a5a5}
+	if tiles {
+		s.tiles, s.tileConfig[tilePalette] = 1, 1
+		for t := range allTiles {
+			s.tileConfig[tileColumns+2*t], s.tileConfig[tileRows+t] = 64, 16
+		}
+	}
 	if cpu.X86.HasAVX {
 		s.avx = 1
 	}
@@ -58,6 +74,10 @@ func (s *state) verify() (errs []error) {
 	const status = 0x3f // the exceptions seen so far: any function may set them
 	if s.gotMXCSR&^status != s.mxcsr&^status {
 		errs = append(errs, fmt.Errorf("changed MXCSR: %#x, was %#x", s.gotMXCSR, s.mxcsr))
+	}
+	const tileState = 3 << 17
+	if s.tilesInUse&tileState != 0 {
+		errs = append(errs, fmt.Errorf("left tiles in use: TILERELEASE is missing"))
 	}
 	if s.avx == 0 {
 		return errs

@@ -19,6 +19,22 @@ TEXT ·call(SB), 0, $1040-16
 	MOVQ    SP, ·machine+state_sp(SB)
 	MOVQ    BP, ·machine+state_bp(SB)
 
+	CMPB ·machine+state_tiles(SB), $0
+	JEQ  vectors
+	LEAQ ·machine+state_tileConfig(SB), SI
+	LONG $0x4978e2c4; BYTE $0x06 // ldtilecfg (%rsi)
+	LEAQ ·machine+state_junk(SB), SI
+	XORL DI, DI // every row of a tile is the same junk
+	LONG $0x4b7be2c4; WORD $0x3e04 // tileloadd (%rsi,%rdi,1), %tmm0
+	LONG $0x4b7be2c4; WORD $0x3e0c // tileloadd (%rsi,%rdi,1), %tmm1
+	LONG $0x4b7be2c4; WORD $0x3e14 // tileloadd (%rsi,%rdi,1), %tmm2
+	LONG $0x4b7be2c4; WORD $0x3e1c // tileloadd (%rsi,%rdi,1), %tmm3
+	LONG $0x4b7be2c4; WORD $0x3e24 // tileloadd (%rsi,%rdi,1), %tmm4
+	LONG $0x4b7be2c4; WORD $0x3e2c // tileloadd (%rsi,%rdi,1), %tmm5
+	LONG $0x4b7be2c4; WORD $0x3e34 // tileloadd (%rsi,%rdi,1), %tmm6
+	LONG $0x4b7be2c4; WORD $0x3e3c // tileloadd (%rsi,%rdi,1), %tmm7
+
+vectors:
 	CMPB ·machine+state_avx512(SB), $0
 	JNE  zmm
 	CMPB ·machine+state_avx(SB), $0
@@ -134,6 +150,14 @@ integers:
 	STMXCSR ·machine+state_gotMXCSR(SB)
 	LDMXCSR ·machine+state_mxcsr(SB)
 
+	CMPB ·machine+state_tiles(SB), $0
+	JEQ  released
+	MOVL $1, CX // what is in use, of what the system has enabled
+	CALL ·xgetbv(SB)
+	MOVL AX, ·machine+state_tilesInUse(SB)
+	LONG $0x4978e2c4; BYTE $0xc0 // tilerelease
+
+released:
 	LEAQ ·machine+state_zmm(SB), AX
 	CMPB ·machine+state_avx512(SB), $0
 	JNE  savezmm
@@ -183,4 +207,11 @@ back:
 	MOVQ f+8(FP), DI
 	MOVQ $const_frameWords, CX
 	REP; MOVSQ
+	RET
+
+// func xgetbv()
+//
+// It takes CX and gives AX and DX. The emulator of tiles knows it by its name.
+TEXT ·xgetbv(SB), NOSPLIT, $0-0
+	XGETBV
 	RET

@@ -33,7 +33,7 @@ const junkWord = 0x5c5c5c5c5c5c5c5c
 //go:noescape
 func call(fn uintptr, f *frame)
 
-func (s *state) prepare() {
+func (s *state) prepare(bool) {
 	*s = state{}
 	if runtime.GOOS == "linux" {
 		s.setR18 = 1

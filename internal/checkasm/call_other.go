@@ -9,7 +9,7 @@ type state struct{}
 // call is never reached: callTargets finds no entry.
 func call(fn uintptr, f *frame) {}
 
-func (*state) prepare() {}
+func (*state) prepare(bool) {}
 
 func (*state) verify() []error { return nil }
 

@@ -73,6 +73,9 @@ type Case struct {
 	// float32 result, is close enough to what is wanted. Without it, and for
 	// other types, all bits must agree, but for NaNs, which are all the same.
 	Close func(got, want float32) bool
+	// Tiles fills the tiles of AMX with junk before the call, and wants Fn to leave the thread without tiles. The machine must have
+	// them, and the system have permitted them.
+	Tiles bool
 	// GoABI calls Fn as any Go function and does not look at registers: for Go
 	// code, which keeps them itself.
 	GoABI bool
@@ -109,7 +112,7 @@ func Check(pool *Pool, c Case) error {
 			results = fn.Call(got)
 			return
 		}
-		results, errs = callValues(fn, got)
+		results, errs = callValues(fn, got, c.Tiles)
 	})
 	if err != nil {
 		for _, o := range ops {

@@ -58,6 +58,7 @@ func TestCatalog(t *testing.T) {
 			calls, wrong := 0, 0
 			for c := range cases(im) {
 				c.Fn, c.Want, c.GoABI = im.fn, list[len(list)-1], im.ISA == Generic
+				c.Tiles = im.Needs&AMX != 0
 				if r := records[im.kernel]; !r.exact {
 					c.Close = r.nearly
 				}
