@@ -254,7 +254,8 @@ config-table: $(if $(PYTHON),,scripts/configs/.venv) ## write models/internal/co
 	$(CONFIGS_PYTHON) scripts/configs/account.py > internal/account/classes.go.new
 	gofmt internal/account/classes.go.new > internal/account/classes.go && rm internal/account/classes.go.new
 
-# As compare.py and the like, with few cases. Those that compute with PyTorch, some gigabytes, want it in PYTHON.
+# The comparisons with Python, with few cases. Those that compute with PyTorch, some gigabytes, want it in
+# PYTHON.
 .PHONY: test-samples
 test-samples: $(if $(PYTHON),,text/.venv) ## a few minutes of each comparison with Python's libraries; those that need PyTorch with PYTHON alone
 	samples=$$(mktemp -d); trap 'rm -rf "$$samples"' EXIT; \

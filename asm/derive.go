@@ -131,7 +131,8 @@ func (k Kernel) sizes() []Size {
 
 var identifier = regexp.MustCompile(`[a-z]\w*`)
 
-// inGo is e as Go code of the dispatching function, where a size that is no parameter is the length of a slice.
+// inGo is e as Go code of the dispatching function, where a size that is not a parameter is the length of a
+// slice.
 func (k Kernel) inGo(e Expr) (string, error) {
 	var err error
 	code := identifier.ReplaceAllStringFunc(string(e), func(name string) string {

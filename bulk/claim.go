@@ -21,7 +21,7 @@ import (
 // claimText is what a claim's file says.
 type claimText struct {
 	Token   string `json:"token"`   // of the process
-	Machine string `json:"machine"` // "" if it cannot be told from others
+	Machine string `json:"machine"` // "" if it cannot be distinguished
 	Host    string `json:"host"`    // for people
 	Process int    `json:"process"`
 	Beat    int    `json:"beat"` // how often it was written
@@ -37,7 +37,7 @@ type claim struct {
 	beaten sync.WaitGroup
 }
 
-// claims makes claims, and watches those of others.
+// claims makes claims, and watches those of other processes.
 type claims struct {
 	text  claimText
 	stale time.Duration

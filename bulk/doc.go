@@ -17,11 +17,12 @@
 //
 // # Many machines
 //
-// Any number of processes may work on one folder that they share, without another that tells them what to
-// do. Who works on a shard has made OUT/NAME.claim.0, which only one can, and changes it every
-// [Options.Stale]/4. A claim that somebody has seen unchanged for Stale, by their own clock, is stale: its shard goes
-// to who makes NAME.claim.1, and so on. On one machine a claim is stale at once when its process has ended. Who
-// lost a claim so does not put results in place, unless it wakes in that very moment: then both put the same bytes.
+// Any number of processes may work on one folder that they share, without a coordinator. The process that works on a
+// shard has created OUT/NAME.claim.0, which only one process can do, and rewrites it every [Options.Stale]/4. A claim
+// that another process has seen unchanged for Stale, by its own clock, is stale: the shard goes to the process that
+// creates NAME.claim.1, and so on. On the same machine a claim is stale as soon as its process has ended. A process
+// that lost its claim does not put results in place, unless it wakes at that very moment: then both put the same
+// bytes.
 //
 // # Bytes
 //

@@ -111,7 +111,8 @@ type failure struct {
 	Reason string `json:"reason"`
 }
 
-// deadLetter is a line of OUT/NAME.dead.jsonl. What was read is a text, or in base64 where it is none.
+// deadLetter is a line of OUT/NAME.dead.jsonl. What was read is a text, or in base64 where it is not
+// text.
 type deadLetter struct {
 	Input  string  `json:"input"`
 	Row    int64   `json:"row"` // in its input, from 0

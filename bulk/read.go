@@ -21,7 +21,7 @@ import (
 type reader interface {
 	// columns are those that are passed on.
 	columns() []Column
-	// next is the next row, or io.EOF. A row that is no good has its err set.
+	// next is the next row, or io.EOF. A bad row has its err set.
 	next() (row, error)
 }
 

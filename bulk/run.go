@@ -66,7 +66,7 @@ type Progress struct {
 type Report struct {
 	Shards int // of this run
 	Made   int // by this run
-	Found  int // made by others, or before
+	Found  int // made by other processes, or before
 	Failed []Failure
 	Counts
 }

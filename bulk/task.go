@@ -107,8 +107,8 @@ func results(n text.Counts, err error, values func(i int) []any) ([]Result, erro
 	return out, nil
 }
 
-// Each computes texts, and where they fail together finds those that fail alone, which have an Err, as those that are no
-// UTF-8. An error is the context's, or one of all texts.
+// Each computes texts, and where they fail together finds those that fail alone, which have an Err, as those that are
+// not UTF-8. An error is the context's, or one of all texts.
 func (t Task) Each(ctx context.Context, texts []string) ([]Result, error) {
 	out := make([]Result, len(texts))
 	var good []string

@@ -25,7 +25,7 @@ const (
 // fast compresses all columns but vectors. It is one, because each has an encoder's 8 MiB.
 var fast = &zstd.Codec{Level: zstd.SpeedFastest}
 
-// parquetWriter writes row groups; columns stand in the order of their names.
+// parquetWriter writes row groups; columns are in the order of their names.
 type parquetWriter struct {
 	file    *parquet.GenericWriter[any]
 	columns []Column

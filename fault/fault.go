@@ -1,5 +1,5 @@
 // Package fault has the error that all packages of this module give about files, configurations, options and inputs,
-// for who wants to show its parts by themselves:
+// so that callers can show its parts separately:
 //
 //	var e *fault.Error
 //	if errors.As(err, &e) {

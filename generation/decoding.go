@@ -25,8 +25,8 @@ type Decoding struct {
 }
 
 // Start starts generating a number of sequences with the decoder that m is. For a model that
-// is none, or whose decoder attends to an encoder, and without a model, a workspace or a
-// sequence, all that is done with the Decoding is an error.
+// is not a decoder, or whose decoder attends to an encoder, and without a model, a workspace
+// or a sequence, all that is done with the Decoding is an error.
 func Start(ws *transformer.Workspace, m *models.Model, sequences int) *Decoding {
 	switch {
 	case m == nil:

@@ -17,7 +17,7 @@ import (
 	tf "github.com/avoformer/avoformer/transformer"
 )
 
-// blurred is weights that are a little others.
+// blurred is slightly different weights.
 type blurred struct{ tf.Weights }
 
 func (b blurred) Tensor(name string, shape ...int) ([]float32, error) {

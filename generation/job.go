@@ -21,7 +21,7 @@ type job struct {
 	kept    *prefix              // of the prompt
 	forced  int                  // of the last tokens: those that were taken without logits
 	piece   []int                // of tokens, or with proposals after the last one: what the next step has
-	by      *trust               // in who made the proposals; nil: there are none
+	by      *trust               // in the source of the proposals; nil: there are none
 	lookup  lookup
 	spell   trust // in proposals of the constraint
 	guesses guesses

@@ -79,7 +79,8 @@ func TestSchedulerMemories(t *testing.T) {
 	}
 }
 
-// TestSchedulerMemoryRefused: memories that cannot be are errors, as is none where the decoder attends to one.
+// TestSchedulerMemoryRefused: memories that cannot be are errors, as is a missing memory where the decoder
+// attends to one.
 func TestSchedulerMemoryRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 21))
 	m := tftest.Must(models.New([]byte(seq2seq["bart"]), tftest.Strong{Weights: tf.Random(3)}))(t)

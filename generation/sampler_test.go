@@ -359,7 +359,7 @@ func TestGenerateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// allowing is a constraint that is none.
+// allowing is a constraint that allows every token.
 type allowing struct{}
 
 func (allowing) Apply([]float32) error { return nil }

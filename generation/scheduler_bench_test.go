@@ -219,8 +219,8 @@ func BenchmarkLongPrompt(b *testing.B) {
 	b.ReportMetric(quantile(quotient, 0.5), "times-prompt")
 }
 
-// BenchmarkProposals generates a text of 512 tokens with proposals of what it had before and without, in turn: one that repeats 50
-// tokens, and one of random tokens. Whatever the model says, a hook makes them so.
+// BenchmarkProposals generates a text of 512 tokens with proposals of what it had before and without, in turn: one that
+// repeats 50 tokens, and one of random tokens. Whatever the model says, a hook forces the length.
 func BenchmarkProposals(b *testing.B) {
 	const length = 512
 	m := benchLM(b)

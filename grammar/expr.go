@@ -18,7 +18,8 @@ const (
 	opGraph            // the labels on a way through an automaton, which sub are
 )
 
-// An expr is an expression. It may occur in several places of others, but not in itself.
+// An expr is an expression. It may occur in several places of other expressions, but not
+// in itself.
 type expr struct {
 	op       op
 	lo, hi   byte

@@ -71,7 +71,7 @@ func build(p *program) (*builder, error) {
 	return b, nil
 }
 
-// reach sees to it that a rule gets its states.
+// reach makes sure that a rule gets its states.
 func (b *builder) reach(rule int) (err error) {
 	if b.start[rule] < 0 {
 		b.start[rule], err = b.state(symbol{rule: -1})

@@ -30,7 +30,7 @@ func TestJSONSchemaKeywords(t *testing.T) {
 		{`{"pattern": "(?i)^ab$"}`, []string{`"aB"`}, []string{`"b"`}},
 		{`{"pattern": "\\A[0-9]+\\Z"}`, []string{`"12"`}, []string{`"1a"`}},
 		{`{"enum": ["ab", "ba"], "pattern": "(?=b)"}`, []string{`"ab"`, `"ba"`}, []string{`"a"`}},
-		// Formats, and what is none.
+		// Formats, and strings that are not in them.
 		{`{"format": "uri"}`, []string{`"https://a.b:8/c?d=e#f"`, `"mailto:a@b.c"`, `"http://[::1]/"`}, []string{`"a b"`, `"//a"`, `"http://a/ b"`, `"http://[:::1]/"`}},
 		{`{"format": "uri-reference", "maxLength": 4}`, []string{`"/a"`, `"#a"`, `""`}, []string{`"a\\b"`, `"/abcd"`}},
 		{`{"format": "hostname"}`, []string{`"a-b.example.com"`, `"localhost"`}, []string{`"-a.b"`, `"a_b"`, `"a..b"`}},

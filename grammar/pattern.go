@@ -197,7 +197,8 @@ func (p *patternParser) quantified(re *syntax.Regexp) (*syntax.Regexp, error) {
 	return &syntax.Regexp{Op: syntax.OpRepeat, Min: least, Max: most, Sub: []*syntax.Regexp{re}}, nil
 }
 
-// counts reads {n}, {n,} and {n,m}, of n bytes; of 0 if it is none of these.
+// counts reads {n}, {n,} and {n,m}, of n bytes; of 0 if it is something
+// else.
 func (p *patternParser) counts() (least, most, n int, err error) {
 	end := strings.IndexByte(p.text[p.at:], '}')
 	if end < 0 {

@@ -112,7 +112,8 @@ var numberFormats = map[string]struct {
 	"uint8": {8, false}, "uint16": {16, false}, "uint32": {32, false}, "uint64": {64, false},
 }
 
-// numberFormat bounds numbers as a format does; false if it is none of numbers.
+// numberFormat bounds numbers as a format does; false if it is not a format of
+// numbers.
 func (f *facts) numberFormat(name string) bool {
 	n, ok := numberFormats[name]
 	if !ok {

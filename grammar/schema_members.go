@@ -112,7 +112,8 @@ func (s schemaAt) names() (list []string, err error) {
 	return list, nil
 }
 
-// objectKeyword adds a keyword of objects; known is false if it is none.
+// objectKeyword adds a keyword of objects; known is false if it is another
+// one.
 func (r reader) objectKeyword(key string, at schemaAt) (known bool, err error) {
 	f := r.f
 	switch key {
@@ -176,7 +177,8 @@ func (r reader) array() (err error) {
 	return nil
 }
 
-// arrayKeyword adds a keyword of lists; known is false if it is none.
+// arrayKeyword adds a keyword of lists; known is false if it is another
+// one.
 func (r reader) arrayKeyword(key string, at schemaAt) (known bool, err error) {
 	f := r.f
 	switch key {

@@ -114,7 +114,7 @@ const (
 	notWords    = "not words"
 )
 
-// madeKeyword adds a keyword of made schemas; false if it is none.
+// madeKeyword adds a keyword of made schemas; false if it is another one.
 func (r reader) madeKeyword(key string, at schemaAt) bool {
 	f := r.f
 	switch key {

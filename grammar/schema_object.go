@@ -41,7 +41,8 @@ func (c *schemaCompiler) object(f *facts) (*expr, error) {
 	return concat(literal("{"), c.part(space), all, literal("}")), nil
 }
 
-// inOrder is the members in their order, and any number of others behind them.
+// inOrder is the members in their order, and any number of further members
+// after them.
 func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *expr {
 	comma := concat(literal(","), c.part(space))
 	firstRequired := slices.IndexFunc(p.members, func(m member) bool { return m.required })
@@ -81,7 +82,7 @@ func (c *schemaCompiler) inOrder(p *objectPlan, pairs []*expr, other *expr) *exp
 // maxNames bounds the names that additional ones have to differ from.
 const maxNames = 1 << 14
 
-// otherPair is a member that is none of the names, which are in quotes; nil if there is no other.
+// otherPair is a member with none of the names, which are in quotes; nil if there is no other.
 func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error) {
 	var list []*expr
 	for _, o := range p.others {
@@ -106,7 +107,7 @@ func (c *schemaCompiler) otherPair(p *objectPlan, names []string) (*expr, error)
 	return call(c.rule(nil, alt(list...))), nil
 }
 
-// namesOf is the names of others that have rules.
+// namesOf is the names of other members that have rules.
 func (c *schemaCompiler) namesOf(p *objectPlan, o others) (*expr, error) {
 	taken := textRule{words: []string{}, not: true}
 	for _, m := range p.members {

@@ -37,8 +37,8 @@ type file struct {
 	} `json:"lfs"`
 }
 
-// hash is that of the file, which also is the name of its blob: SHA-256 of large files, Git's of
-// others.
+// hash is that of the file, which also is the name of its blob: SHA-256 of large files, Git's
+// hash of small ones.
 func (f *file) hash() string {
 	if f.LFS != nil {
 		return f.LFS.SHA256
@@ -208,7 +208,7 @@ func (c *counter) add(file string, n int64) {
 	}
 }
 
-// link makes path stand for a blob: a relative link, or a copy where links are not to be had, as
+// link makes path stand for a blob: a relative link, or a copy where links cannot be made, as
 // on Windows without the right to make them.
 func link(blob, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

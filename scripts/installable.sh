@@ -1,6 +1,6 @@
 #!/bin/bash
 # installable.sh: the published modules, as they will be once tagged, can be fetched, built and
-# installed by who has nothing else of this tree, and the programs of the README run. A proxy made of the
+# installed by a user without this tree, and the programs of the README run. A proxy made of the
 # tree stands in for the tags; other modules come from the local module cache or the usual proxy.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

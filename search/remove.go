@@ -17,8 +17,9 @@ type marks []uint64
 func (m marks) has(i int) bool { return i/64 < len(m) && m[i/64]>>(i%64)&1 != 0 }
 
 // Remove removes all vectors with one of the ids, and returns how many there were. Ids that the index does not have are
-// no error. Searches that have begun still find them. A call reads all ids of the index, so that many are best removed
-// in one. Where ids were positions they stay as they are, and Add needs ids from then on, unless nothing is left.
+// not an error. Searches that have begun still find them. A call reads all ids of the index, so that many are best
+// removed in one. Where ids were positions they stay as they are, and Add needs ids from then on, unless nothing is
+// left.
 func (x *Index) Remove(ids ...int64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -335,7 +335,7 @@ func TestChatErrors(t *testing.T) {
 		{hello + `, "response_format": {"type": "xml"}`, 400, "json_schema"},
 		{hello + `, "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "x"}}}`, 400, `"param":"response_format"`},
 		{hello + `, "tool_choice": "required"`, 400, "without tools"},
-		{hello + `, ` + weatherTools + `, "tool_choice": {"type": "function", "function": {"name": "none"}}`, 400, "none of the tools"},
+		{hello + `, ` + weatherTools + `, "tool_choice": {"type": "function", "function": {"name": "none"}}`, 400, "not one of the tools"},
 		{hello + `, "stream": true, "max_tokens": 0`, 400, "at least 1"},
 		{`"stream": true, "messages": [{"role": "user", "content": "` + strings.Repeat("word ", 400) + `"}]`, 400, "context_length_exceeded"},
 	} {

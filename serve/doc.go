@@ -4,7 +4,8 @@
 //	s, err := serve.New([]serve.Model{{Dir: "all-MiniLM-L6-v2"}}, serve.Options{})
 //	http.ListenAndServe("127.0.0.1:8080", s)
 //
-// It speaks the protocols that clients have: OpenAI's, Anthropic's, text-embeddings-inference's, Ollama's, Cohere's and
-// Hugging Face's. The requests that come at
-// the same time share a model's batches. What is more than the queue holds is refused at once.
+// It speaks the protocols that clients have: OpenAI's, Anthropic's,
+// text-embeddings-inference's, Ollama's, Cohere's and Hugging Face's. The requests that come
+// at the same time share a model's batches. Requests that the queue has no room for are
+// refused at once.
 package serve

@@ -1,4 +1,4 @@
-// Who is told of requests, beside logs and metrics.
+// Observers of requests, in addition to logs and metrics.
 
 package serve
 

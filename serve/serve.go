@@ -40,7 +40,7 @@ func AliasesOf(dir string) []string { return engine.AliasesOf(dir) }
 // Options says how a server works. The zero value is good for a start.
 type Options struct {
 	Lazy      bool          // models are opened when they are first asked for
-	Memory    int64         // the most bytes of weights at a time: models close for others; 0: no limit
+	Memory    int64         // the most bytes of weights at a time: models close to make room; 0: no limit
 	KeepAlive time.Duration // a model that was used so recently is not closed for another, whose requests wait
 
 	MaxRequests int   // at a time, others are refused; 0: 512

@@ -37,7 +37,7 @@ func NewCacheOf(histories ...*History) *Cache {
 }
 
 // Use makes c a cache of other histories. They stay the caller's, and so does the slice. The zero Cache
-// may be used so.
+// may be used like this.
 func (c *Cache) Use(histories []*History) {
 	c.histories, c.pages, c.apart = histories, nil, c.apart[:0]
 	if len(histories) > 0 {

@@ -148,7 +148,7 @@ func TestForwardErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", name, c.err, c.want)
 		}
 	}
-	// A workspace is of use after an error.
+	// A workspace can be used after an error.
 	in := good()
 	tftest.NoError(t, l.Forward(ws, make([]float32, 6*l.Dim), in, nil))
 }

@@ -319,7 +319,7 @@ func TestCommittedRegisters(t *testing.T) {
 }
 
 // extensionWord is the word of an instruction of an extension, by the table, which
-// TestWordsGolden vouches for; nil if the text is none.
+// TestWordsGolden vouches for; nil if the text is not an instruction.
 func extensionWord(text string) *uint32 {
 	for i := range words {
 		w := &words[i]

@@ -199,10 +199,9 @@ func AttnFew(m vec.Machine) {
 	weightValues(m, m.IntParam("cols"), ld, 4)
 }
 
-// inverse is what exponentials with this sum are multiplied by to add up to the parameter weight. It stands
-// after them, since only the output is multiplied, which need not wait for the division. The greatest
-// score gives the sum a term of 1, unless all are -Inf, and then anything finite may
-// multiply the zeros.
+// inverse is what exponentials with this sum are multiplied by to add up to the parameter weight. It
+// follows them, since only the output is multiplied, which need not wait for the division. The greatest
+// score gives the sum a term of 1, unless all are -Inf, and then anything finite may multiply the zeros.
 func inverse(m vec.Machine, sum vec.V) vec.V {
 	return m.Div(m.FloatParam("weight"), m.Max(m.Splat(f32(0x1p-126)), sum))
 }

@@ -185,7 +185,8 @@ func (g *blockTile) groups() {
 	g.a.Next(WeightBlock / 4)
 }
 
-// startParam is what tells of a row what its groups add beside the products.
+// startParam is the parameter that says for each row what its groups add
+// beside the products.
 func (g *blockTile) startParam() string {
 	if g.Least {
 		return "offset"

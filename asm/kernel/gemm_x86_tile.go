@@ -365,14 +365,15 @@ func (t *x86Tile) nextRowOfB() {
 	}
 }
 
-// broadcasts tells how the elements of A reach the multiply-adds: how many are
+// broadcasts says how the elements of A reach the multiply-adds: how many are
 // broadcast into registers ahead of their use, and for which rows each
-// multiply-add broadcasts its own operand. In two vectors that form loads the element
-// twice, and by itself is bound by the two load ports (30 loads for 14 cycles of
-// multiply-adds); none of it leaves more instructions to start. A third of the
-// rows, with two broadcasts ahead, runs at the multiply-adds' bound in the model
-// of Skylake-X (make static-estimates); Zen 4 runs all of these alike. One vector
-// is 16% slower on Zen 4 with broadcasts by themselves.
+// multiply-add broadcasts its own operand. In two vectors that form loads the
+// element twice, and by itself is bound by the two load ports (30 loads for 14
+// cycles of multiply-adds); none of it leaves more instructions to start. A
+// third of the rows, with two broadcasts ahead, runs at the multiply-adds'
+// bound in the model of Skylake-X (make static-estimates); Zen 4 runs all of
+// these alike. One vector is 16% slower on Zen 4 with broadcasts by
+// themselves.
 func (t *x86Tile) broadcasts() (ahead int, embedded func(row int) bool) {
 	if !t.x.Tier().Embedded {
 		return 1, func(int) bool { return false }

@@ -16,7 +16,7 @@ import (
 // checkedParts is how many texts tell what each part costs.
 const checkedParts = 100
 
-// drift is how far vectors are from others.
+// drift is how far vectors are from those of the weights in float32.
 type drift struct {
 	n, worst   int // texts, and the line of the worst
 	sum, least float64

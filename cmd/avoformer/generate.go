@@ -217,8 +217,8 @@ func grammarOf(o *text.GenerateOptions, compile func(source []byte) (*grammar.Gr
 	}
 }
 
-// fill takes from the folder what was not given. Who asks for a search or for greedy
-// choice does not sample.
+// fill takes from the folder what was not given. A search or greedy choice, if asked
+// for, turns sampling off.
 func (f *flags) fill(o *text.GenerateOptions, defaults text.GenerateOptions) {
 	o.Stop = append(o.Stop, defaults.Stop...)
 	if !f.given("max-tokens") {

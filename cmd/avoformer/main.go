@@ -20,9 +20,9 @@
 //
 // DIR may be hf://org/name, which is pulled first; nothing else goes to the network.
 //
-// With -weights the weights take fewer bits, and with -cache, in what generates text,
-// the keys and values of the tokens so far; -check, in embed, rerank and classify, tells
-// what -weights costs on one's own texts, and of vectors which parts of the model cost most. -adapter adds a LoRA adapter to the weights.
+// With -weights the weights take fewer bits, and with -cache, in what generates text, the keys and values of the tokens
+// so far; -check, in embed, rerank and classify, measures what -weights costs on the given texts, and of vectors which
+// parts of the model cost most. -adapter adds a LoRA adapter to the weights.
 //
 // It ends with 0, with 1 and one line about what is wrong, with 2 if it was
 // called wrongly, and with 130 if SIGINT or SIGTERM interrupted it; as other programs do, by

@@ -81,7 +81,8 @@ func (a *app) tellCut() {
 // warn prints a warning.
 func (a *app) warn(w string) { fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w))) }
 
-// input is what is read; info describes its file, and is nil where it is none.
+// input is what is read; info describes its file, and is nil where there is no
+// file.
 type input struct {
 	io.ReadCloser
 	info os.FileInfo

@@ -178,7 +178,7 @@ func TestTwoProcesses(t *testing.T) {
 }
 
 // TestManyAtOnce: of runs with one output, started at the same time again and again, one at a time
-// writes: what stands there in the end is one run's.
+// writes: what is there in the end is one run's.
 func TestManyAtOnce(t *testing.T) {
 	output := filepath.Join(t.TempDir(), "out.f32")
 	texts := [2][]byte{someLines(t, chunkLines+7), bytes.Repeat([]byte("a\n"), 2*chunkLines)}

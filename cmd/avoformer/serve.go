@@ -101,7 +101,7 @@ func serveModels(a *app, args []string) error {
 
 func (s *serving) register(f *flags) {
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`host:port` to listen at; :8080 is that port of all addresses")
-	f.Func("model", "`NAME[,ALIAS...]=DIR` of a model by another name than its folder's, which may also stand in the place of DIR; may be given several times", func(v string) error {
+	f.Func("model", "`NAME[,ALIAS...]=DIR` of a model by another name than its folder's, which may also replace DIR; may be given several times", func(v string) error {
 		m, err := namedModel(v)
 		s.models = append(s.models, m)
 		return err
@@ -111,7 +111,7 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.threads, "threads", "most `threads` of a model; default: all"+eachUsage)
 	f.asWritten()
 	f.Var(&s.length, "max-length", "most `tokens` of a text"+eachUsage)
-	f.Var(&s.long, "long", "what becomes of longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
+	f.Var(&s.long, "long", "what happens to longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
 	f.IntVar(&s.stride, "stride", 0, "tokens that a window of -long split has in common with the one before")
 	s.adapters = f.adapters()
 	f.Func("named-adapter", "`[MODEL/]NAME=DIR[=SCALE]` of a LoRA adapter that stays beside the weights of a generator, for requests that give NAME as "+
@@ -124,7 +124,7 @@ func (s *serving) register(f *flags) {
 		return nil
 	})
 	f.BoolVar(&s.options.Lazy, "lazy", false, "open models when they are first asked for")
-	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models close for others; default: no limit")
+	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models close to make room; default: no limit")
 	f.DurationVar(&s.options.KeepAlive, "keep-alive", 0, "a model that was used so recently is not closed for another")
 	f.IntVar(&s.options.MaxRequests, "max-requests", 512, "most requests at a time; further ones get 429")
 	f.IntVar(&s.options.MaxTexts, "max-texts", 16384, "most texts at a time, of all requests; further ones get 429")

@@ -302,7 +302,7 @@ func TestEveryWeightCounts(t *testing.T) {
 			x[i] = old
 		}
 		// The keys' biases move all scores of a query alike, which softmax does
-		// not see, but they are packed with others.
+		// not see, but they are packed with other rows.
 		if !changes {
 			t.Errorf("no weight of %s changes a logit", name)
 		}

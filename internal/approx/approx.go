@@ -37,7 +37,7 @@
 // tanh(x) = E/(E+2) with E = e^(2x) - 1 = 2^n*(2^f - 1) + (2^n - 1), whose first
 // part comes from Exp2M1, so that nothing cancels near 0.
 //
-// Coefficients stand in ascending order and are found by gen, a Remez exchange
+// Coefficients are in ascending order and are found by gen, a Remez exchange
 // that rounds one coefficient after the other to float32.
 package approx
 

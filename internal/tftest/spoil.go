@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Tensor is the bytes of the tensor in a safetensors file whose name is suffix, or the only one that ends so, and its type.
-// Writes change the file.
+// Tensor is the bytes of the tensor in a safetensors file whose name is suffix, or the only one that ends with it, and
+// its type. Writes change the file.
 func Tensor(t testing.TB, file []byte, suffix string) (values []byte, kind string) {
 	t.Helper()
 	n := 8 + int(binary.LittleEndian.Uint64(file))

@@ -4,7 +4,7 @@
 //	go run ./scripts/api          what has gone, changed, come since api/*.txt was written
 //	go run ./scripts/api -write   writes api/*.txt; a part of releasing
 //
-// A name that has gone or means something else must stand in the part Unreleased of CHANGELOG.md; that is what the
+// A name that has gone or means something else must be in the part Unreleased of CHANGELOG.md; that is what the
 // test sees to. It reads sources alone, those for linux/amd64.
 package main
 

@@ -14,7 +14,7 @@
 //
 // The figures are static estimates: they leave out memory, and the models have
 // errors of their own. They are for finding a loop bound by something else than
-// its arithmetic, and for noticing when a change makes it so.
+// its arithmetic, and for noticing when a change makes it slow.
 package main
 
 import (

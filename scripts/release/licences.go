@@ -26,7 +26,8 @@ type licenceText struct {
 
 var licenceFile = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice)([._-].*)?$`)
 
-// licencesOf are those of a module; one that none is known of is an error, and so is a text that is none of those below.
+// licencesOf are those of a module; one that none is known of is an error, and so is a text that is not one of those
+// below.
 func licencesOf(m *debug.Module) ([]licenceText, error) {
 	download := exec.Command("go", "mod", "download", "-json", m.Path+"@"+m.Version)
 	download.Env = append(os.Environ(), "GOWORK=off")
@@ -75,7 +76,8 @@ var marks = []struct{ name, words string }{
 	{"Unlicense", "This is free and unencumbered software released into the public domain"},
 }
 
-// classify is an SPDX expression of the licences in a text, empty if it is none of the above.
+// classify is an SPDX expression of the licences in a text, empty if it is not one of the
+// above.
 func classify(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	var found []string

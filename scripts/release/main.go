@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// platforms are those of the README's table that a command is of use on.
+// platforms are those of the README's table that the command is useful on.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 const self = "github.com/avoformer/avoformer"

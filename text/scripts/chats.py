@@ -86,7 +86,7 @@ CASES = [
     # Special tokens, and variables that hide them.
     {"template": "{{ bos_token }}{{ eos_token }}{{ unk_token is defined }}{{ image_token }}", "messages": [USER], "special": SPECIAL | {"image_token": "<image>"}},
     {"template": "{{ bos_token }}{{ eos_token }}{{ x }}", "messages": [USER], "variables": {"bos_token": "B", "eos_token": None, "x": [1, None]}},
-    # Messages that are none.
+    # Things that are not messages.
     {"template": "x", "messages": []},
     {"template": "x", "messages": ["a"]},
     {"template": "x", "messages": [USER, None]},

@@ -173,7 +173,7 @@ def main():
         for name in ("landscape.png", "portrait-rgba.png", "landscape-grey.png", "portrait-420.jpg"):
             made = processor(Image.open(os.path.join(out, name)).convert("RGB"), return_tensors="np")
             x = made["pixel_values"][0].astype(np.float32)
-            if "spatial_shapes" in made:  # patches, [patches, side*side*channels], with others after them that do not count
+            if "spatial_shapes" in made:  # patches, [patches, side*side*channels], followed by patches that do not count
                 (down, across), side = made["spatial_shapes"][0], config["patch_size"]
                 x = x[: down * across].reshape(down, across, side, side, 3).transpose(4, 0, 2, 1, 3).reshape(3, down * side, across * side)
             values[f"{name}|{case}"] = np.ascontiguousarray(x)

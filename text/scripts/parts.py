@@ -167,7 +167,7 @@ def make(a):
         text = json.dumps(draw.tokenizer(json.loads(json.dumps(sources[name])), charsmap), ensure_ascii=False)
         try:
             t = Tokenizer.from_str(text)
-        except BaseException: # a panic is none of Exception's
+        except BaseException: # a panic is not an Exception
             continue
         path = os.path.join(a.out, f"{made:03d}-{name}")
         shutil.rmtree(path, ignore_errors=True)

@@ -83,7 +83,7 @@ TYPES = {"llama": "tokenizer.model", "gemma": "tokenizer.model", "gemma2": "toke
 BOTH = [("mistral", "LlamaTokenizer"), ("llama", "LlamaTokenizer"), ("phi3", "LlamaTokenizerFast"), ("t5", "LlamaTokenizer"), ("gemma3", "GemmaTokenizerFast"), ("qwen2", "LlamaTokenizer")]
 
 
-# Those of -small: the model and what stands beside it. Their normalization is a map of a few characters.
+# Those of -small: the model and the files next to it. Their normalization is a map of a few characters.
 SMALL = {
     "unigram": ({"model_type": "unigram", "user_defined_symbols": ["<x>"]}, ["T5Tokenizer", "CamembertTokenizer", "XLNetTokenizer", "MBartTokenizer", "MBart50Tokenizer",
                 "DebertaV2Tokenizer", "BigBirdTokenizer", "XLMRobertaTokenizer", "RemBertTokenizer", "BarthezTokenizer"]),

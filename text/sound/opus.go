@@ -103,7 +103,7 @@ func readOgg(in *bufio.Reader, s *sink) error {
 		} else if err != nil {
 			return err
 		}
-		if !tags { // the second packet has titles and the like
+		if !tags { // the second packet has titles and other tags
 			tags = true
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 type Part struct {
 	Text       string
 	Start, End int
-	Headings   []string // those that the part stands below, the outermost first; of Markdown alone
+	Headings   []string // the headings above the part, the outermost first; only of Markdown
 }
 
 // part is that of some bytes of a document; false if there is white space alone.
@@ -27,8 +27,8 @@ func part(document string, start, end int) (Part, bool) {
 	return Part{Text: document[start:end], Start: start, End: end}, start < end
 }
 
-// Markdown gives the sections of a document in Markdown: each from a heading that begins with #, which it includes, to the
-// next. What looks like a heading in a fenced block of code is none.
+// Markdown gives the sections of a document in Markdown: each from a heading that begins with #, which it includes, to
+// the next. What looks like a heading in a fenced block of code is not a heading.
 func Markdown(document string) []Part {
 	var parts []Part
 	var headings []string

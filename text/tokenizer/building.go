@@ -183,7 +183,7 @@ func numbered(out *bytes.Buffer, list value) {
 	out.WriteByte('}')
 }
 
-// firstCharmap is the first Precompiled normalizer, which may stand in a sequence.
+// firstCharmap is the first Precompiled normalizer, which may be in a sequence.
 func firstCharmap(v value) string {
 	if v.isNull() || v[0] != '{' {
 		return ""

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// The bytes of tokens, for who has to know what a token adds to a text before it is there.
+// The bytes of tokens, for callers that must know what a token adds to a text before they
+// choose it.
 
 // mostHoles bounds the ids without a token that are looked at.
 const mostHoles = 1 << 16

@@ -15,7 +15,7 @@ type cases struct {
 	Pairs []testCase `json:"pairs"`
 }
 
-// testCase is a text, or two. Some folders have more fields than others.
+// testCase is a text, or two. Folders differ in their fields.
 type testCase struct {
 	Text           string   `json:"text"`
 	Pair           *string  `json:"pair"`

@@ -1,6 +1,6 @@
 package tokenizer
 
-// tokenizer_config.json, special_tokens_map.json and what stands beside them.
+// tokenizer_config.json, special_tokens_map.json and the files next to them.
 
 import (
 	"encoding/json"

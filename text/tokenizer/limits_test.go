@@ -100,8 +100,8 @@ func TestFinder(t *testing.T) {
 }
 
 // TestAddedTokensScale: texts that nearly hold a long token, or white space that tokens
-// take, are no slower than others by more than the machine's moods. What looked again from
-// each place would take minutes.
+// take, are no slower than other texts by more than the machine's moods. What looked again
+// from each place would take minutes.
 func TestAddedTokensScale(t *testing.T) {
 	token := func(id int, content string, strip string) string {
 		return fmt.Sprintf(`{"id":%d,"content":%q,"single_word":false,"lstrip":%t,"rstrip":%t,"normalized":%t,"special":false}`,

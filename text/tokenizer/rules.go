@@ -356,7 +356,8 @@ func (b *building) unknown(otherwise int, zero bool) int {
 	return found
 }
 
-// eachPiece calls f with the pieces of a vocabulary that is a list. What is none has no text.
+// eachPiece calls f with the pieces of a vocabulary that is a list. Anything else has no
+// text.
 func (b *building) eachPiece(f func(text string, score float64)) {
 	vocab := b.model.fields["vocab"]
 	if len(vocab) == 0 || vocab[0] != '[' {

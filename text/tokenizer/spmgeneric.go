@@ -136,7 +136,7 @@ func (f *spmFolder) bpeByScore(texts []string) error {
 }
 
 // renamed gives the pieces' texts, in which added tokens take the place of those with their id, unless another
-// piece is called so.
+// piece has that name.
 func (f *spmFolder) renamed() []string {
 	texts := f.texts()
 	if f.kind == spmUnigram {

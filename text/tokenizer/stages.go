@@ -129,7 +129,7 @@ func complete(b []byte) int {
 // fallbackStage is byteFallbackDecoder.
 type fallbackStage struct {
 	row    []byte // that may be UTF-8
-	broken bool   // it is none
+	broken bool   // not a byte
 }
 
 func (s *fallbackStage) next(out []string, token string) []string {

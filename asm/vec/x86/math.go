@@ -168,7 +168,7 @@ func (x *Machine) Lookup(table []float32) func(index vec.V) vec.V {
 	return lookup(x, x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words))
 }
 
-// Pow2Steps implements Machine. biased*n stands in the low bits of biased: moved
+// Pow2Steps implements Machine. biased*n is in the low bits of biased: moved
 // up, its whole part adds to an exponent, and its steps are in the mantissa, where
 // the table has them subtracted already.
 func (x *Machine) Pow2Steps(steps []float32) func(biased vec.V) vec.V {

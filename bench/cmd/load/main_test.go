@@ -30,7 +30,8 @@ func testPlan() plan {
 	return plan{kind: "embeddings", connections: 4, block: 300 * time.Millisecond, warm: 50 * time.Millisecond, shortest: 8, longest: 64, texts: 2, tokens: 4}
 }
 
-// TestLoops: what a server takes shows in times and rates, of an open loop with the wait for who came before.
+// TestLoops: what a server takes shows in times and rates, of an open loop with the wait for earlier
+// requests.
 func TestLoops(t *testing.T) {
 	const takes = 10 * time.Millisecond
 	var n, now, most atomic.Int64

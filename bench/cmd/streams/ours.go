@@ -160,7 +160,8 @@ var machine = sync.OnceValue(func() (m struct{ read, multiply, int8 float64 }) {
 var threads int
 
 // limit is the tokens a second of n texts where a step took no longer than reading the weights and the keys and values
-// once, or than its multiplications, whichever is longer: those of int8 for weights of 8 bits and fewer, in float32 for others.
+// once, or than its multiplications, whichever is longer: those of int8 for weights of 8 bits and fewer, in float32 for
+// all other formats.
 func (s *settings) limit(m *model, n int) float64 {
 	threads = s.threads
 	can := machine()

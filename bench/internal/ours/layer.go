@@ -43,7 +43,8 @@ func feedForwardWeights(d *workload.Data, w transformer.TensorMap, i, n, f int) 
 	w["linear2.weight"], w["linear2.bias"] = tensor(d, i+2, n, f), tensor(d, i+3, n)
 }
 
-// layer is a module of package transformer, or nil where the case is none.
+// layer is a module of package transformer, or nil where the case is not a
+// layer.
 func (t Tier) layer(d *workload.Data, out []float32) (func(), error) {
 	s := d.Dims
 	ws := &transformer.Workspace{Threads: kernels.Threads(t.Threads)}

@@ -1,4 +1,4 @@
-// Answers as lists of blocks, for protocols that have them so.
+// Answers as lists of blocks, for protocols that have such blocks.
 
 package chat
 

@@ -23,7 +23,7 @@ type Sampling struct {
 // longest is the most tokens of a text where neither the request, nor the folder, nor the model has a limit.
 const longest = 1 << 16
 
-// zeroSeed stands for the seed 0, which is none in package text.
+// zeroSeed stands for the seed 0, which means no seed in package text.
 const zeroSeed = 0x9e3779b97f4a7c15
 
 // Options is a function that gives the options of each of several texts, for Conversation.Jobs.
@@ -45,7 +45,7 @@ func (s *Sampling) Options(g *engine.Generator) (func(i int) text.GenerateOption
 		}
 	}
 	if s.TopK != nil {
-		base.TopK = max(*s.TopK, 0) // -1 is none too
+		base.TopK = max(*s.TopK, 0) // -1 means no seed too
 	}
 	if s.Temperature != nil && *s.Temperature > 0 || base.Beams > 1 && s.LogProbs {
 		base.Beams = 0

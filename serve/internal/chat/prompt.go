@@ -135,7 +135,7 @@ func (q *Conversation) call(f answer.Format) (*Format, string, error) {
 		tools = slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Name != q.Called })
 	}
 	if len(tools) == 0 {
-		return nil, "", engine.Errorf(engine.Invalid, "tool_choice asks for %.100q, which is none of the tools", q.Called).At("tool_choice")
+		return nil, "", engine.Errorf(engine.Invalid, "tool_choice asks for %.100q, which is not one of the tools", q.Called).At("tool_choice")
 	}
 	format, err := callFormat(tools, arguments)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Who may come in: a bounded number of requests, of bytes of their bodies, and of texts, at a time.
+// Admission: the number of requests, of texts, and of bytes of bodies in progress is bounded.
 
 package engine
 

@@ -65,7 +65,7 @@ func (k Kind) Status() int { return kinds[k].status }
 // Error is an error with its kind.
 type Error struct {
 	Kind       Kind
-	Message    string        // for who asked
+	Message    string        // for the client
 	Param      string        // the field of the request that it is about, if it is about one
 	RetryAfter time.Duration // of Overloaded and Unavailable: when to try again; 0: nobody knows
 	Err        error         // what it comes from, for the log

@@ -255,8 +255,8 @@ func (e *Engine) wait(ctx context.Context, done <-chan struct{}, most time.Durat
 	return nil
 }
 
-// makeRoom closes models that nobody has used for the longest time until m has room. If there is none, it tells
-// when to ask again at the latest.
+// makeRoom closes models that nobody has used for the longest time until m has room. If there is none, it
+// returns when to ask again at the latest.
 func (e *Engine) makeRoom(m *model) (again time.Duration) {
 	if e.config.Memory == 0 {
 		return 0
@@ -289,7 +289,7 @@ func (e *Engine) close(m *model) {
 	go debug.FreeOSMemory()
 }
 
-// announce wakes who waits for room.
+// announce wakes the callers that wait for room.
 func (e *Engine) announce() {
 	close(e.changed)
 	e.changed = make(chan struct{})

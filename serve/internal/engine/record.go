@@ -26,7 +26,7 @@ type Record struct {
 	Texts, Cut, Split, Tokens, Generated, Shared int
 	Load                                         time.Duration // until the model was there
 	Started                                      time.Time     // when the model was there
-	Compute                                      time.Duration // from then to the last result, with the wait for others' batches
+	Compute                                      time.Duration // from then to the last result, with the wait for the batches of other calls
 	Wait                                         time.Duration // of Compute, until the first batch with the request's texts; of texts that are generated 0
 	First                                        time.Duration // until the first piece of a text that is generated
 

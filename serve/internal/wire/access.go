@@ -1,4 +1,4 @@
-// Who may ask: keys, and pages of other sites.
+// Access: API keys, and pages of other sites.
 
 package wire
 
@@ -19,7 +19,8 @@ type Keys struct{ hashes [][sha256.Size]byte }
 
 var errNoKeys = errors.New("no API keys")
 
-// NewKeys makes keys of strings: spaces around them are not part of them, and empty ones are none.
+// NewKeys makes keys of strings: spaces around them are not part of them, and empty ones are
+// ignored.
 func NewKeys(keys []string) (*Keys, error) {
 	k := new(Keys)
 	for _, key := range keys {

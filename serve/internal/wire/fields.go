@@ -252,7 +252,8 @@ func blamed(data []byte, into any) string {
 // IsNull reports whether a field was left out or null.
 func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// Stops is a list of strings that end a text, or one alone. Empty ones, which some clients send, are none.
+// Stops is a list of strings that end a text, or one alone. Empty ones, which some clients send, are
+// ignored.
 type Stops []string
 
 // UnmarshalJSON reads both.

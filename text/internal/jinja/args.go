@@ -1,9 +1,9 @@
-// The arguments of a call: as they stand in the template, and bound to the names of
+// The arguments of a call: as the template has them, and bound to the names of
 // parameters.
 
 package jinja
 
-// arguments are those of a call as they stand in the template.
+// arguments are those of a call as the template has them.
 type arguments struct {
 	plain []expr
 	names []string

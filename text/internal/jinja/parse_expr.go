@@ -4,7 +4,7 @@ package jinja
 
 import "strconv"
 
-// expr is an expression of the tree; the types stand in expr.go.
+// expr is an expression of the tree; the types are in expr.go.
 type expr interface {
 	eval(e *env) (any, error)
 }

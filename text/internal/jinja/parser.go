@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// stmt is a statement of the tree; the types stand in stmt.go.
+// stmt is a statement of the tree; the types are in stmt.go.
 type stmt interface {
 	exec(e *env, out *output) (flow, error)
 }

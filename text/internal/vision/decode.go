@@ -23,8 +23,8 @@ import (
 // ErrImage is an image that cannot be read, or is of a kind not supported.
 var ErrImage = fault.ErrImage
 
-// MaxPixels is what an image may have unless the caller says otherwise: some more than the
-// cameras of telephones make, and 350 MB while the image is decoded.
+// MaxPixels is what an image may have unless the caller says otherwise: a little more than
+// the cameras of telephones make, and 350 MB while the image is decoded.
 const MaxPixels = 50_000_000
 
 // RGB is an image of 8-bit samples, [H, W, 3].

@@ -49,8 +49,9 @@ func gifSize(data []byte) (w, h int, err error) {
 	return int(data[6]) | int(data[7])<<8, int(data[8]) | int(data[9])<<8, nil
 }
 
-// decodeGIF decodes the first image of a GIF file. As with Pillow, a transparent colour is a colour
-// like others, and is around an image that is smaller than the canvas; else the first colour is.
+// decodeGIF decodes the first image of a GIF file. As with Pillow, a transparent colour is an
+// ordinary colour, and is around an image that is smaller than the canvas; else the first colour
+// is.
 func decodeGIF(data []byte) (*RGB, error) {
 	flags, around, err := gifFrame(data)
 	if err != nil {

@@ -22,7 +22,8 @@ func flatJPEG(w, h int, factors [3][2]int) []byte {
 		scan = append(scan, byte(i+1), 0)
 		most[0], most[1] = max(most[0], f[0]), max(most[1], f[1])
 	}
-	// Differences: 0 is none, 10 one of 6 bits. Of the other coefficients there are none: 0.
+	// Differences: 0 means no difference, 10 one of 6 bits. Of the other coefficients there
+	// are none: 0.
 	differences := append([]byte{0x00, 1, 1}, append(make([]byte, 14), 0, 6)...)
 	rest := append([]byte{0x10, 1}, append(make([]byte, 15), 0)...)
 	var bits strings.Builder

@@ -175,7 +175,8 @@ func TestCompanding(t *testing.T) {
 	}
 }
 
-// TestWAVHostile: headers that lie, and samples that are none, are errors that say what is wrong.
+// TestWAVHostile: headers that lie, and samples that are not numbers, are errors that say what is
+// wrong.
 func TestWAVHostile(t *testing.T) {
 	plain := wavFile{magic: "RIFF", format: wavPCM, bits: 16, channels: 1, rate: 16000, length: 4, data: []byte{1, 2, 3, 4}, guid: extensible}
 	for want, change := range map[string]func(w *wavFile){

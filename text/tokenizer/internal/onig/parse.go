@@ -123,7 +123,7 @@ func (p *parser) alternatives() (*node, error) {
 	return alt, nil
 }
 
-// atom reads what a quantifier may stand after.
+// atom reads what a quantifier may follow.
 func (p *parser) atom() (*node, error) {
 	var s *set
 	var err error
@@ -158,7 +158,8 @@ func (p *parser) atom() (*node, error) {
 	return &node{kind: oneChar, set: s}, err
 }
 
-// anchor reads the escapes that stand for no character, or for several; nil for others.
+// anchor reads the escapes that stand for no character, or for several; nil for other
+// classes.
 func (p *parser) anchor() *node {
 	if p.at+1 == len(p.in) {
 		return nil

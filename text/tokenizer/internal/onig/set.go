@@ -327,7 +327,7 @@ func (p *parser) part() (*set, error) {
 		return nil, err
 	}
 	if high.char < low.char {
-		return nil, errors.New("a range that is none")
+		return nil, errors.New("not a range")
 	}
 	return between(low.char, high.char), nil
 }

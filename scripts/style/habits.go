@@ -1,0 +1,40 @@
+package main
+
+import "regexp"
+
+// A habit is a kind of phrase that readers have to read twice.
+type habit struct {
+	name    string
+	pattern *regexp.Regexp
+	fine    *regexp.Regexp // what a phrase, with the twenty bytes before it, matches where it is right; nil: it never is
+	instead string
+}
+
+var habits = []habit{
+	{"who as a noun", re(`(?i)\b(?:for|to|from|with|by|than|of|in|and|after|wakes|tells) who\b`), nil,
+		`name who it is: "callers that", "the process that"`},
+	{"Who as a subject", re(`(?:^|[.;:] )Who (?:[^.?]|\.\w)*\.(?: |$)`), nil, `name who it is: "a worker that", "the caller"`},
+	{"is no", re(`(?i)[\w%"'\]]+ (?:is|are|was|were) no \w+`), re(`(?i)\bthere (?:is|are|was|were) no|\bno (?:longer|more|less|fewer|matter|different|better|worse|other|one|need|further|larger|smaller|faster|slower|later|greater|higher|lower|wider|deeper|closer)$`),
+		`"is not a"`},
+	{"is none", re(`(?:is|are|was|were) none\b`), re(`(?i)\bthere (?:is|are|was|were) none|tool_choice is none|are none where there`), `"is not one", "there are none", "means none"`},
+	{"a little others", re(`(?i)\b(?:a little|a bit|somewhat|quite) others?\b`), nil, `"slightly different"`},
+	{"others without a noun", re(`(?i)\b(?:like|of|for|from|with|by|than) others\b`), nil, `name them: "other callers", "the other files"`},
+	{"alone for only", re(`(?i)\b(?:tested|used|needed|supported|found|read|built|for|in|on) (?:\w+ )?(?:training|inference|tests?|qemu|Linux|Unix|Windows|amd64|arm64|x86|NEON|CPUs?|AVX2|AVX512|Go|prompts?|files|weights|decoders|encoders|images|texts) alone\b`), nil,
+		`"only", before what it limits`},
+	{"so at the end", re(`(?i)\b\w+ so[.;,:)]`), re(`(?i)\b(?:says?|said|saying|tells?|told|if|even|or|do|does|did|done|doing|and|is|be|not|why|think|more|less|just) so.$`),
+		`"in this way", "like this"`},
+	{"beforehand", re(`(?i)\bbeforehand\b`), nil, `"before", "by default", "from the start"`},
+	{"open for concurrent use", re(`(?i)\bopen for concurrent use\b`), nil, `"safe for concurrent use"`},
+	{"some more than", re(`(?i)\bsome (?:more|less|fewer) than\b`), nil, `"a little more than"`},
+	{"the like", re(`(?i)\b(?:and|or|nor|do|does|did) the like\b`), nil, `"and similar files", "the same"`},
+	{"to it that", re(`(?i)\bto it that\b`), nil, `"makes sure that", "verifies that"`},
+	{"tells without a listener", re(`(?i)\btells (?:what|how|whether|which|where|why|when|that|if|of)\b`), nil, `"says", "reports", "prints"`},
+	{"stands in", re(`(?i)\bstands? (?:in \w+|there|before|behind|after|below|above|beside)\b`), re(`(?i)\bstands? in for$`), `"is in", "comes before"`},
+	{"what is more", re(`(?i)\bwhat is more\b`), nil, `"the rest", "more"`},
+	{"is of use", re(`(?i)\b(?:is|are|be) of use\b`), nil, `"is useful"`},
+	{"to be had", re(`(?i)\bto be had\b`), nil, `"available"`},
+	{"as ever", re(`(?i)\bas ever\b`), nil, `"as usual", "as before"`},
+	{"without further ado", re(`(?i)\bfurther ado\b`), nil, "leave it out"},
+}
+
+func re(s string) *regexp.Regexp { return regexp.MustCompile(s) }
