@@ -67,7 +67,7 @@ func blocks(name string, l kernel.BlockLayout, layout ...string) Kernel {
 		doc = append(doc, offset)
 	}
 	doc = append(doc, "\t\t\t}", "\t\t\tc[i*ldc+j] = s", "\t\t}", "\t}", "", "k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the",
-		"second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.")
+		"second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.")
 	if l.Bits == 8 {
 		doc = append(doc, "start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.")
 	}

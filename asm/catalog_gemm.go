@@ -6,7 +6,7 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// sums is the closeness of dot products and the like.
+// sums is the closeness of dot products and other long sums.
 var sums = Closeness{Sums: 64}
 
 // gemmKernels are the micro-kernels of matrix products.
@@ -26,7 +26,7 @@ var gemmKernels = []Kernel{
 			"\t\t}",
 			"\t}",
 			"",
-			"next, pace, turn and steps are hints, heeded on x86 alone. If next is not 0, what is used next begins",
+			"next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins",
 			"next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two",
 			"vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes",
 			"are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.",

@@ -1,5 +1,5 @@
-// Package grammar constrains what a language model generates: to a regular expression, to a GBNF
-// grammar as llama.cpp has them, or to a JSON schema.
+// Package grammar constrains what a language model generates to a regular expression, a GBNF
+// grammar like those of llama.cpp, or a JSON schema.
 //
 // A [Grammar] is compiled once from its source, by [Regexp], [GBNF] or [JSONSchema]. A [Vocabulary]
 // is made once for a tokenizer. A [Matcher] follows one sequence through both: before each token it
@@ -13,18 +13,18 @@
 //		err = m.Accept(choose(logits))
 //	}
 //
-// The package is public because whoever has logits can use it, with a sampler of their own too: it
-// knows bytes, tokens and logits, and nothing of models or tokenizers.
+// The package is public because any program that has logits can use it, also with its own sampler:
+// it knows bytes, tokens and logits, and nothing of models or tokenizers.
 //
 // # How it works
 //
-// All sources become the same expressions (expr.go), and these one pushdown automaton over bytes
-// (build.go, glushkov.go): a finite automaton for each rule, whose edges are bytes and calls of
-// rules. The state of a sequence is the set of all stacks that the automaton may have (state.go).
-// Equal states are one object, so that what was found out once about a state, its successors and the
-// mask of its tokens, is found again by a pointer. The tokens lie in a trie (vocabulary.go), along
-// which the automaton is walked when a mask is first needed (mask.go): tokens may end anywhere
-// in a rule, in several rules at once, and within a character.
+// All sources become the same kind of expressions (expr.go), and an expression becomes a
+// pushdown automaton over bytes (build.go, glushkov.go): a finite automaton for each rule, whose
+// edges are bytes and calls of rules. The state of a sequence is the set of all stacks that the
+// automaton may have (state.go). Equal states are one object, so that the successors and the
+// mask of a state are computed once and then found through a pointer. The tokens lie in a trie
+// (vocabulary.go), along which the automaton is walked when a mask is first needed (mask.go):
+// tokens may end anywhere in a rule, in several rules at once, and within a character.
 //
 // # Cost
 //

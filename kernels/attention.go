@@ -65,7 +65,7 @@ type AttentionParams struct {
 	// Past is the position of the first query: the number of keys that lie
 	// before the queries, as in a cache. Windows, ALiBi and relative terms use it.
 	Past int
-	// Mask tells which keys each query sees, and may add biases.
+	// Mask says which keys each query sees, and may add biases.
 	Mask []MaskTerm
 	// Empty is the result for a query that sees no key.
 	Empty EmptyRow

@@ -19,7 +19,7 @@ import (
 // beside all of them.
 type Pages struct{ pages *weights.Pages }
 
-// NewPages is no pages yet, of which each is to have a number of rows of dim elements for each of its heads.
+// NewPages returns an empty set of pages. Each page will have rows rows of dim elements for each head.
 func NewPages(f Format, heads, rows, dim int) *Pages {
 	const fn = "NewPages"
 	mem.CheckSize(fn, "heads", heads)
@@ -109,7 +109,7 @@ type AttentionSequence struct {
 	Past       int // the position of the first query
 	// Query is the first row of its queries and outputs: query i of head h starts at
 	// (Query+i)*QStrides.Row + h*QStrides.Head, and its output likewise. Key is the first row of its keys and
-	// values where those are no pages, likewise.
+	// values where these are not in pages, likewise.
 	Query, Key int
 	// Pages are the pages of its keys and values, as many as LenK rows need: row j is row j%Rows of page
 	// Pages[j/Rows].

@@ -276,7 +276,7 @@ func TestGroupsColumn(t *testing.T) {
 }
 
 // TestBlocksAgain wants what is packed once to stay as it is when it is packed again: files
-// have weights that were rounded so.
+// have weights that were rounded in this way.
 func TestBlocksAgain(t *testing.T) {
 	for _, f := range []Format{FormatQ8_0, FormatQ4_0, FormatQ5_0, FormatMXFP4} {
 		x := int8Case{m: 1, n: 50, k: 320}.data()

@@ -8,10 +8,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Products with a B that was packed beforehand; pack.go packs it.
+// Products with a packed B; pack.go packs it.
 
 // GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with B
-// packed beforehand by PackB: the form for weights, which are used many times.
+// packed by PackB: the form for weights, which are used many times.
 //
 // A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not
 // overlap A. When beta is 0, C is not read, unless it is also the residual; when
@@ -89,8 +89,8 @@ func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 func (b *PackedB) Bytes() int { return len(b.matrix.Data) }
 
 // Exact is b for products whose rows do not depend on one another: each row of C has the same bits whatever the
-// number of rows. Of float32 and of 16 bits one row, and few rows of over 1024 elements, are otherwise summed up in
-// another order, which is faster; of other formats it is always so. The two share their memory.
+// number of rows. Otherwise, in float32 and in 16 bits, one row, and few rows of over 1024 elements, are summed up
+// in another order, which is faster. In other formats rows never depend on one another. The two share their memory.
 func (b *PackedB) Exact() *PackedB {
 	exact := *b
 	exact.matrix.Exact = true

@@ -25,8 +25,8 @@ type MaskTerm struct{ term mask.Term }
 func CausalMask() MaskTerm { return WindowMask(-1, 0) }
 
 // WindowMask shows the keys from before positions ahead of the query's to
-// after positions after it. A negative distance is no limit. A sliding window
-// of w keys that includes the query's own is WindowMask(w-1, 0).
+// after positions after it. A negative distance means no limit. A sliding
+// window of w keys that includes the query's own is WindowMask(w-1, 0).
 func WindowMask(before, after int) MaskTerm {
 	clamp := func(n int) int {
 		if n < 0 {

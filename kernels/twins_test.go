@@ -29,7 +29,7 @@ func TestTwins(t *testing.T) {
 		twins++
 		f := all[name]
 		if f == nil {
-			t.Errorf("Threads.%s is no function of the package", name)
+			t.Errorf("Threads.%s is not a function of the package", name)
 			continue
 		}
 		if got, want := text(f.Type), text(method.Type); got != want {

@@ -210,7 +210,7 @@ func TestAdapterTensors(t *testing.T) {
 // TestAdapterIsNoModel opens an adapter as a model.
 func TestAdapterIsNoModel(t *testing.T) {
 	if _, err := models.Open(filepath.Join(adapters, "llama-linear")); !errors.Is(err, models.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
-		t.Errorf("error %v, want one that tells what it is", err)
+		t.Errorf("error %v, want one that says what it is", err)
 	}
 }
 

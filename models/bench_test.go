@@ -25,7 +25,7 @@ var (
 )
 
 // BenchmarkLanguageModel reads prompts and generates, in tokens a second, each on as many
-// threads as -cpu says, and tells how much memory was resident at most, in MiB. Random weights
+// threads as -cpu says, and says how much memory was resident at most, in MiB. Random weights
 // are made in float32 first, so of those it says little.
 func BenchmarkLanguageModel(b *testing.B) {
 	format, err := kernels.ParseFormat(*benchWeights)
@@ -91,7 +91,7 @@ func BenchmarkLanguageModel(b *testing.B) {
 	})
 }
 
-// BenchmarkLoad opens a model, and tells how much memory was resident at most, in MiB: with
+// BenchmarkLoad opens a model, and says how much memory was resident at most, in MiB: with
 // -benchtime 1x that of one model.
 func BenchmarkLoad(b *testing.B) {
 	if *benchModel == "" {

@@ -19,11 +19,11 @@ type Checkpoint struct {
 	Loader *transformer.Loader    // of the weights; Open calls its Finish
 	JSON   configuration.Document // config.json
 
-	// llamaCpp tells that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
+	// llamaCpp says that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
 	llamaCpp bool
-	// neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
+	// neighbours says that the rotary pairs of queries and keys are neighbours where they are half a head apart.
 	neighbours bool
-	// fp8 tells that quantization_config has been heeded: weights in FP8 have their scales.
+	// fp8 says that quantization_config has been heeded: weights in FP8 have their scales.
 	fp8 bool
 	// widened makes warnings of weights that take more memory than their file; or is nil.
 	widened func(held []transformer.Holding) []string

@@ -1,15 +1,15 @@
-// Package models takes a folder in the form of the Hugging Face hub to results:
-// [Open] reads its config.json and weights, and the [Model] has what the
-// architecture can do: encode, classify, predict tokens, from which package generation
+// Package models runs models from folders of the Hugging Face hub. [Open] reads
+// config.json and the weights and returns a [Model], which can do what its
+// architecture can: encode, classify, or predict tokens, from which package generation
 // makes texts.
 //
 // There is a file per architecture: its configuration with the names that
 // config.json has, its composition of the layers of package transformer, the names
 // of its weights, and a pass that reads like its paper. [Register] adds one.
 //
-// config.json decides. A value that is unknown or that contradicts another is an
-// error that names the file, the field and the value, never a guess; and so is a
-// tensor that is missing, of another shape, or left over.
+// config.json decides. A value that is unknown, or that contradicts another, is
+// never guessed: it is an error that names the file, the field and the value. A
+// tensor that is missing, has the wrong shape or is left over is an error too.
 //
 // Models are immutable and may be shared by goroutines, each with a
 // [transformer.Workspace] of its own.
@@ -17,7 +17,7 @@ package models
 
 import "github.com/avoformer/avoformer/fault"
 
-// The kinds of errors of this package, beside others of package transformer, whose Error tells the file, the
+// The kinds of errors of this package. More kinds are in package transformer, whose Error has the file, the
 // field and the value.
 var (
 	ErrFolder    = fault.ErrFolder

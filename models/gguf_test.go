@@ -81,7 +81,7 @@ func distance(x, want []float32) float64 {
 
 func square(x float32) float64 { return float64(x) * float64(x) }
 
-// TestGGUFErrors opens files that lack something, or are no files of a model.
+// TestGGUFErrors opens files that lack something, or are not files of a model.
 func TestGGUFErrors(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")

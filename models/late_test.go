@@ -25,7 +25,7 @@ func TestScoreNames(t *testing.T) {
 	}
 }
 
-// TestSparseEdges weighs no tokens, tokens whose states are no numbers, and without a head.
+// TestSparseEdges weighs no tokens, tokens whose states are not numbers, and without a head.
 func TestSparseEdges(t *testing.T) {
 	ws := new(models.Workspace)
 	if err := new(models.Model).Splade().Weigh(ws, nil, models.Tokens{}, nil); !errors.Is(err, tf.ErrConfig) {

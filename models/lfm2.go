@@ -79,7 +79,7 @@ func newLFM2(c *Checkpoint) (*Model, error) {
 	})
 }
 
-// convolves tells which layers have a convolution.
+// convolves says which layers have a convolution.
 func (config *lfm2Config) convolves(d configuration.Document) (func(layer int) bool, error) {
 	const convolution = "conv"
 	for _, kind := range config.LayerTypes {

@@ -125,7 +125,7 @@ type ImageEncoder interface {
 
 // noLM is the error of asking a model without one for what a language model does.
 func (m *Model) noLM() error {
-	return check.Errorf(transformer.ErrConfig, "%s is no language model", m.Config.ModelType)
+	return check.Errorf(transformer.ErrConfig, "%s is not a language model", m.Config.ModelType)
 }
 
 // Logits sets dst, [rows, vocabulary], to the logits of the token after each token of a

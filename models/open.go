@@ -49,7 +49,7 @@ func (o Options) Open(dir string) (*Model, error) {
 	case !info.IsDir() && gguf.Is(dir):
 		return o.openGGUF(dir)
 	case !info.IsDir():
-		return nil, check.Errorf(ErrFolder, "%s is no folder%s", dir, asPointer(dir))
+		return nil, check.Errorf(ErrFolder, "%s is not a folder%s", dir, asPointer(dir))
 	}
 	o.path = dir
 	m, err := o.OpenFS(os.DirFS(dir))

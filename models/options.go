@@ -43,7 +43,7 @@ type Options struct {
 	// MemoryLimit is the most bytes that opening the model may take, as Footprint.Loading tells them: more are an error
 	// that matches ErrMemory, before the memory is taken. 0: no limit.
 	MemoryLimit int64
-	// HeadersOnly leaves the weights where they are, but for vectors that are small: the model tells what it is and what memory
+	// HeadersOnly leaves the weights where they are, but for vectors that are small: the model says what it is and what memory
 	// it would take, and its parts give errors when they are to compute.
 	HeadersOnly bool
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
@@ -122,7 +122,7 @@ func (o Options) check() error {
 	switch {
 	case !o.hasPrompts():
 	case o.Prompts < kernels.FormatInt8:
-		return check.Option("Prompts", o.Prompts, "want f32, which is no copy, int8 or a format of blocks")
+		return check.Option("Prompts", o.Prompts, "want f32, which is not a copy, int8 or a format of blocks")
 	case o.Exact:
 		return check.Option("Prompts", o.Prompts, "beside Exact")
 	}

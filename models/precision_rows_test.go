@@ -102,7 +102,7 @@ func (e roundedEncoder) rows(in models.Tokens) []float32 {
 	return x
 }
 
-// testRoundedRows tells how far embeddings are from those of float32 where activations have one scale a
+// testRoundedRows says how far embeddings are from those of float32 where activations have one scale a
 // row, or are not rotated, and that the same computation rotated in blocks of 128 gives those of FormatInt8.
 func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int, in models.Tokens, want, wantRows, int8s []float32) {
 	off := func(what string, block int, rotated bool) float64 {

@@ -79,7 +79,7 @@ func worstCosine(x, y []float32, dim int) float64 {
 var sentences = flag.Int("sentences", 20, "how many sentences TestPrecision embeds")
 
 // TestPrecision compares the sentence embeddings of an encoder with outliers in each
-// format with those of float32, and tells what int8 with one scale a row would give.
+// format with those of float32, and says what int8 with one scale a row would give.
 func TestPrecision(t *testing.T) {
 	layers, sequences, dims := 6, *sentences, []int{384, 768}
 	switch {

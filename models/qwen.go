@@ -80,7 +80,7 @@ func (c *Checkpoint) qwen(version int) (*Model, error) {
 	})
 }
 
-// windows is the window of each layer. slides tells which have one where layer_types does not.
+// windows is the window of each layer. slides says which have one where layer_types does not.
 func (f *qwenConfig) windows(c *Checkpoint, slides func(layer int) bool) (func(layer int) int, error) {
 	if !f.UseWindow {
 		f.Window = 0 // published with one that is not used

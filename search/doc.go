@@ -1,5 +1,5 @@
-// Package search finds, among millions of vectors, those with the largest dot products with a query: exactly, by
-// reading all of them. Of normalised vectors, as embedders make them, the dot product is the cosine.
+// Package search finds, among millions of vectors, those with the largest dot products with a query. It is
+// exact: it reads all vectors. For normalised vectors, which embedders make, the dot product is the cosine.
 //
 //	index, err := search.New(len(vectors[0]), search.Options{})
 //	err = index.Add(nil, vectors)                   // ids are 0, 1, 2, ...
@@ -14,11 +14,11 @@
 //	hits, err = index.SearchWhere(ctx, queries, 10, func(id int64) bool { return tenantOf[id] == "a" })
 //	hits, err = index.SearchWhere(ctx, queries, 10, search.In(1, 2, 7))
 //
-// Vectors are held in one of three precisions. Those of [Int8] and [Binary] take 3.8 and 32 times less memory than
-// [Float32] and are read as much sooner; [Options.Rescore] keeps the vectors a second time in more bits, by which
-// a few times as many candidates as were asked for are ordered (Yamada et al., 2021, "Efficient Passage Retrieval
-// with Hashing for Open-domain Question Answering").
+// Vectors are held in one of three precisions. [Int8] and [Binary] take 3.8 and 32 times less memory than
+// [Float32] and are read faster by the same factors. [Options.Rescore] keeps the vectors a second time in more
+// bits: a search collects a few times as many candidates as it returns, and orders them by these (Yamada et al.,
+// 2021, "Efficient Passage Retrieval with Hashing for Open-domain Question Answering").
 //
 // Hits do not depend on the number of threads, nor on the order in which vectors of different ids were added; of
-// equal scores the smaller id is first.
+// hits with equal scores the one with the smaller id comes first.
 package search

@@ -42,7 +42,7 @@ func newDecoder(f *base) (*decoder, error) {
 	return &decoder{f, s, steps, sync.OnceValues(f.newVocabulary)}, err
 }
 
-// Stats tells what the pipeline has done and does, if it generates.
+// Stats says what the pipeline has done and does, if it generates.
 func (d *decoder) Stats() generation.Stats {
 	if d.scheduler == nil {
 		return generation.Stats{}

@@ -1,37 +1,35 @@
-// Package text takes a folder of the Hugging Face hub to answers: text in,
-// vectors, scores, labels or text out.
+// Package text runs models from folders of the Hugging Face hub: text goes
+// in, and vectors, scores, labels or text come out.
 //
 //	e, err := text.OpenEmbedder("all-MiniLM-L6-v2")
 //	v, err := e.Embed(ctx, []string{"a sentence", "another"})
 //
-// A pipeline does for its kind of model what transformers or
-// sentence-transformers do: [Embedder], [Reranker], [Classifier],
-// [TokenClassifier], [Generator], [Translator], [Transcriber],
-// [ImageClassifier] and [ImageEmbedder]. Each is open for concurrent use: what
-// a call needs beside the model comes from a pool.
+// A pipeline does what transformers or sentence-transformers do with its
+// kind of model: [Embedder], [Reranker], [Classifier], [TokenClassifier],
+// [Generator], [Translator], [Transcriber], [ImageClassifier] and
+// [ImageEmbedder]. Each is safe for concurrent use.
 //
-// An Embedder gives what its folder has: one vector of a text, a sparse one ([Embedder.EmbedSparse]) or one
-// of each token for late interaction ([Embedder.EmbedVectors], [MaxSim]).
+// An Embedder makes the vectors that its folder is for: one for a text, a sparse one
+// ([Embedder.EmbedSparse]), or one for each token for late interaction ([Embedder.EmbedVectors], [MaxSim]).
 //
-// A chat's [Message]s become a prompt with [Generator.Prompt], by the folder's own template,
-// with tools if there are any; [Generator.Answer] yields the answer to them as events of package
-// answer, which tell text from reasoning and from calls of tools. [Reply] puts it back into
-// the chat.
+// [Generator.Prompt] turns a chat's [Message]s, and tools if there are any, into a prompt with
+// the folder's own template. [Generator.Answer] yields the answer as events of package answer:
+// text, reasoning and calls of tools. [Reply] puts the answer back into the chat.
 //
 // Texts of all lengths go through the model side by side, sorted by length and
-// without padding. The calls of an Embedder, Reranker, Classifier or TokenClassifier
-// that run at the same time share its threads and its batches, of which each gets as
-// many tokens as another: the memory that many calls need beside their texts and
-// results is that of one, and a short call does not wait for the end of a long one.
-// Texts become tokens while others are computed, no more than keep the threads busy.
-// A call whose context is cancelled returns at once, even while a batch with texts of
-// it is computed; one that generates returns between two tokens. A text that fails
-// fails its own call only.
+// without padding. Concurrent calls of an Embedder, Reranker, Classifier or
+// TokenClassifier share its threads and its batches, and each call gets the same
+// share of tokens. Many calls therefore need no more memory than one, except for
+// their texts and results, and a short call does not wait for the end of a long one.
+// Texts are tokenized while other texts are computed, only as many as keep the
+// threads busy. A call whose context is cancelled returns at once, even while a batch
+// with its texts is being computed; a call that generates returns between two tokens.
+// A text that fails makes only its own call fail.
 //
-// A result does not depend on the number of threads, to the bit; on what else was in
-// the batch, which calls at the same time decide too, only as far as rounding goes
-// (within 1e-5 for vectors of length 1), and with [Exact] not at all. A call that runs alone
-// gives the same bits every time.
+// Results have the same bits for any number of threads. The other texts in a batch, which
+// may come from concurrent calls, change results by rounding (within 1e-5 for vectors of
+// length 1), and with [Exact] not at all. A call that runs alone gives the same bits every
+// time.
 package text
 
 import (
@@ -39,7 +37,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// Error is the error of this module's packages, which tells the file, the field and the value.
+// Error is the error of this module's packages, which has the file, the field and the value.
 type Error = transformer.Error
 
 // The kinds of errors, for use with errors.Is: those of packages transformer and generation.

@@ -154,7 +154,7 @@ func (e *Embedder) EmbedQueries(ctx context.Context, queries []string) ([][]floa
 }
 
 // EmbedDocuments is Embed for what is searched: with the prompt named "document", without one if
-// the folder does not have it. EmbedInputs with the Prompt "document" is the same, and tells how far it is.
+// the folder does not have it. EmbedInputs with the Prompt "document" is the same, and says how far it is.
 func (e *Embedder) EmbedDocuments(ctx context.Context, documents []string) ([][]float32, error) {
 	return e.embed(ctx, e.pool.Prompts["document"], documents, e.pool.DocumentLength)
 }

@@ -99,7 +99,7 @@ func ExampleFootprintOf() {
 	_, err = text.OpenEmbedder(dir, text.MemoryLimit(wide.Loading-1))
 	fmt.Println(errors.Is(err, text.ErrMemory))
 
-	e, err := text.OpenEmbedder(dir, text.HeadersOnly()) // tells what it is, and computes nothing
+	e, err := text.OpenEmbedder(dir, text.HeadersOnly()) // says what it is, and computes nothing
 	must(err)
 	fmt.Println(e.Dim(), e.Footprint() == wide)
 	// Output:

@@ -68,7 +68,7 @@ func (t *Transcriber) spell(ctx context.Context, samples []float32, opts Transcr
 }
 
 // complete is the characters of words that end before the last space, whose text is the same whatever comes next. With cleanUp
-// there are none, since write then changes words by what stands after them.
+// there are none, since write then changes words by what follows them.
 func (c *characters) complete(all []Segment) []Segment {
 	for i := len(all) - 1; i > 0 && !c.cleanUp; i-- {
 		if all[i].Text == c.space {

@@ -66,7 +66,7 @@ type InputOptions struct {
 	strategy tokenizer.Strategy // which text of a pair is cut
 }
 
-// Counts tells what a call computed with.
+// Counts says what a call computed with.
 type Counts struct {
 	Tokens  []int  // of each input, those of all its windows
 	Windows []int  // of each input; more than one of those that were split

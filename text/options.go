@@ -179,7 +179,7 @@ func MaxPixels(n int) Option {
 
 // Weights is the format that the weights are held in: kernels.FormatBF16 and
 // FormatF16 take half the memory, FormatInt8 a quarter, and less time, blocks such as
-// FormatQ4_0 even less; results are a little others (the command's -check tells how
+// FormatQ4_0 even less; results are a little others (the command's -check says how
 // much). The default is FormatF32, which leaves a GGUF file's blocks as they are.
 func Weights(f kernels.Format) Option {
 	if _, err := kernels.ParseFormat(f.String()); err != nil {
@@ -265,7 +265,7 @@ func Exact() Option {
 }
 
 // MemoryLimit is the most bytes that opening the model may take: more, by the headers of its files, are an error that
-// matches [ErrMemory] and says what would take less, before the memory is taken. Footprint of a pipeline tells what its model took; keys
+// matches [ErrMemory] and says what would take less, before the memory is taken. Footprint of a pipeline says what its model took; keys
 // and values of texts that are generated have a limit of their own, [CacheMemory].
 func MemoryLimit(n int64) Option {
 	if n < 1 {
@@ -274,7 +274,7 @@ func MemoryLimit(n int64) Option {
 	return option("MemoryLimit", n, func(o *options) { o.most = n })
 }
 
-// HeadersOnly opens a pipeline without reading the weights of its model, so that it tells what it is and what memory it
+// HeadersOnly opens a pipeline without reading the weights of its model, so that it says what it is and what memory it
 // would take: where it should compute, there are errors.
 func HeadersOnly() Option {
 	return option("HeadersOnly", "", func(o *options) { o.headersOnly = true })

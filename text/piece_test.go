@@ -123,7 +123,7 @@ func TestGeneratorOfMany(t *testing.T) {
 	}
 }
 
-// TestPieceStop: the last piece tells which of the stop strings ended the text, the first one in it.
+// TestPieceStop: the last piece says which of the stop strings ended the text, the first one in it.
 func TestPieceStop(t *testing.T) {
 	t.Parallel()
 	g, err := OpenGenerator("testdata/generate")

@@ -65,7 +65,7 @@ func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts Tran
 	return all, nil
 }
 
-// HasTimes reports whether the model tells when something was said, which Segments needs.
+// HasTimes reports whether the model says when something was said, which Segments needs.
 func (t *Transcriber) HasTimes() bool {
 	if t.HasWords() {
 		return true

@@ -56,7 +56,7 @@ func OpenTranslatorFS(fsys fs.FS, opts ...Option) (*Translator, error) {
 // TranslateOptions says how a text is translated. The zero value is greedy.
 type TranslateOptions struct {
 	GenerateOptions
-	// Prefix stands before each text: what T5 calls a task, such as
+	// Prefix comes before each text: what T5 calls a task, such as
 	// "summarize: " or "translate English to German: ".
 	Prefix string
 	// Language is the language to translate to, for models of many languages, by the

@@ -16,7 +16,7 @@ var ErrSound = fault.ErrSound
 // ReadWAV is the samples of a WAV file, between -1 and 1 at 16 kHz: those of other rates go through [Resample]; several
 // channels are averaged. It takes PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64, A-law and mu-law, also as
 // WAVE_FORMAT_EXTENSIBLE and in RF64 and BW64 files, and what was written to a pipe, whose length the file does not
-// know. Samples that are no finite numbers are an error. The memory follows the length of the sound, up to 64 times the
+// know. Samples that are not finite numbers are an error. The memory follows the length of the sound, up to 64 times the
 // file's of 8 bits at 1 kHz: package text/sound bounds it.
 //
 // Microsoft and IBM, "Multimedia Programming Interface and Data Specifications 1.0", 1991; EBU Tech 3306; ITU-T G.711.

@@ -93,8 +93,8 @@ type Blocking struct {
 type Integers struct {
 	// Rows is the height of the tiles of int8 products.
 	Rows int
-	// FetchC is set where tiles fetch their rows of C at the beginning, FetchNext where they fetch what B
-	// goes on with after the panel, and FetchAhead where those of one row fetch what is ahead in B.
+	// FetchC is set where tiles fetch their rows of C at the beginning, FetchNext where they fetch what
+	// follows the panel in B, and FetchAhead where tiles of one row fetch what is ahead in B.
 	FetchC, FetchNext, FetchAhead bool
 }
 

@@ -137,7 +137,7 @@ func TestReadModifyWrite(t *testing.T) {
 			f.RET()
 		})
 		if err == nil {
-			t.Error("loading a lane of an undefined register is no error")
+			t.Error("loading a lane of an undefined register is not an error")
 		}
 	})
 }

@@ -43,8 +43,8 @@ const (
 
 var cached = output{store: vec.Span.Store}
 
-// streaming has body write rows past the caches, if they can be written so. They are fetched a
-// page ahead too, since the hardware's prefetch ends with the page.
+// streaming has body write rows past the caches, if the machine can do that. They are fetched
+// a page ahead too, since the hardware's prefetch ends with the page.
 func streaming(m vec.Machine, dst vec.Ptr, cols vec.Int, body func(out output)) {
 	out := output{store: vec.Span.StoreStream, ahead: 4096, rows: wholeRows}
 	m.IfStream(dst, cols, func() { body(out) }, func() {

@@ -7,12 +7,12 @@
 //	avoformer generate DIR [PROMPT] text, or a chat
 //	avoformer translate DIR [FILE]  lines in another language, or shorter
 //	avoformer transcribe DIR SOUND… text of speech
-//	avoformer info DIR              what a folder is
+//	avoformer info DIR              what a folder can be used for
 //	avoformer bench DIR             how fast it is here
 //	avoformer serve DIR…            models over HTTP
 //	avoformer pull NAME             a model of the hub, to a folder
 //	avoformer list                  the models that were pulled
-//	avoformer rm NAME…              models that were pulled, away again
+//	avoformer rm NAME…              remove models that were pulled
 //	avoformer quantize FILE         a GGUF file with weights of fewer bits
 //	avoformer version               what this binary is
 //	avoformer completion SHELL      completion for bash, zsh or fish
@@ -24,9 +24,9 @@
 // so far; -check, in embed, rerank and classify, measures what -weights costs on the given texts, and of vectors which
 // parts of the model cost most. -adapter adds a LoRA adapter to the weights.
 //
-// It ends with 0, with 1 and one line about what is wrong, with 2 if it was
-// called wrongly, and with 130 if SIGINT or SIGTERM interrupted it; as other programs do, by
-// SIGPIPE (141 in a shell) if whoever reads its output has gone.
+// The exit status is 0; 1 after an error, with one line that says what is wrong; 2 after a
+// wrong call; and 130 if SIGINT or SIGTERM interrupted the command. If the reader of its
+// output has gone, the command ends with SIGPIPE, as other programs do (141 in a shell).
 package main
 
 import (

@@ -9,7 +9,7 @@ type AttentionParams struct {
 	// Relative is added to the scores before, Bias after they are scaled.
 	// Each is LenQ x LenK, or nil.
 	Relative, Bias []float64
-	// Visible tells which keys a query sees; nil lets it see all.
+	// Visible says which keys a query sees; nil lets it see all.
 	Visible func(q, k int) bool
 	// HeadMask, unless nil, multiplies the LenQ x LenK weights after softmax.
 	HeadMask []float64

@@ -2,9 +2,9 @@ package ref
 
 import "math"
 
-// The int8 product, from its definition. Unlike the rest of this package it is no
-// approximation from above: integers are exact, and what is rounded to float32 is
-// rounded in the order given here, so that every implementation has these very bits.
+// The int8 product, from its definition. Unlike the rest of this package it defines
+// results to the bit: integers are exact, and float32 results are rounded in the
+// order given here, which every implementation follows.
 
 // QuantizeInt8 is x as q*scale for integers of at most 127: scale is the largest
 // magnitude times 1/127, and q is x times the rounded quotient of 127 and that magnitude,

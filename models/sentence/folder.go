@@ -44,7 +44,7 @@ func (f *Files) openSentence(fsys fs.FS, doc configuration.Document, m Parts) (*
 		}
 	}
 	if s.encoder == nil {
-		return nil, modulesError(check.ErrFolder, "beside a model_type %q that is no encoder", m.ModelType)
+		return nil, modulesError(check.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
 	}
 	for i, module := range modules {
 		if err := s.add(fsys, i, module); err != nil {

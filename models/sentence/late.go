@@ -51,7 +51,7 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 		return err
 	}
 	if m.Encoder == nil {
-		return modulesError(check.ErrFolder, "beside a model_type %q that is no encoder", m.ModelType)
+		return modulesError(check.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
 	}
 	s := &Embedder{encoder: m.Encoder, IncludePrompt: true, out: m.Encoder.Dim()}
 	t := &TokenEmbedder{dim: m.Encoder.Dim()}

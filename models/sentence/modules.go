@@ -115,7 +115,7 @@ func portsOr(d configuration.Document, otherwise string) (in, out string, err er
 	return in, out, err
 }
 
-// port is the name that a field gives; one that is no string is its text, which no other is.
+// port is the name that a field gives; one that is not a string is its text, which no other is.
 func port(d configuration.Document, field, otherwise string) (string, error) {
 	d.Note(field)
 	v, ok := d.Fields[field]

@@ -89,7 +89,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestSameBytes: an archive depends on its files alone.
+// TestSameBytes: an archive depends only on its files.
 func TestSameBytes(t *testing.T) {
 	files := []packed{{"a", []byte("first"), 0o755}, {"b/c", []byte("second"), 0o644}}
 	for name, pack := range map[string]func(string, []packed) ([]byte, error){

@@ -280,8 +280,8 @@ func (s *settings) tokenList(o *object, field string, v value) ([]AddedToken, er
 	return list, err
 }
 
-// configToken reads a token that is a string or an object, which may leave out special, and tells
-// whether it says normalized.
+// configToken reads a token that is a string or an object, which may leave out special, and
+// reports whether it says normalized.
 func configToken(what string, v value, isSpecial bool) (AddedToken, bool, error) {
 	if text, ok := v.text(); ok {
 		return AddedToken{Content: text, Special: true}, false, nil

@@ -14,7 +14,7 @@ import (
 // trie maps strings to ids.
 type trie struct{ nodes []trieNode }
 
-// trieNode stands in nodes at the base of its parent plus its byte.
+// trieNode is in nodes at the base of its parent plus its byte.
 type trieNode struct {
 	base   int32
 	parent int32 // -1 if the place is free

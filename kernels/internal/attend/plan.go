@@ -23,8 +23,9 @@ type Sizes struct {
 	RelativeRows, RelativeKeys int
 	// Keys are cut into splits of splitKeys at least.
 	SplitKeys int
-	// Queries of several heads are brought together from foldKeys keys in pages on, if widening these for each
-	// head would take as long as foldQueries queries or fewer take of them. More queries hide it, and long units share out worse.
+	// With at least foldKeys keys in pages, queries of several heads are folded into one unit if there are at most
+	// foldQueries of them: widening the keys for each head would then take as long as the queries. More queries hide
+	// the widening, and long units are harder to share among threads.
 	FoldKeys, FoldQueries int
 	// Up to dotRows query rows, or dotKeys keys, the scores are dot products of queries
 	// and keys in place, instead of transposing the keys for the micro-kernel. So are the
@@ -102,8 +103,8 @@ func (c *Call) add(g group, sequences int) {
 	c.groups = append(c.groups, g)
 }
 
-// byIntegers reports whether the units of a group are computed so: the same ones on every tier, so shorter heads are not, which
-// attendShort takes on some.
+// byIntegers reports whether the units of a group are computed with integers. The answer is the same on every tier.
+// Shorter heads are not, since attendShort takes them on some tiers.
 func (c *Call) byIntegers(g *group) bool {
 	p := &c.P
 	return p.Int8 && g.way == attendTiles && g.splits == 1 && g.fold == 1 && g.rows > Size.DotRows && g.lenK > simd.ShortQueries &&

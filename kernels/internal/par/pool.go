@@ -46,7 +46,7 @@ const cacheLine = 128
 const oneCall = 1 << 32
 
 // askEvery is how old limit may become: runtime.GOMAXPROCS takes the scheduler's
-// lock, which is not to be had for nothing at every call.
+// lock, which is too expensive for every call.
 const askEvery = 10 * time.Millisecond
 
 // long is a time long ago.

@@ -18,7 +18,7 @@ type worker struct {
 	_     [cacheLine - 24]byte // lines of its own
 }
 
-// idle stands in mail for a worker that may be handed a job.
+// idle is the value of mail of a worker that may be handed a job.
 var idle = new(job)
 
 // live is a worker's life.

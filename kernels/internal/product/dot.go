@@ -6,8 +6,8 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Products that consist of dot products of rows of A and of columns of B, both
-// contiguous, and the last columns of others.
+// Products that consist of dot products of rows of A and columns of B, both
+// contiguous, and the last columns of products that do not.
 
 // dot computes a block of a product with B transposed in the caller's memory. It
 // goes by parts of k where k is very long.

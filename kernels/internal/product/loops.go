@@ -146,8 +146,8 @@ func (l *nest) panel(q, w int) {
 	}
 }
 
-// fetched is what gemmPanel fetches while it multiplies a panel, after some rows with which it
-// fetches nothing.
+// fetched says what gemmPanel prefetches while it multiplies a panel: nothing for the first
+// rows, then as the hints of gemmPanel say.
 type fetched struct{ rows, next, pace, turn, steps int }
 
 // next is the panel that is multiplied next, if it is to be fetched.

@@ -100,10 +100,11 @@ func (d dimension) cut(bands int, columns bool) int {
 	return min((d.tiles()+bands-1)/bands*d.unit, d.size)
 }
 
-// cutCost estimates the time of a thread that has share bands of C, band wide
-// across, and is handed runs of parts along them, in multiply-adds for each step of
-// k: the products, half a part for which it waits at the end, and what its blocks
-// read or copy. Of its last band, halves of what is left are handed out.
+// cutCost estimates the time of a thread, in multiply-adds for each step of k. The
+// thread has share bands of C, each band wide across, and is handed runs of parts
+// along them. Its time is that of the products, of half a part for which it waits
+// at the end, and of what its blocks read or copy. Of its last band it is
+// repeatedly handed half of what is left.
 func cutCost(across, along dimension, band, part int, share float64) float64 {
 	width, length := float64(band), float64(along.size)*share
 	blocks := max(share, 1) + float64(bits.Len(uint(min(length, float64(along.size)))/uint(part)))

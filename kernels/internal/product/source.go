@@ -6,10 +6,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Where the loops get their panels of B from.
+// The loops get their panels of B from a panelSource.
 
-// panelSource is where the panels of those columns of B and steps of k are that are in turn:
-// what belongs to column q and step p lies offset(q, p) elements after first.
+// panelSource has the panels of the current columns of B and steps of k: the element of
+// column q and step p is offset(q, p) elements after first.
 type panelSource struct {
 	first    []float32
 	n        int // columns; those after them are dot products

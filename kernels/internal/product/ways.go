@@ -11,7 +11,7 @@ import (
 // way is a way through a product: its place in the table.
 type way uint8
 
-// The ways: with B in the caller's memory, from the first; packed beforehand, from integers on.
+// The ways. Up to integers, B is in the caller's memory; from integers on, it is packed.
 const (
 	rowByRows way = iota
 	dots
@@ -136,8 +136,8 @@ const (
 	panelsOfB   loops = iota // loops.go: rows of A and panels of B
 	dotsOfRows               // dot.go: dot products of rows of A and of B^T, both in place
 	partsOfRow               // gemv.go: one row of A and rows of B in place, in parts of k
-	rowOfPanels              // gemv.go: one row of A and panels of B packed beforehand
-	integersOfA              // integers.go: rows of A as integers, and panels of B packed so
+	rowOfPanels              // gemv.go: one row of A and panels of a packed B
+	integersOfA              // integers.go: rows of A as integers, and panels of B packed as integers
 )
 
 // inPlace reports whether panels are read where the caller has B.
@@ -150,8 +150,8 @@ type left struct {
 	trans    bool
 }
 
-// right is what ways are chosen by of B: op(B) is k x n, its rows ld apart unless it has a format, in which it
-// was packed beforehand.
+// right is what ways are chosen by of B: op(B) is k x n, its rows ld apart, unless it has a format and is
+// packed in it.
 type right struct {
 	n, ld  int
 	trans  bool
@@ -159,8 +159,9 @@ type right struct {
 	exact  bool // every row is summed up alike; see weights.Matrix
 }
 
-// A plan would take a tenth to half of the time of a product of one or a few rows with a B of up to
-// directElements, and of one of up to nearWork multiply-adds with a B that is near.
+// Small products are computed without a plan, which would take a tenth to half of their time: one
+// or a few rows with a B of at most directElements, and at most nearWork multiply-adds with a B
+// that is in the cache.
 const (
 	directElements = 1 << 14
 	nearWork       = 1 << 20

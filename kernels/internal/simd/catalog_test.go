@@ -237,7 +237,7 @@ func (c *namedCase) share(pair [2]string) {
 }
 
 // data are n elements: numbers from -4 to 3, or any bits where they are integers, which
-// depend on the name alone; NaNs and the like where they are not to be read.
+// depend only on the name; NaNs and other bait where they must not be read.
 func data(elem reflect.Type, name string, n int, read bool) any {
 	if elem.Kind() == reflect.Float32 {
 		if read {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Features is a set of instruction-set extensions that processors of a tier may or
-// may not have. They form no chain: an implementation of a kernel names those that it needs.
+// Features is a set of instruction-set extensions that processors of a tier may or may not
+// have. Unlike tiers they do not form a chain: an implementation of a kernel names those
+// that it needs.
 type Features uint32
 
-// The features. Configurations turns off the last one first: each comes after those that
-// implementations to fall back on need.
+// The features. Configurations turns off the last one first, so each feature comes after
+// those that the implementations to fall back on need.
 const (
 	AVX512VNNI      Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
 	AVX512BF16                           // amd64: dot products of bfloat16
@@ -50,8 +51,8 @@ func orStop[T any](value T, err error) T {
 }
 
 // chooseFeatures is the machine's set without those that off names, such as
-// "-avx512vnni,-i8mm". Those that the machine lacks may be turned off too; a name that is
-// none is an error, since turning off nothing is not what was meant.
+// "-avx512vnni,-i8mm". Those that the machine lacks may be turned off too; an unknown
+// name is an error, since it would silently turn off nothing.
 func chooseFeatures(machine Features, off string) (Features, error) {
 	for _, item := range strings.FieldsFunc(off, func(r rune) bool { return r == ',' }) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(item), "-")

@@ -16,7 +16,7 @@ package simd
 //		}
 //	}
 //
-// next, pace, turn and steps are hints, heeded on x86 alone. If next is not 0, what is used next begins
+// next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins
 // next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
 // vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
 // are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
@@ -42,7 +42,7 @@ func gemmPanelAVX512(m, n, k int, alpha float32, a []float32, lda int, b []float
 //		}
 //	}
 //
-// next, pace, turn and steps are hints, heeded on x86 alone. If next is not 0, what is used next begins
+// next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins
 // next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
 // vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
 // are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
@@ -2042,7 +2042,7 @@ func int8EndsAVX2(m, n int, sums []int32, ldsums int, scale []float32, start []i
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
@@ -2075,7 +2075,7 @@ func blocks8AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
@@ -2108,7 +2108,7 @@ func blocks8AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
@@ -2141,7 +2141,7 @@ func blocks8AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
@@ -2174,7 +2174,7 @@ func blocks8AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -2206,7 +2206,7 @@ func blocks4AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -2238,7 +2238,7 @@ func blocks4AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -2270,7 +2270,7 @@ func blocks4AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -2303,7 +2303,7 @@ func blocks4AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -2338,7 +2338,7 @@ func blocks4KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -2373,7 +2373,7 @@ func blocks4KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ld
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -2408,7 +2408,7 @@ func blocks4KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -2442,7 +2442,7 @@ func blocks4KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2476,7 +2476,7 @@ func blocks6KAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2510,7 +2510,7 @@ func blocks6KAVX512(m, k, nr int, a []int8, lda int, scale []float32, start []in
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2544,7 +2544,7 @@ func blocks6KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, star
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -2579,7 +2579,7 @@ func blocks6KAVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
@@ -2612,7 +2612,7 @@ func blocks4MinAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
@@ -2645,7 +2645,7 @@ func blocks4MinAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
@@ -2678,7 +2678,7 @@ func blocks4MinAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []flo
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
@@ -2710,7 +2710,7 @@ func blocks4MinAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
 // w[16*nr+4*j+p%4] the fifth.
 //
@@ -2743,7 +2743,7 @@ func blocks5AVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start [
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
 // w[16*nr+4*j+p%4] the fifth.
 //
@@ -2776,7 +2776,7 @@ func blocks5AVX512(m, k, nr int, a []int8, lda int, scale []float32, start []int
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
 // w[16*nr+4*j+p%4] the fifth.
 //
@@ -2809,7 +2809,7 @@ func blocks5AVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, start
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
 // w[16*nr+4*j+p%4] the fifth.
 //
@@ -2843,7 +2843,7 @@ func blocks5AVX2F16C(m, k, nr int, a []int8, lda int, scale []float32, start []i
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -2876,7 +2876,7 @@ func blocks5MinAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -2909,7 +2909,7 @@ func blocks5MinAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -2942,7 +2942,7 @@ func blocks5MinAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []flo
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -2975,7 +2975,7 @@ func blocks5MinAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block is as of blocks4K, with w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -3008,7 +3008,7 @@ func blocks5KAVX512VNNI(m, k, nr int, a []int8, lda int, scale, offset []float32
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block is as of blocks4K, with w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -3041,7 +3041,7 @@ func blocks5KAVX512(m, k, nr int, a []int8, lda int, scale, offset []float32, ld
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block is as of blocks4K, with w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -3074,7 +3074,7 @@ func blocks5KAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale, offset []float
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block is as of blocks4K, with w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -3106,7 +3106,7 @@ func blocks5KAVX2F16C(m, k, nr int, a []int8, lda int, scale, offset []float32, 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
@@ -3139,7 +3139,7 @@ func blocksCodesAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, sta
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
@@ -3172,7 +3172,7 @@ func blocksCodesAVX512(m, k, nr int, a []int8, lda int, scale []float32, start [
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
@@ -3205,7 +3205,7 @@ func blocksCodesAVX2VNNIF16C(m, k, nr int, a []int8, lda int, scale []float32, s
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //

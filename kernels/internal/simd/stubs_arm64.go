@@ -16,7 +16,7 @@ package simd
 //		}
 //	}
 //
-// next, pace, turn and steps are hints, heeded on x86 alone. If next is not 0, what is used next begins
+// next, pace, turn and steps are hints, which only x86 heeds. If next is not 0, what is used next begins
 // next elements from b and is fetched into the cache meanwhile. Every tile of rows in turn fetches it, two
 // vectors for each step of k, which lie pace bytes apart; after steps of them, a power of two, at least 4, turn bytes
 // are added. Where pace and turn are 0 it is rows ldb apart, and the last tile fetches them.
@@ -836,7 +836,7 @@ func int8DotsNEON(m, k, block, nr int, a []int8, lda int, scale []float32, ldsca
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
@@ -869,7 +869,7 @@ func blocks8NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // start is -128 times the sum of the group's integers: bytes with a sign are multiplied without it.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p/4)+4*j+p%4] after all of them is q.
 //
@@ -902,7 +902,7 @@ func blocks8NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -934,7 +934,7 @@ func blocks4NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w[4*nr*(p%16/4)+4*j+p%4]>>(p/16*4)&15 after all of them is q.
 //
 //	a     m x k int8, rows lda apart
@@ -967,7 +967,7 @@ func blocks4NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -1002,7 +1002,7 @@ func blocks4KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float3
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column, and as many after them for minima. Then there
 // are 8 times a byte for each column, one for its minimum, and w as of blocks4. The number and the byte of a
 // column make its scale, and its minimum.
@@ -1036,7 +1036,7 @@ func blocks4KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldsc
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -1070,7 +1070,7 @@ func blocks6KNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block of 256 begins with numbers of 16 bits for each column. Then there are 8 times two bytes with a sign
 // for each column, for two groups, and w for the one and the other. Number and byte make the scale; q is
 // w[4*nr*(p%8/4)+4*j+p%4]>>(p/8*4)&15 + w[8*nr+4*j+p%4]>>(p/4*2)&3 * 16.
@@ -1105,7 +1105,7 @@ func blocks6KNEON(m, k, nr int, a []int8, lda int, scale []float32, start []int3
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
@@ -1138,7 +1138,7 @@ func blocks4MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []floa
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks4.
 //
 //	a      m x k int8, rows lda apart
@@ -1170,7 +1170,7 @@ func blocks4MinNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ld
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
 // w[16*nr+4*j+p%4] the fifth.
 //
@@ -1203,7 +1203,7 @@ func blocks5NEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, start 
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j; w as of blocks4 is the lower 4 bits of q, and bit p/4 of
 // w[16*nr+4*j+p%4] the fifth.
 //
@@ -1237,7 +1237,7 @@ func blocks5NEON(m, k, nr int, a []int8, lda int, scale []float32, start []int32
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -1270,7 +1270,7 @@ func blocks5MinNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []floa
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is of 16 bits, at 2*j, and its minimum after all scales; then w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -1303,7 +1303,7 @@ func blocks5MinNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ld
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block is as of blocks4K, with w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -1336,7 +1336,7 @@ func blocks5KNEONDotProd(m, k, nr int, a []int8, lda int, scale, offset []float3
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // A block is as of blocks4K, with w as of blocks5.
 //
 //	a      m x k int8, rows lda apart
@@ -1368,7 +1368,7 @@ func blocks5KNEON(m, k, nr int, a []int8, lda int, scale, offset []float32, ldsc
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //
@@ -1401,7 +1401,7 @@ func blocksCodesNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, st
 //	}
 //
 // k is a multiple of 32. If ahead is not 0, what lies ahead bytes further in b is fetched into the
-// second-level cache on the way, and from a quarter as far into the first. It is a hint, heeded on x86 alone.
+// second-level cache on the way, and from a quarter as far into the first. It is a hint, which only x86 heeds.
 // The scale of a column is 2 to the power of byte j less 128; w as of blocks4 after them is codes, and q the
 // number of a code, larger by 16: 16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4.
 //

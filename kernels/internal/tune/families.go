@@ -14,8 +14,9 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Record is the figures of one family of CPUs. The tag of a figure has its unit, where it was measured or argued, as a
-// page of doc/measurements and words that stand there, and the families on which it was; elsewhere it is derived.
+// Record is the figures of one family of CPUs. The tag of a figure has its unit, the place where it was measured or
+// argued, as a page of doc/measurements and words on that page, and the families on which it was measured; for other
+// families it is derived.
 type Record struct {
 	name string
 	// computed says that the figures follow from published sizes, and that nothing was measured.
@@ -83,9 +84,10 @@ type Gemm struct {
 	// From NextRows rows on, the first tile with a piece of a panel of integers fetches the next piece, if the
 	// first-level cache has room for both; 0: never.
 	NextRows int `unit:"rows of A" at:"products: the next piece of a panel of integers fetched by the first tile" on:"zen4"`
-	// Of a B in place that one row is multiplied with, some rows are read together, RowColumns of their columns at a
-	// time: with 1024, C is one line in each set of a first-level cache of 64. Where B comes from memory, the next rows
-	// are fetched meanwhile; with RowAhead what is as far ahead in the rows at hand, if the machine follows each by itself.
+	// A product of one row with a B in place reads several rows of B together, RowColumns columns at a time: with 1024,
+	// C is one line in each set of a first-level cache of 64 sets. Where B comes from memory, the next rows are fetched
+	// meanwhile, or with RowAhead what is that far ahead in the current rows, if the hardware prefetches each row
+	// separately.
 	RowColumns int `unit:"columns of B" at:"products: 1024 columns of C at a time instead of 4096" on:"zen4, zen3"`
 	RowAhead   int `unit:"elements" at:"products: One row on a B in place from memory" on:"zen3"`
 	// CopyColumns columns are worth a copy of A's rows.

@@ -14,8 +14,8 @@ import (
 
 const kib = 1 << 10
 
-// TestTuning wants measured figures for the CPUs that have them, and for others figures
-// that fit their caches: the measured ones where the caches are alike.
+// TestTuning wants measured figures for the CPUs that have them, and for other CPUs
+// figures that fit their caches: the measured ones where the caches are alike.
 func TestTuning(t *testing.T) {
 	zen4Caches := [4]int{0, 32 * kib, 1024 * kib, 32768 * kib}
 	like := func(name string) Record {

@@ -16,7 +16,7 @@ import (
 //
 //   - of 8 bits, four after four;
 //   - of 4, a byte has an element in its lower half, and the one 16 further in the upper;
-//   - of 5, the lower 4 bits so, and then bytes with the fifth bit of one and of those 4, 8, up to 28 further;
+//   - of 5, the lower 4 bits like those of 4, and then bytes with the fifth bit of one and of those 4, 8, up to 28 further;
 //   - of 6, each half of the unit by itself: bytes with the lower 4 bits of an element and of the
 //     one 8 further, and then bytes with the upper 2 bits of one and of those 4, 8 and 12 further.
 //

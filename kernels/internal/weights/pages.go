@@ -22,7 +22,7 @@ type Pages struct {
 // slabPages is how many pages are allocated at a time.
 const slabPages = 8
 
-// NewPages is no pages yet.
+// NewPages returns an empty set of pages.
 func NewPages(f Format, heads, rows, dim int) *Pages {
 	return &Pages{Format: f, Heads: heads, Rows: rows, Dim: dim}
 }

@@ -1,5 +1,5 @@
 // Package weights has the formats of packed weights: how each is packed, multiplied and made float32.
-// What products know of a format stands in its record.
+// What products know of a format is in its record.
 //
 // To add one in blocks: a Format and its name here, a row of blockLayouts in formats.go with the layout, the functions
 // that make a block from numbers and from a file's bytes, and these bytes (blocks_quantize.go, blocks_repack.go, blocks_encode.go), and, if no kernel

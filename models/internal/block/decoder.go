@@ -181,7 +181,7 @@ var causal = transformer.Causal()
 // CausalEncoder is a decoder as an encoder, whose tokens see those in front of them.
 type CausalEncoder struct{ *Decoder }
 
-// BothWays tells that no token is hidden from those in front of it.
+// BothWays says that no token is hidden from those in front of it.
 func (e CausalEncoder) BothWays() bool {
 	return !slices.ContainsFunc(e.Masks, func(m *transformer.Mask) bool { return m != nil })
 }

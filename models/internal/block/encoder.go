@@ -164,10 +164,10 @@ type TextEncoder struct {
 	Added  *transformer.Mask // to the scores, which hides nothing; nil: nothing is
 }
 
-// BothWays tells that no token is hidden from those in front of it.
+// BothWays says that no token is hidden from those in front of it.
 func (e *TextEncoder) BothWays() bool { return e.Mask == nil }
 
-// HidesRest tells that Encode reads Visible.
+// HidesRest says that Encode reads Visible.
 func (e *TextEncoder) HidesRest() {}
 
 func (e *TextEncoder) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {

@@ -104,7 +104,7 @@ func (q *Quantizer) writeFile(w io.Writer) error {
 	return gguf.Write(w, pairs, tensors)
 }
 
-// warnOfFallbacks tells of fallbacks, in a line for each format.
+// warnOfFallbacks reports fallbacks, in a line for each format.
 func (q *Quantizer) warnOfFallbacks() {
 	for _, f := range slices.SortedFunc(maps.Keys(q.fallback), func(a, b [2]kernels.Format) int { return slices.Compare(a[:], b[:]) }) {
 		names := q.fallback[f]

@@ -124,7 +124,7 @@ var outputs = []string{"lm_head", "score", "classifier"}
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// matcher tells whether a module is among those that a field names.
+// matcher reports whether a module is among those that a field names.
 func (m moduleNames) matcher(doc configuration.Document, field string) (func(module string) bool, error) {
 	if m.Expression != "" {
 		e, err := pythonExpression("", m.Expression, "")

@@ -26,7 +26,7 @@ var callForms = []callForm{
 	{asText: true, content: json.RawMessage(`""`)},
 }
 
-// write writes messages so, unless they have been written before.
+// write writes messages in this way, unless they have been written before.
 func (f callForm) write(messages any) (any, error) {
 	list, ok := messages.([]Message)
 	if !ok {

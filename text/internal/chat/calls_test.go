@@ -237,6 +237,6 @@ func TestCallsInPrompts(t *testing.T) {
 	chat[1].ToolCalls = []answer.Call{{Name: "f", Arguments: "no JSON"}}
 	c = New(tokenizer.Config{ChatTemplate: "{{ messages[1].tool_calls[0].function.arguments }}"})
 	if got, err := c.prompt(chat, Options{}); err != nil || got != "no JSON" {
-		t.Errorf("arguments that are no object: %q, %v", got, err)
+		t.Errorf("arguments that are not an object: %q, %v", got, err)
 	}
 }

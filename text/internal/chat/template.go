@@ -21,7 +21,8 @@ type Options struct {
 	Format             *answer.Format
 }
 
-// hasTools reports whether there is a tool. What is no list of tools has some, for an error later.
+// hasTools reports whether there is a tool. It is true of anything that is not a list, so that
+// using it is an error later.
 func (o *Options) hasTools() bool {
 	list, err := objects(o.Tools)
 	return err != nil || len(list) > 0

@@ -47,7 +47,7 @@ type Splitter struct {
 	refuse    bool
 }
 
-// Splitter is what makes windows so.
+// Splitter makes windows of texts.
 func (h How) Splitter() Splitter {
 	s := Splitter{h.Tokenizer, h.Options, h.Limit, h.Limit > 0 && h.Long == Refuse}
 	if s.refuse {

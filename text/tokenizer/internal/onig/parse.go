@@ -373,8 +373,8 @@ func (p *parser) interval(rep *node) error {
 	return err
 }
 
-// possessive gives a repetition that does not give back. What follows one of characters
-// is no such character, which takes less memory.
+// possessive gives a repetition that does not give back. What follows a repetition of
+// characters does not begin with such a character, which takes less memory.
 func possessive(rep *node) *node {
 	char := rep.subs[0]
 	if char.kind != oneChar {
