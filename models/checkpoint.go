@@ -74,9 +74,9 @@ func builderOf(modelType string) (Builder, bool) {
 	return b, ok
 }
 
-// decoderModel is the model of the decoder d with the head that the architecture names: the
-// embedding itself to logits where the checkpoint ties the two; a classifier of each text
-// by its last token that is no padding, or of each token; or none.
+// decoderModel is the model of the decoder d with the head that the architecture names:
+// the embedding itself to logits where the checkpoint ties the two; a classifier of each
+// text by its last token that is not padding, or of each token; or none.
 func (c *Checkpoint) decoderModel(d *block.Decoder, tied bool) (*Model, error) {
 	m, err := c.decoderHead(d, tied)
 	_, said := c.JSON.Raw("is_causal") // settle reads it, since a language model must not have it

@@ -60,7 +60,7 @@ func common(d, generation configuration.Document) (Config, error) {
 		Architectures []string             `json:"architectures"`
 		Labels        configuration.Labels `json:"id2label"`
 		LabelCount    int                  `json:"num_labels" min:"0"`
-		Problem       any                  `json:"problem_type"` // transformers compares it with names: what is not a string is none of them
+		Problem       any                  `json:"problem_type"` // transformers compares it with names: a value that is not a string equals none of them
 		tokenFields
 	}{tokenFields: tokenFields{Pad: -1, BOS: -1, Start: -1}}
 	if err := d.Decode(&raw); err != nil {

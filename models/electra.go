@@ -46,7 +46,7 @@ func newELECTRA(c *Checkpoint) (*Model, error) {
 func (config *electraConfig) heads(c *Checkpoint, m *Model, words *transformer.Embedding) (*Model, error) {
 	l, dim := c.Loader, config.Dim
 	switch c.Config.Head() {
-	case "Model", "ForPreTraining": // what tells replaced tokens is of use in training alone
+	case "Model", "ForPreTraining": // the head that finds replaced tokens is needed only in training
 		l.Ignore("discriminator_predictions.*", "generator_predictions.*", "generator_lm_head.*")
 	case "ForMaskedLM":
 		predictions := l.At("generator_predictions.")

@@ -78,8 +78,8 @@ func (c *Checkpoint) gemma(f gemmaFields, logitCap float32, layer func(l *transf
 	return d
 }
 
-// onePlus makes the weights w of normalizations 1+w, unless they are stored so. Some may
-// be nil, or lack their weights, where loading failed.
+// onePlus makes the weights w of normalizations 1+w, unless they are stored in that
+// form. Some may be nil, or lack their weights, where loading failed.
 func (c *Checkpoint) onePlus(norms ...*transformer.Norm) {
 	for _, n := range norms {
 		if n == nil || c.llamaCpp {

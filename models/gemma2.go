@@ -43,7 +43,7 @@ func gemma2Defaults() gemma2Config {
 	return gemma2Config{gemmaFields: f, WindowFields: configuration.WindowFields{Window: 4096}, QueryScale: 256}
 }
 
-// capped refuses caps of 0, which would leave nothing; null is none.
+// capped refuses caps of 0, which would leave nothing; null means no cap.
 func (f *gemma2Config) capped(d configuration.Document) error {
 	for _, name := range []string{"attn_logit_softcapping", "final_logit_softcapping"} {
 		if d.Has(name) && d.Empty(name) {

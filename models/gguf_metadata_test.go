@@ -94,7 +94,8 @@ func TestGGUFMetadata(t *testing.T) {
 	}
 }
 
-// TestGGUFExpertGroups: groups of experts, of which some are picked first, are refused, and one group is none.
+// TestGGUFExpertGroups: groups of experts, of which some are picked first, are refused; one group means no
+// groups.
 func TestGGUFExpertGroups(t *testing.T) {
 	whole := tftest.Must(os.ReadFile("testdata/gguf/qwen3moe/f32.gguf"))(t)
 	for groups, want := range map[uint32]error{1: nil, 4: models.ErrConfig} {

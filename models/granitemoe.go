@@ -24,7 +24,7 @@ type graniteMoEConfig struct {
 
 var graniteExperts = transformer.MixtureNames{
 	Router: "block_sparse_moe.router.layer.", All: "block_sparse_moe.",
-	Expert: transformer.FeedForwardNames{Packed: "input_linear.", Gate: "gate_linear.", Up: "up_linear.", Down: "output_linear."}, // gate and up apart in GGUF files alone
+	Expert: transformer.FeedForwardNames{Packed: "input_linear.", Gate: "gate_linear.", Up: "up_linear.", Down: "output_linear."}, // gate and up are apart only in GGUF files
 }
 
 func newGraniteMoE(c *Checkpoint) (*Model, error) {

@@ -10,8 +10,8 @@ import (
 
 // How a model is held: formats, limits and adapters.
 
-// Options say how a model is held. The zero value is as everywhere here: linear layers in
-// float32, or in the blocks that a checkpoint has, or as a GGUF file has them; tables of vectors as they are stored.
+// Options say how a model is held. The zero value is the usual choice: linear layers in float32, or in the blocks
+// that a checkpoint has, or as a GGUF file has them; tables of vectors as they are stored.
 type Options struct {
 	// Weights is the format that the weights of linear layers are packed in. FormatF32 leaves
 	// those of a GGUF file in its formats, and those that a checkpoint has in blocks.
@@ -24,27 +24,27 @@ type Options struct {
 	// formats hold for the layers that repeat, those with a number in their name; heads,
 	// poolers and the embeddings tied to a head stay as the checkpoint stores them.
 	Weights kernels.Format
-	// Formats decides for single weights, before Weights: the first entry counts that matches.
-	// It decides for tables of vectors too.
+	// Formats overrides Weights for single weights, and for tables of vectors: the first entry
+	// that matches counts.
 	Formats []NamedFormat
 	// Cache is the format in which caches hold keys and values: float32, 16 bits, or int8 with a
 	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
 	// memory, not time: attention widens what it reads.
 	Cache kernels.Format
-	// Prompts, unless it is FormatF32, is the format of a second copy of the weights that are held in float32 or 16 bits, of the
-	// layers that repeat: products of transformer.ManyRows rows and more are with it, which are those of prompts mostly. With
-	// FormatInt8 prompts take a half to a third of the time, one byte more is held for each weight, and what the
-	// model reads of a prompt is what it would with Weights of that format. How many rows a product has depends on what else is
-	// computed, so that it cannot stand beside Exact.
+	// Prompts, unless it is FormatF32, is the format of a second copy of the weights that are held in float32 or 16
+	// bits, of the layers that repeat: products of at least transformer.ManyRows rows use it, which are mostly those of
+	// prompts. With FormatInt8 prompts take a half to a third of the time, each weight takes one byte more, and a
+	// prompt is read as with Weights of that format. The number of rows of a product depends on what else is computed,
+	// so Prompts cannot be combined with Exact.
 	Prompts kernels.Format
-	// Exact gives each sequence the same bits whatever else is computed with it: of float32 and 16-bit weights, one
-	// row is then multiplied as several are, which takes more time. Of other formats it is always so.
+	// Exact gives each sequence the same bits whatever else is computed with it: with float32 and 16-bit weights,
+	// one row is then multiplied as several are, which takes more time. With other formats it always is.
 	Exact bool
-	// MemoryLimit is the most bytes that opening the model may take, as Footprint.Loading tells them: more are an error
-	// that matches ErrMemory, before the memory is taken. 0: no limit.
+	// MemoryLimit is the most bytes that opening the model may take, as Footprint.Loading states them: more are an
+	// error that matches ErrMemory, before the memory is taken. 0: no limit.
 	MemoryLimit int64
-	// HeadersOnly leaves the weights where they are, but for vectors that are small: the model says what it is and what memory
-	// it would take, and its parts give errors when they are to compute.
+	// HeadersOnly reads no weights except small vectors: the model says what it is and what memory it would take, and
+	// its parts return errors when they are asked to compute.
 	HeadersOnly bool
 	// Warn, unless it is nil, is called with each of the model's Warnings as soon as it is known: before memory for
 	// weights is taken, if it is about that.

@@ -131,7 +131,7 @@ func (f *base) warning(w string) {
 	}
 }
 
-// least is the smaller of two limits of which 0 is none.
+// least is the smaller of two limits, where 0 means no limit.
 func least(a, b int) int {
 	if a <= 0 || b > 0 && b < a {
 		return max(b, 0)

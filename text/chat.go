@@ -57,14 +57,13 @@ func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateO
 // [Generator.ContinuePrompt] takes it. Errors are fault.ErrTemplate, fault.ErrInput for messages and
 // fault.ErrOption for options that cannot be.
 //
-// As in transformers, fields of a message that are null are left out; reasoning_content,
-// thinking and reasoning are names for one thing, which templates find as
-// reasoning_content and thinking; and tools and documents are none where there are none.
-// Of a template without a place for tools, the tools become part of the system's message, or of the user's first one
-// where the template has none for the system; calls and their results become texts of the assistant and of the user. See
-// [answer.Written].
-// ToolCalls of a []Message have their arguments as an object, as transformers wants them; of a
-// template that fails with that, as text, and with a content that is none or empty.
+// As in transformers, fields of a message that are null are left out; reasoning_content, thinking and reasoning are
+// names for one thing, which templates find as reasoning_content and thinking; and tools and documents are None in
+// the template if there are none. If a template has no place for tools, they become part of the system message, or
+// of the first user message where the template has no system message; calls and their results become texts of the
+// assistant and of the user. See [answer.Written]. ToolCalls of a []Message have their arguments as an object, as
+// transformers passes them. For a template that fails with that, they are passed as text, with a content that is
+// None or empty.
 func (g *Generator) Prompt(messages any, opts PromptOptions) (string, error) {
 	if list, ok := messages.([]Message); ok {
 		all := make([]chat.Message, len(list))

@@ -69,7 +69,8 @@ func codes[T any](r Ranges, vectors [][]float32, code func(x uint8) T) ([][]T, e
 	return out, nil
 }
 
-// checkVectors refuses vectors of other lengths than dim, and numbers that are none.
+// checkVectors refuses vectors of other lengths than dim, and elements that are not
+// finite.
 func checkVectors(vectors [][]float32, dim int) error {
 	for i, v := range vectors {
 		if len(v) != dim {

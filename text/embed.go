@@ -292,8 +292,9 @@ func (e *Embedder) shape(o EmbedOptions) (shape, error) {
 	return s, nil
 }
 
-// promptLength is how many tokens at the beginning are a prompt's and do not count, for
-// models trained so: those of the prompt alone, but for a special one at its end, be it of the tokenizer or of the text.
+// promptLength is how many tokens at the beginning are a prompt's and do not count, for models that were trained to
+// ignore them: the tokens of the prompt by itself, except a special one at its end, whether of the tokenizer or of the
+// text.
 func (e *Embedder) promptLength(prompt string) (int, error) {
 	if prompt == "" || e.pool.IncludePrompt {
 		return 0, nil

@@ -16,7 +16,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// MaskFiller says what the masked tokens of texts could be, with a model that was trained so.
+// MaskFiller says what the masked tokens of texts could be, with a model that was trained to
+// fill them.
 type MaskFiller struct {
 	*base
 	mask int

@@ -178,9 +178,9 @@ func MaxPixels(n int) Option {
 }
 
 // Weights is the format that the weights are held in: kernels.FormatBF16 and
-// FormatF16 take half the memory, FormatInt8 a quarter, and less time, blocks such as
-// FormatQ4_0 even less; results are a little others (the command's -check says how
-// much). The default is FormatF32, which leaves a GGUF file's blocks as they are.
+// FormatF16 take half the memory, FormatInt8 a quarter, and less time; blocks such as
+// FormatQ4_0 take even less. Results change slightly (the command's -check measures
+// it). The default is FormatF32, which leaves a GGUF file's blocks as they are.
 func Weights(f kernels.Format) Option {
 	if _, err := kernels.ParseFormat(f.String()); err != nil {
 		return wrong("Weights", f, "one of the formats")
@@ -189,8 +189,8 @@ func Weights(f kernels.Format) Option {
 }
 
 // WeightsOf is the format of those weights whose names match pattern, by the rules of [path.Match]; the names are those
-// of [Embedder.Holdings], such as "encoder.layer.0.output.dense.weight". It counts before Weights, keeps a layer that
-// loses much in more bits, and may be given several times: of several patterns the first counts that matches.
+// of [Embedder.Holdings], such as "encoder.layer.0.output.dense.weight". It overrides Weights, for example to keep a
+// layer that loses much in more bits. It may be given several times: the first pattern that matches counts.
 func WeightsOf(pattern string, f kernels.Format) Option {
 	if _, err := kernels.ParseFormat(f.String()); err != nil {
 		return wrong("WeightsOf", f, "one of the formats")
@@ -200,10 +200,10 @@ func WeightsOf(pattern string, f kernels.Format) Option {
 	})
 }
 
-// Cache is the format that the keys and values of the tokens so far are held in while a
-// text is generated: kernels.FormatBF16 and FormatF16 take half the memory, FormatInt8 some
-// more than a quarter, and attention takes longer, with FormatInt8 most; results are a little
-// others. The default is FormatF32. Pipelines that generate nothing hold none, and refuse the option.
+// Cache is the format that the keys and values of the tokens so far are held in while a text is
+// generated: kernels.FormatBF16 and FormatF16 take half the memory, FormatInt8 a little more than a
+// quarter. Attention takes longer, most with FormatInt8, and results change slightly. The default is
+// FormatF32. Pipelines that generate nothing refuse the option.
 func Cache(f kernels.Format) Option {
 	if f > kernels.FormatInt8 {
 		return wrong("Cache", f, "f32, bf16, f16 or int8")
@@ -212,9 +212,10 @@ func Cache(f kernels.Format) Option {
 }
 
 // Prompts is the format of a second copy of the weights that are held in float32 or 16 bits, with which prompts are
-// computed: kernels.FormatInt8 takes a byte for each weight more, and makes prompts two to three times as fast as bfloat16
-// does. Its products are those of Weights of that format. A step with many texts is computed with it too, so that a text
-// may depend on what else is generated; see models.Options.Prompts. It does not go with [Exact].
+// computed: kernels.FormatInt8 takes one more byte for each weight, and makes prompts two to three times as fast as
+// with bfloat16. Results for prompts are those of Weights with that format. A step with many texts is computed with it
+// too, so that a text may depend on what else is generated; see models.Options.Prompts. It cannot be combined with
+// [Exact].
 func Prompts(f kernels.Format) Option {
 	if f < kernels.FormatInt8 {
 		return wrong("Prompts", f, "int8 or a format of blocks")
@@ -229,9 +230,9 @@ func Adapter(path string, scale float32) Option {
 	return adapter("Adapter", models.Adapter{Path: path, Scale: scale})
 }
 
-// NamedAdapter is Adapter for one that stays beside the weights of a [Generator], for those texts alone that ask for it by
-// its name in [GenerateOptions]: several may, in steps with others, on one model in memory. It may change layers that
-// repeat alone, not tables and heads.
+// NamedAdapter is Adapter for an adapter that stays beside the weights of a [Generator]: only texts that name it in
+// [GenerateOptions] are generated with it. Texts with different adapters, and without one, share steps and one model in
+// memory. The adapter may change only layers that repeat, not tables and heads.
 func NamedAdapter(name, path string, scale float32) Option {
 	if name == "" {
 		return wrong("NamedAdapter", path, "a name")
@@ -248,9 +249,9 @@ func adapter(name string, a models.Adapter) Option {
 	return option(name, value, func(o *options) { o.adapters = append(o.adapters, a) })
 }
 
-// CacheMemory is the most bytes of keys and values, of all texts that a Generator, Translator or Transcriber generates at
-// a time and of those that it keeps for texts that begin alike. Texts for which it has no room wait. Without it, texts that are
-// generated get what they need, and others are kept within 1 GiB.
+// CacheMemory is the most bytes of keys and values, of all texts that a Generator, Translator or Transcriber generates
+// at a time and of those that it keeps for texts that begin alike. Texts for which there is no room wait. Without the
+// option, texts that are being generated get what they need, and finished ones are kept within 1 GiB.
 func CacheMemory(n int64) Option {
 	if n < 1 {
 		return wrong("CacheMemory", n, "at least 1")
@@ -258,15 +259,16 @@ func CacheMemory(n int64) Option {
 	return option("CacheMemory", n, func(o *options) { o.memory = n })
 }
 
-// Exact gives each text the same bits whatever is computed with it, in its call or in others at the same time: see
+// Exact gives each text the same bits whatever is computed with it, in the same call or in concurrent ones; see
 // models.Options.Exact.
 func Exact() Option {
 	return option("Exact", "", func(o *options) { o.exact = true })
 }
 
-// MemoryLimit is the most bytes that opening the model may take: more, by the headers of its files, are an error that
-// matches [ErrMemory] and says what would take less, before the memory is taken. Footprint of a pipeline says what its model took; keys
-// and values of texts that are generated have a limit of their own, [CacheMemory].
+// MemoryLimit is the most bytes that opening the model may take. If the headers of its files say that it would take
+// more, opening fails before any memory is taken, with an error that matches [ErrMemory] and says what would take less.
+// Footprint of a pipeline says what its model took; keys and values of texts that are generated have a limit of their
+// own, [CacheMemory].
 func MemoryLimit(n int64) Option {
 	if n < 1 {
 		return wrong("MemoryLimit", n, "at least 1")
@@ -274,8 +276,8 @@ func MemoryLimit(n int64) Option {
 	return option("MemoryLimit", n, func(o *options) { o.most = n })
 }
 
-// HeadersOnly opens a pipeline without reading the weights of its model, so that it says what it is and what memory it
-// would take: where it should compute, there are errors.
+// HeadersOnly opens a pipeline without reading the weights of its model: it says what it is and what memory it would
+// take, and returns errors when it is asked to compute.
 func HeadersOnly() Option {
 	return option("HeadersOnly", "", func(o *options) { o.headersOnly = true })
 }

@@ -61,8 +61,8 @@ type TranslateOptions struct {
 	Prefix string
 	// Language is the language to translate to, for models of many languages, by the
 	// model's name of it: "fr" for M2M-100 and MADLAD, "fra_Latn" for NLLB, "fra" for
-	// Marian. It becomes the first token of the translation, or of the text where the
-	// model was trained so.
+	// Marian. It becomes the first token of the translation, or of the text if the
+	// model was trained that way.
 	Language string
 }
 

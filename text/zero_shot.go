@@ -1,4 +1,4 @@
-// Labels that a model has never seen, by what it knows of texts that follow from others.
+// Labels that a model has never seen, from what it knows about entailment.
 
 package text
 

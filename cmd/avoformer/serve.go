@@ -100,7 +100,7 @@ func serveModels(a *app, args []string) error {
 }
 
 func (s *serving) register(f *flags) {
-	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`host:port` to listen at; :8080 is that port of all addresses")
+	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`host:port` to listen at; :8080 is that port on all addresses")
 	f.Func("model", "`NAME[,ALIAS...]=DIR` of a model by another name than its folder's, which may also replace DIR; may be given several times", func(v string) error {
 		m, err := namedModel(v)
 		s.models = append(s.models, m)
@@ -114,7 +114,7 @@ func (s *serving) register(f *flags) {
 	f.Var(&s.long, "long", "what happens to longer texts: `cut`, refuse, or for vectors split, which gives the mean of their windows"+eachUsage)
 	f.IntVar(&s.stride, "stride", 0, "tokens that a window of -long split has in common with the one before")
 	s.adapters = f.adapters()
-	f.Func("named-adapter", "`[MODEL/]NAME=DIR[=SCALE]` of a LoRA adapter that stays beside the weights of a generator, for requests that give NAME as "+
+	f.Func("named-adapter", "`[MODEL/]NAME=DIR[=SCALE]` of a LoRA adapter that stays beside the weights of a generator, for requests with NAME as "+
 		"their model; may be given several times, and needs MODEL where several models are served", func(v string) error {
 		name, _, ok := strings.Cut(v, "=")
 		if !ok || name == "" || strings.HasSuffix(name, "/") {
@@ -123,27 +123,27 @@ func (s *serving) register(f *flags) {
 		s.named = append(s.named, v)
 		return nil
 	})
-	f.BoolVar(&s.options.Lazy, "lazy", false, "open models when they are first asked for")
+	f.BoolVar(&s.options.Lazy, "lazy", false, "open each model at its first request")
 	f.Int64Var(&s.memory, "memory", 0, "most MiB of weights at a time: models close to make room; default: no limit")
-	f.DurationVar(&s.options.KeepAlive, "keep-alive", 0, "a model that was used so recently is not closed for another")
+	f.DurationVar(&s.options.KeepAlive, "keep-alive", 0, "do not close a model for another one if it was used within this time")
 	f.IntVar(&s.options.MaxRequests, "max-requests", 512, "most requests at a time; further ones get 429")
 	f.IntVar(&s.options.MaxTexts, "max-texts", 16384, "most texts at a time, of all requests; further ones get 429")
 	f.IntVar(&s.options.MaxBatch, "max-batch", 2048, "most texts of a request")
 	f.IntVar(&s.options.MaxTokens, "max-tokens", 0, "most tokens that a request may have generated for a text; default: the model's context")
 	f.Int64Var(&s.options.MaxBody, "max-body", 32<<20, "most bytes of a request")
-	f.Int64Var(&s.options.MaxResponses, "max-responses", 64<<20, "most bytes of memory in which answers of /v1/responses are kept for requests that go on from them")
+	f.Int64Var(&s.options.MaxResponses, "max-responses", 64<<20, "most bytes of memory for kept answers of /v1/responses")
 	f.Int64Var(&s.options.MaxBodies, "max-bodies", 256<<20, "most bytes of all requests at a time; further ones get 429")
-	f.DurationVar(&s.options.Timeout, "timeout", 0, "for a request; X-Request-Timeout may ask for less; default: none")
-	f.DurationVar(&s.options.ReadTimeout, "read-timeout", 30*time.Second, "for the body of a request to come")
-	f.DurationVar(&s.options.WriteTimeout, "write-timeout", 30*time.Second, "for a reader to take what is sent at a time")
-	f.DurationVar(&s.grace, "grace", 30*time.Second, "after SIGTERM, for running requests to be answered")
-	f.StringVar(&s.keyFile, "api-keys", "", "`file` of API keys, one a line; default: those in AVOFORMER_API_KEYS, with commas between them")
-	f.StringVar(&s.origins, "origins", "", "`origins` of web pages that may ask, with commas between them; * for all")
-	f.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate, in PEM, read again on SIGHUP")
-	f.StringVar(&s.key, "tls-key", "", "`file` of its key")
+	f.DurationVar(&s.options.Timeout, "timeout", 0, "how long a request may take; X-Request-Timeout may ask for less; default: no limit")
+	f.DurationVar(&s.options.ReadTimeout, "read-timeout", 30*time.Second, "how long to wait for the body of a request")
+	f.DurationVar(&s.options.WriteTimeout, "write-timeout", 30*time.Second, "how long to wait for a client that reads its answer")
+	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long running requests may continue after SIGTERM")
+	f.StringVar(&s.keyFile, "api-keys", "", "`file` of API keys, one per line; default: those in AVOFORMER_API_KEYS, separated by commas")
+	f.StringVar(&s.origins, "origins", "", "`origins` of web pages that may send requests, separated by commas; * for all")
+	f.StringVar(&s.cert, "tls-cert", "", "PEM `file` of the certificate, read again on SIGHUP")
+	f.StringVar(&s.key, "tls-key", "", "PEM `file` of its key")
 	f.BoolVar(&s.options.TokenIDs, "token-ids", false, "take token ids in /v1/embeddings, which must be the model's own")
-	f.BoolVar(&s.options.WarnUnknown, "warn-unknown", false, "fields of requests that are not known are warnings, in the log and a header of the answer, not errors")
-	f.BoolVar(&s.logRequests, "log", false, "log requests to the standard error")
+	f.BoolVar(&s.options.WarnUnknown, "warn-unknown", false, "unknown fields of requests are warnings, in the log and a header of the answer, not errors")
+	f.BoolVar(&s.logRequests, "log", false, "log requests to standard error")
 	f.BoolVar(&s.asJSON, "log-json", false, "log as JSON")
 }
 

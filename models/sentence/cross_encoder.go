@@ -12,11 +12,11 @@ import (
 type CrossEncoder struct {
 	MaxLength  int    // as of a [SentenceEmbedder]
 	LowerCase  bool   // as of a [SentenceEmbedder]
-	Activation string // the class of what becomes of the logits, "" if it is not said
+	Activation string // the class of the activation of the logits, "" if the files name none
 }
 
-// OpenCrossEncoder reads those files beside a model; nil if the folder was not saved so, or not with
-// modules.json: sentence-transformers then asks for none of them.
+// OpenCrossEncoder reads those files beside a model; nil if the folder was not saved with them, or
+// not with modules.json: sentence-transformers then asks for none of them.
 func OpenCrossEncoder(fsys fs.FS, encoder Encoder, modelType string) (*CrossEncoder, error) {
 	modules, err := modulesFor(fsys, "CrossEncoder")
 	if err != nil || modules == nil {

@@ -150,8 +150,8 @@ func Pooled(encoder Encoder, mode string) (*Embedder, error) {
 	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, means: mode == "mean", out: dim, dim: dim}, nil
 }
 
-// PooledAndNormalized is the embedder of a GGUF file with a pooling. Such files do not say whether vectors have length 1; everyone who
-// reads them makes them so.
+// PooledAndNormalized is the embedder of a GGUF file with a pooling. Such files do not say whether vectors have length
+// 1; every program that reads them normalizes the vectors.
 func PooledAndNormalized(encoder Encoder, pool block.Pooling) *Embedder {
 	dim := encoder.Dim()
 	return &Embedder{IncludePrompt: true, encoder: encoder, pools: []block.Pooling{pool}, rest: []layer{{}}, out: dim, dim: dim}

@@ -97,10 +97,10 @@ func (d Document) Value(field string) string {
 	return check.JSON(v)
 }
 
-// Decode fills the struct that into points to, whose tags name the fields. It has the
-// defaults beforehand, which null and absent fields leave. Fields of structs embedded in
-// it count as its own. Integers must be at least 1
-// and floating-point numbers above 0, or what a tag min says.
+// Decode fills the struct that into points to, whose tags name the fields. The struct
+// holds the defaults before the call: fields that are null or absent keep them. Fields
+// of embedded structs count as its own. Integers must be at least 1 and floating-point
+// numbers above 0, unless a tag min says otherwise.
 //
 // Fields of config.json that no Decode has asked for are looked up in the table of
 // transformers' configuration classes when the model is complete: such a field is an error if

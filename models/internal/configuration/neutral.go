@@ -4,7 +4,7 @@ package configuration
 
 // Neutral is the reason for each field.
 var Neutral = reasons(map[string][]string{
-	"parts of activations are left out in training alone": {
+	"parts of activations are left out only in training": {
 		"dropout", "dropout_rate", "hidden_dropout", "hidden_dropout_prob", "attention_dropout", "attention_probs_dropout_prob", "activation_dropout",
 		"classifier_dropout", "classifier_dropout_prob", "qa_dropout", "seq_classif_dropout", "embd_pdrop", "attn_pdrop", "resid_pdrop",
 		"embedding_dropout", "mlp_dropout", "encoder_layerdrop", "decoder_layerdrop", "layerdrop", "summary_first_dropout", "summary_last_dropout",
@@ -13,7 +13,7 @@ var Neutral = reasons(map[string][]string{
 	"the weights are read, not drawn": {
 		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "init_xavier_std", "logit_scale_init_value", "layerscale_value",
 	},
-	"sound is hidden in training alone": {
+	"sound is hidden only in training": {
 		"apply_spec_augment", "mask_time_prob", "mask_time_length", "mask_time_min_masks", "mask_feature_prob", "mask_feature_length", "mask_feature_min_masks",
 		"median_filter_width", "mask_channel_length", "mask_channel_min_space", "mask_channel_other", "mask_channel_prob", "mask_channel_selection",
 		"mask_time_min_space", "mask_time_other", "mask_time_selection", "no_mask_channel_overlap", "no_mask_time_overlap",

@@ -107,7 +107,7 @@ func noWeights(fsys fs.FS, dir string) error {
 			return check.InFile(name, check.ErrFolder, fmt.Errorf("not supported; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", single[0]))
 		}
 	}
-	return check.Errorf(check.ErrFolder, "neither %s nor %s.index.json, nor the like of %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
+	return check.Errorf(check.ErrFolder, "neither %s nor %s.index.json, and nothing of that form for %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
 }
 
 // indexed is the shards that an index names, in the same folder. It notes the tensors.

@@ -15,7 +15,7 @@ type callForm struct {
 }
 
 // callForms are the forms that templates know. The first is that of transformers. Some
-// templates take arguments for text, or ask whether the content is none, or join it to
+// templates take arguments for text, or ask whether the content is None, or join it to
 // something, and fail with the first.
 var callForms = []callForm{
 	{},
