@@ -75,8 +75,9 @@ generate: ## write the assembly, its stubs and dispatch from asm/
 	$(GO) generate .
 
 .PHONY: check
-check: ## gofmt, tidy go.mod files, modules that build from their own folders, committed assembly is what the generator writes
+check: ## gofmt, the words of documents and comments, tidy go.mod files, modules that build from their own folders, committed assembly is what the generator writes
 	@files=$$(gofmt -l .); [ -z "$$files" ] || { echo "gofmt -w $$files"; exit 1; }
+	$(GO) run ./scripts/style
 	@for m in . $(NESTED); do (cd $$m && $(GO) mod tidy -diff); done
 	@scripts/tidy-published.sh $(PUBLISHED) $(BEAM)
 	@scripts/modules.sh $(BEAM)

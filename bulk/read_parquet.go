@@ -35,9 +35,9 @@ type cursor struct {
 	ready  []parquet.Value
 }
 
-// ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the text's bytes, and why
-// they are none that can be used, or nil. The error is each's, of reading, or matches [fault.ErrInput] if the file is damaged or
-// has no such column.
+// ParquetTexts calls each with the rows of a column of strings of a Parquet file of size bytes: the text's bytes, and
+// why they cannot be used, or nil. The error is each's, of reading, or matches [fault.ErrInput] if the file is damaged
+// or has no such column.
 func ParquetTexts(f io.ReaderAt, size int64, column string, each func(text []byte, dead error) error) error {
 	r, err := newParquetReader(f, size, &Options{Text: column})
 	if err != nil {

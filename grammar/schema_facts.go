@@ -135,7 +135,7 @@ func (c *schemaCompiler) absorb(f *facts, s schemaAt, depth int, scopes []int) e
 // count counts a schema that is looked at.
 func (c *schemaCompiler) count() error {
 	if c.work++; c.work > maxSchemas || len(c.names) > maxRules {
-		return errorf(fault.ErrTooLarge, "more than %d schemas, each counted as often as it applies with others", maxSchemas)
+		return errorf(fault.ErrTooLarge, "more than %d schemas, each counted as often as it applies with another one", maxSchemas)
 	}
 	return nil
 }

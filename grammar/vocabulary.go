@@ -48,7 +48,7 @@ func NewVocabulary(tokens [][]byte, ends []int) (*Vocabulary, error) {
 	v := &Vocabulary{tokens: tokens, isEnd: make([]bool, len(tokens)), same: make([]int32, len(tokens))}
 	for _, t := range ends {
 		if t < 0 || t >= len(tokens) {
-			return nil, errorf(fault.ErrShape, "the end token %d is none of %d tokens", t, len(tokens))
+			return nil, errorf(fault.ErrShape, "the end token %d is not one of %d tokens", t, len(tokens))
 		}
 		if !v.isEnd[t] {
 			v.isEnd[t] = true

@@ -297,7 +297,7 @@ func status(resp *http.Response, at string) error {
 	case code == http.StatusOK, code == http.StatusPartialContent:
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return check.Errorf(fault.ErrAccess, "%s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; a model that does not exist is answered so, too", at, resp.Status, reason(resp))
+		return check.Errorf(fault.ErrAccess, "%s: %s%s; a private or gated model takes a token, in HF_TOKEN, of somebody who was let in; the answer for a model that does not exist is the same", at, resp.Status, reason(resp))
 	case code == http.StatusNotFound:
 		return check.Errorf(fault.ErrNoModel, "%s%s", at, reason(resp))
 	case code == http.StatusRequestedRangeNotSatisfiable:

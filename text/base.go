@@ -152,7 +152,7 @@ func (f *base) setLimit(n int) error {
 // plainTokens asks for tokens without special ones.
 var plainTokens = tokenizer.Options{NoSpecial: true}
 
-// splitter makes windows of at most limit tokens, of which 0 is no limit, as the options say.
+// splitter makes windows of at most limit tokens, where 0 means no limit, as the options say.
 func (f *base) splitter(limit int, opts tokenizer.Options) windows.Splitter {
 	return f.how(limit, opts).Splitter()
 }
@@ -170,7 +170,7 @@ func (f *base) workspace(threads kernels.Threads) *models.Workspace {
 
 type totals struct{ inputs, tokens, cut, split atomic.Int64 }
 
-// Totals tells what all calls of the pipeline have computed with, those that return no [Counts] too, such as
+// Totals says what all calls of the pipeline have computed with, those that return no [Counts] too, such as
 // EmbedDocuments. It is safe for concurrent use.
 func (f *base) Totals() Totals {
 	t := &f.totals

@@ -51,8 +51,8 @@ var (
 	ErrTooLong = fault.ErrTooLong
 	ErrMemory  = fault.ErrMemory
 	ErrBusy    = fault.ErrBusy
-	// ErrCut is that of a text with a Grammar which MaxTokens or the context cut before it was whole: what came is no answer,
-	// such as half an object of JSON.
+	// ErrCut is returned for a text with a Grammar that MaxTokens or the context cut before it was complete: what came
+	// is not an answer, for example half a JSON object.
 	ErrCut = fault.ErrCut
 	// ErrNotFinite is a computation that gave NaN or an infinity: weights are damaged, or numbers grew beyond float32.
 	ErrNotFinite = fault.ErrNotFinite

@@ -29,7 +29,7 @@ type GenerateOptions struct {
 	Beams int
 	// RepetitionPenalty makes tokens that were there less likely, and NoRepeatNgram
 	// forbids so many in the same order; 0: what the folder says. A penalty of 1 and a
-	// length of -1 are none.
+	// length of -1 turn them off.
 	RepetitionPenalty float64
 	NoRepeatNgram     int
 	// FrequencyPenalty, PresencePenalty and LogitBias are as [generation.Rules] has them.

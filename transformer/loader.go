@@ -152,13 +152,12 @@ type LowRank struct {
 	Format kernels.Format // in which it is held there: float32 or 16 bits
 }
 
-// Add makes the tensor that the checkpoint calls name, of a linear layer or a table of vectors, the
-// sum of what is stored and d, for every part that asks for it from now on. d has the shape in
-// which the model multiplies, [out, in] or [vectors, dim], also where weights are stored transposed.
-// The sum is made in float32 as the tensor is read, and then held in the weights' format; what stays beside the weights is
-// none. d's
-// slices are kept. Its error matches fault.ErrShape if they make no matrix; [Loader.Finish] reports where
-// the shape is another than the tensor's, and what no part asks for.
+// Add makes the tensor that the checkpoint calls name, of a linear layer or a table of vectors, the sum of what is
+// stored and d, for every part that asks for it from now on. d has the shape in which the model multiplies, [out, in]
+// or [vectors, dim], also where weights are stored transposed. The sum is made in float32 as the tensor is read, and
+// then held in the weights' format; what stays beside the weights is not counted. d's slices are kept. Its error
+// matches fault.ErrShape if they make no matrix; [Loader.Finish] reports where the shape is another than the tensor's,
+// and what no part asks for.
 func (l *Loader) Add(name string, d LowRank) error { return l.at.Add(name, checkpoint.LowRank(d)) }
 
 // A Replacement is a tensor in the place of one of the checkpoint.

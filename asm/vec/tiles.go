@@ -2,7 +2,7 @@ package vec
 
 // The words of tiles: registers of rows, which multiply as matrices.
 
-// Tile is a tile register by its number. It is a type of its own, and the kernel gives out the numbers: a tile is no vector, has the shape
+// Tile is a tile register by its number. It is a type of its own, and the kernel gives out the numbers: a tile is not a vector, has the shape
 // that a configuration says, and never moves to a vector but by memory.
 type Tile uint8
 

@@ -100,7 +100,7 @@ func init() {
 		{"generate", "DIR [PROMPT]", "text that follows a prompt, or a chat", generate},
 		{"translate", "DIR [FILE]", "lines in another language, or shorter", translate},
 		{"transcribe", "DIR SOUND...", "text of speech", transcribe},
-		{"info", "DIR", "what a folder is, and what of it is not supported", info},
+		{"info", "DIR", "what a folder can be used for, and what of it is not supported", info},
 		{"serve", "DIR...", "models over HTTP, for the clients of OpenAI, text-embeddings-inference, Cohere, Ollama and Hugging Face", serveModels},
 		{"pull", "NAME[@REVISION]", "brings a model of the hub, or NAME/FILE of it, to the cache, and prints where it is; hf://NAME stands for it as DIR", pull},
 		{"list", "", "the models in the cache of the hub: names for DIR, sizes, folders", list},

@@ -56,7 +56,7 @@ func (x *Machine) End() {
 		case tileRelease:
 			x.ReleaseTiles()
 		default:
-			panic(fmt.Sprintf("x86.End: %s is no instruction that is known here", opcode))
+			panic(fmt.Sprintf("x86.End: %s is not an instruction that is known here", opcode))
 		}
 	}
 	x.RET()

@@ -24,7 +24,7 @@ func samples() (all []encoded) {
 	all = append(all, tileInstruction{opcode: tileRelease})
 	for r := range 16 {
 		other := (r + 9) % 16
-		if other == 4 { // the stack pointer is no index
+		if other == 4 { // the stack pointer is not an index
 			other = 3
 		}
 		t := r % tileMax

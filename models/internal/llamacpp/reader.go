@@ -41,7 +41,7 @@ func (r *Reader) Names() func(name string) string {
 	return r.own.names()
 }
 
-// Neighbours tells that the rotary pairs of queries and keys are neighbours where they are half a head apart.
+// Neighbours says that the rotary pairs of queries and keys are neighbours where they are half a head apart.
 func (r *Reader) Neighbours() bool { return r.own.Neighbours }
 
 // Key is the architecture's key of a name, which is read.

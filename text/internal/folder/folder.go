@@ -31,7 +31,7 @@ func FS(dir string) (fs.FS, error) {
 		return GGUF{dir}, nil
 	}
 	if !info.IsDir() {
-		return nil, Errorf("%s is no folder", dir)
+		return nil, Errorf("%s is not a folder", dir)
 	}
 	return os.DirFS(dir), nil
 }
