@@ -59,7 +59,7 @@ type Traits struct {
 	Judge *Judge
 }
 
-// A Judge is the prompt with which a language model tells how well a text answers a query: by the logits of two words
+// A Judge is the prompt with which a language model says how well a text answers a query: by the logits of two words
 // that may follow.
 type Judge struct {
 	Begin, End  string // around the pair

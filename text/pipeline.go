@@ -24,7 +24,7 @@ type Pipeline interface {
 	MaxTokens() int
 	// Footprint is the memory of the model.
 	Footprint() models.Footprint
-	// Totals tells what all calls of the pipeline have computed with.
+	// Totals says what all calls of the pipeline have computed with.
 	Totals() Totals
 	// Warm computes something small, so that the first call does not wait for what is made once, and a model that fails
 	// does so before.
@@ -40,7 +40,7 @@ type Totals struct {
 	Split  int // inputs that were computed as several windows
 }
 
-// record is a kind with what opens its pipelines. Each kind's stands in the file of its pipeline, as a function: a variable
+// record is a kind with what opens its pipelines. Each kind's is in the file of its pipeline, as a function: a variable
 // would refer to itself.
 type record struct {
 	KindInfo

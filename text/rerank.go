@@ -56,7 +56,7 @@ func OpenRerankerFS(fsys fs.FS, opts ...Option) (*Reranker, error) {
 		return &Reranker{base: f, sigmoid: true, judge: j}, err
 	}
 	if f.instruction != "" {
-		return nil, check.Option("Instruction", f.instruction, "the model is no language model")
+		return nil, check.Option("Instruction", f.instruction, "the model is not a language model")
 	}
 	if c := f.model.Classifier; f.model.Encoder != nil && c != nil && c.Out() != 1 {
 		return nil, folder.Errorf("a reranker has one label, this model has %d", c.Out())

@@ -26,7 +26,7 @@ type judge struct {
 	instruction string
 }
 
-// openJudge is the judge of a folder whose language model is asked so.
+// openJudge is the judge of a folder whose language model is asked in this way.
 func openJudge(f *base, asked *models.Judge) (*judge, error) {
 	j := &judge{asked: asked, instruction: cmp.Or(f.instruction, asked.Instruction)}
 	for _, part := range []struct {

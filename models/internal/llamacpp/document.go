@@ -132,7 +132,7 @@ func (r *Reader) encoder() {
 	r.own.Read(r)
 }
 
-// poolings are llama.cpp's numbers of poolings; 0 is none.
+// poolings are llama.cpp's numbers of poolings; 0 means no pooling.
 var poolings = []block.Pooling{1: block.PoolMean, 2: block.PoolFirst, 3: block.PoolLast}
 
 // pooling is how hidden states become the vector of a text; nil if the file is not of an embedder.
@@ -162,7 +162,7 @@ func (r *Reader) Unread() (warnings []string) {
 	return warnings
 }
 
-// Guessed is a warning for each thing about texts that the file leaves open. endless tells that no token ends a text.
+// Guessed is a warning for each thing about texts that the file leaves open. endless says that no token ends a text.
 func (r *Reader) Guessed(endless bool) (warnings []string) {
 	if model, _ := r.File.Text("tokenizer.ggml.model"); model == "gpt2" {
 		if pre, _ := r.File.Text("tokenizer.ggml.pre"); pre == "" || pre == "default" {

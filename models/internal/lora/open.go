@@ -139,7 +139,7 @@ func (a *Adapters) name(of *adapter, name string) error {
 	}
 	for _, f := range of.factors {
 		if !weightfile.Repeats(f.weight) || !strings.HasSuffix(f.weight, "weight") {
-			return check.Option("Name", name, "not supported for an adapter that adds to %s, which is no weight of a layer that repeats", f.weight)
+			return check.Option("Name", name, "not supported for an adapter that adds to %s, which is not a weight of a layer that repeats", f.weight)
 		}
 	}
 	a.Names = append(a.Names, name)
