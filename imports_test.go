@@ -24,7 +24,7 @@ func floor(path string) int {
 }
 
 // TestImportsPointDown: no package imports one of a floor above its own, and neither do those of
-// none, such as grammar, import any, but for what is in internal. Tests may.
+// none, such as grammar, import any, except for what is in internal. Tests may.
 func TestImportsPointDown(t *testing.T) {
 	const module = "github.com/avoformer/avoformer/"
 	seen := map[int]int{}

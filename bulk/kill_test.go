@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process makes the shards of dir/in in dir/out, but for one that is damaged, and says how many it made.
+// process makes the shards of dir/in in dir/out, except for one that is damaged, and says how many it made.
 func process(dir string) error {
 	e, err := text.OpenEmbedder(model, text.Exact())
 	if err != nil {

@@ -105,7 +105,7 @@ func (r *csvReader) next() (row, error) {
 	return x, nil
 }
 
-// fromText is a value of a kind; nothing is nil, but for strings.
+// fromText is a value of a kind; nothing is nil, except for strings.
 func fromText(k Kind, s string) (any, error) {
 	switch {
 	case k == String:

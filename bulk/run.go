@@ -95,8 +95,8 @@ type run struct {
 	slots chan struct{} // one for each shard that is read and computed
 }
 
-// Run makes all shards of the inputs that are not there yet, and waits for those that others make. The error is the
-// context's, or one of the options or the folder; shards that failed are in the report alone.
+// Run makes all shards of the inputs that are not there yet, and waits for those that other processes make. The
+// error is the context's, or one of the options or the folder; failed shards are only in the report.
 func Run(ctx context.Context, task Task, o Options) (Report, error) {
 	shards, err := o.check()
 	if err != nil {

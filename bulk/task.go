@@ -17,7 +17,8 @@ import (
 
 // A Task computes columns of texts.
 type Task struct {
-	// Name says what the task is and what it depends on beside the model, such as a prompt: manifests hold it.
+	// Name identifies the task, and whatever its results depend on in addition to the model, such as a prompt.
+	// Manifests hold it.
 	Name string
 	// Columns are those that it makes.
 	Columns []Column

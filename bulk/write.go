@@ -18,7 +18,8 @@ type writer interface {
 	close() error
 }
 
-// formats are the ends of file names and what writes such files. The others of a format are files beside the first.
+// formats are the ends of file names and the writers of such files. Further names of a format are files next to the
+// first.
 var formats = map[string]struct {
 	ends []string
 	make func(files []io.Writer, columns []Column) (writer, error)

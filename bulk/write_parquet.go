@@ -35,7 +35,7 @@ type parquetWriter struct {
 	values  []parquet.Value
 }
 
-// WriteParquet writes rows, of which each has the values of all columns, as Run writes them.
+// WriteParquet writes rows as Run writes them. Each row has the values of all columns.
 func WriteParquet(out io.Writer, columns []Column, rows iter.Seq[[]any]) error {
 	w, err := newParquetWriter([]io.Writer{out}, columns)
 	if err != nil {

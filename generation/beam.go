@@ -124,8 +124,8 @@ func Beam(ctx context.Context, d Decoder, prompt []int, c BeamConfig) ([]Hypothe
 	return complete, nil
 }
 
-// extend is what goes on and what ends of all continuations of a step, whose logits are
-// [live, V] at least.
+// extend returns which of all continuations of a step go on and which end. logits are
+// at least [live, V].
 func (c *search) extend(live []beam, logits []float32, step int) (extended []beam, ended []Hypothesis) {
 	vocab := len(logits) / c.Width
 	// As many as leave Width that go on, however many end.
@@ -198,7 +198,7 @@ func logSumExp(x []float32) float64 {
 type best[T any] struct {
 	k     int
 	order func(a, b T) int
-	kept  []T // if full, the k best so far but for those that follow them, in order
+	kept  []T // if full, the k best so far except for those that follow them, in order
 	full  bool
 }
 

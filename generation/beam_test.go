@@ -193,7 +193,7 @@ func TestBeamSorts(t *testing.T) {
 				}
 			}
 			slices.SortStableFunc(all, func(a, b generation.Hypothesis) int {
-				if math.Abs(a.LogProb-b.LogProb) <= 1e-9 { // equal but for rounding
+				if math.Abs(a.LogProb-b.LogProb) <= 1e-9 { // equal except for rounding
 					return 0
 				}
 				return cmp.Compare(b.LogProb, a.LogProb)

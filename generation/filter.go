@@ -205,7 +205,7 @@ func argmax(x []float32) int {
 	return best
 }
 
-// largest is the k-th largest of x but for -Inf; the smallest if there are fewer, +Inf if there are none.
+// largest is the k-th largest of x except for -Inf; the smallest if there are fewer, +Inf if there are none.
 func (w *scratch) largest(x []float32, k int) float32 {
 	best, least := w.values[:0], negInf
 	for i := above(x, 0, least); i < len(x); i = above(x, i+1, least) {

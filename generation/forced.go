@@ -1,8 +1,8 @@
 package generation
 
-// Tokens that a constraint tells before the model does. Where one alone may follow, it is taken without logits; where
-// one text alone may follow, that several sequences of tokens spell, one of them is proposed, and the model verifies
-// it.
+// Tokens that a constraint determines before the model does. If only one token may follow, it is taken without
+// logits. If only one text may follow, but several sequences of tokens spell it, one of these is proposed, and the
+// model verifies it.
 
 // A Forcer is a Constraint that knows where one token alone may follow. A Scheduler takes that without asking the
 // model, unless a hook or log probabilities do, and passes it with those that come after.

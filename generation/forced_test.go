@@ -116,7 +116,7 @@ func TestForced(t *testing.T) {
 	}
 }
 
-// alike reports whether both are the same but for the rounding of log probabilities. Tokens fed together are summed in
+// alike reports whether both are the same except for the rounding of log probabilities. Tokens fed together are summed in
 // another order than one alone; the random weights spread the logits over 100 and make 1e-3 of the last bits.
 func alike(a, b generation.Next) bool {
 	close := func(x, y float32) bool { return math.Abs(float64(x-y)) <= 1e-2 }

@@ -100,8 +100,9 @@ func (h *history) become(text []int) {
 	}
 }
 
-// ngrams finds what has followed n-1 tokens, by their hash. Of places where the same follows
-// the same it keeps the first, so that a walk is as long as what it finds.
+// ngrams finds what has followed n-1 tokens, by their hash. If the same token follows the
+// same tokens in several places, it keeps only the first, so that a walk is as long as what
+// it finds.
 type ngrams struct {
 	n      int // 2 at least
 	seed   uint64

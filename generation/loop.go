@@ -118,7 +118,8 @@ func (l *loop) start(j *job) bool {
 		j.history = l.s.pages.New()
 		_ = j.history.Adapt(j.adapter) // which no row has passed
 	}
-	// A page more for each of the others, so that it is not taken out at once.
+	// One more page for each of the other texts, so that this one is not
+	// removed again at once.
 	for !l.s.pages.Fits(j.left()+len(l.running)*l.s.pages.Rows, j.recall()) {
 		if !l.prefixes.dropOldest() {
 			if len(l.running) == 0 {

@@ -56,14 +56,14 @@ func testPace(t *testing.T, beside float64) {
 		mean, worst, full := share(decoding, 1, p.stall)
 		// Texts that became more meanwhile are taken to add what tokens of prompts do, with a share of what is beside.
 		if worst > 1.03+5*beside || !full && mean < 0.9 {
-			t.Errorf("%d texts beside a prompt, %g s for itself: steps take %.3f of what they may, %.3f at most but for a token", decoding, beside, mean, worst)
+			t.Errorf("%d texts beside a prompt, %g s for itself: steps take %.3f of what they may, %.3f at most except for a token", decoding, beside, mean, worst)
 		}
 	}
 	learn(1, 0)
 	for prompts, longer := range map[int]float64{1: 1, 2: 2, 7: 7} {
 		mean, worst, full := share(1, prompts, p.stall*longer)
 		if worst > 1.05 || !full && mean < 0.9 {
-			t.Errorf("a text beside %d prompts, %g s for themselves: steps take %.3f of what they may, %.3f at most but for a token", prompts, beside, mean, worst)
+			t.Errorf("a text beside %d prompts, %g s for themselves: steps take %.3f of what they may, %.3f at most except for a token", prompts, beside, mean, worst)
 		}
 	}
 }

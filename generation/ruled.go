@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Rules at work on one text: what they need of it is kept from token to token, so that none
-// costs more the longer the text is than what it changes.
+// Rules applied to one text. What they need of the text is kept from token to token, so
+// that the cost of a rule depends on what it changes, not on the length of the text.
 
 // ruled is rules with a text.
 type ruled struct {

@@ -14,10 +14,10 @@ import (
 
 // SamplerConfig says how tokens are chosen. The zero value chooses greedily.
 //
-// What a Choice goes through, in order: Hook, which sees the logits as the model has them;
-// Rules, which see what the hook has made of them; Constraint, after which nothing can allow
-// again what it forbids; then Temperature and the filters TopK, TopP, MinP and TypicalP, which
-// choose among what is allowed and always leave something of it.
+// A Choice applies, in this order: Hook, which sees the logits of the model; Rules, which see
+// the logits that the hook leaves; Constraint, after which nothing can allow again what it
+// forbids; then Temperature and the filters TopK, TopP, MinP and TypicalP, which choose among
+// the allowed tokens and always leave at least one.
 type SamplerConfig struct {
 	Vocab int // the number of tokens
 
@@ -204,7 +204,7 @@ func (s *Sampler) score(w *scratch, logits []float32) (scores []float32, first i
 	return w.scores, first, nil
 }
 
-// draw is a token of scores, of which first is the best.
+// draw returns a token of scores, drawn at random; first is the best one.
 func (s *Sampler) draw(w *scratch, scores []float32, first int) int {
 	draws := s.draws // which Accept goes on with
 	at := float64(draws.Uint64()<<11>>11) / (1 << 53)

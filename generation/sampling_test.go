@@ -178,7 +178,7 @@ func TestSamplingSorts(t *testing.T) {
 				}
 				strange := func(i int) float64 { return math.Abs(math.Log(all/p[i]) - entropy) }
 				slices.SortFunc(order, func(a, b int) int {
-					if math.Abs(strange(a)-strange(b)) <= 1e-9 { // equal but for rounding
+					if math.Abs(strange(a)-strange(b)) <= 1e-9 { // equal except for rounding
 						return cmp.Or(cmp.Compare(p[b], p[a]), a-b)
 					}
 					return cmp.Compare(strange(a), strange(b))

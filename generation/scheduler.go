@@ -13,8 +13,8 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// The scheduler as its callers see it: what it is given, requests that come and go, and what it tells. loop.go has
-// what it does.
+// The scheduler as its callers see it: its options, requests that come and go, and its counters. loop.go has its
+// work.
 
 // SchedulerConfig says how a scheduler shares a model. All fields but Model may be left out.
 type SchedulerConfig struct {
@@ -26,8 +26,8 @@ type SchedulerConfig struct {
 	// Streams is the most texts that are generated at a time, 0: 64, and Queue the most requests that wait for
 	// that, 0: 1024.
 	Streams, Queue int
-	// StepTokens is the most tokens of a step, unless there are more texts, each of which has one, and a piece of a
-	// prompt beside them; 0: 512.
+	// StepTokens is the most tokens of a step; 0: 512. A step may have more if there are more texts, since each
+	// text gets one token, and a piece of a prompt joins them.
 	StepTokens int
 	// Stall is the most time that a step may take beside prompts, as a multiple of what it takes without them: the
 	// longer, the sooner prompts are through. Beside more prompts than texts it is as many times longer. A piece of a
@@ -264,7 +264,8 @@ func (s *stream) send(n Next) {
 	}
 }
 
-// wait is what came since the last call, of which there is something unless ctx is cancelled.
+// wait returns what came since the last call. It blocks until there is something, or ctx is
+// cancelled.
 func (s *stream) wait(ctx context.Context) []Next {
 	for {
 		s.mu.Lock()

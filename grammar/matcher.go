@@ -72,9 +72,9 @@ func (m *Matcher) Mask() ([]uint64, error) {
 	return k.words, nil
 }
 
-// Apply sets the logits of the tokens that may not follow to -Inf, and with them those beyond the
-// vocabulary, of which models may have some. The error is one of Mask, fault.ErrNoToken where nothing may
-// follow, or fault.ErrShape with fewer logits than tokens; then logits are as they were.
+// Apply sets the logits of the tokens that may not follow to -Inf, and also logits beyond the vocabulary,
+// which some models have. The error is one of Mask, fault.ErrNoToken where nothing may follow, or
+// fault.ErrShape with fewer logits than tokens; then logits are as they were.
 func (m *Matcher) Apply(logits []float32) error {
 	n := len(m.table.v.tokens)
 	if len(logits) < n {

@@ -306,7 +306,7 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
-	// Deeper than the limit, but for closing, nothing may follow.
+	// Deeper than the limit, except for closing, nothing may follow.
 	g, err := GBNF(`root ::= "(" root ")" | ""`)
 	if err != nil {
 		t.Fatal(err)

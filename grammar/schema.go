@@ -117,7 +117,8 @@ type pending struct {
 // maxSchemas is how many schemas are looked at; those that apply together count each time.
 const maxSchemas = 1 << 16
 
-// call is a call of the rule for schemas, of which there is one however often they apply.
+// call returns a call of the rule for schemas. There is one rule however often they
+// apply.
 func (c *schemaCompiler) call(of schemas) (*expr, error) {
 	var key strings.Builder
 	kept := make(schemas, 0, len(of))

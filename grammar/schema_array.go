@@ -217,7 +217,7 @@ func (n *lister) finite(of schemas) ([]*value, error) {
 	return list, nil
 }
 
-// from is what may follow after i elements, of which so many are counted, or which were the values that are used.
+// from returns what may follow after i elements, given how many of them were counted or which values were used.
 func (n *lister) from(i, counted int, used []byte) (*expr, error) {
 	key := fmt.Sprint(i, counted, used)
 	if e := n.known[key]; e != nil {

@@ -149,7 +149,7 @@ type reader struct {
 	scopes []int
 }
 
-// keyword adds one keyword, but for those of objects and arrays that belong together.
+// keyword adds one keyword, except for those of objects and arrays that belong together.
 func (r reader) keyword(key string, at schemaAt) error {
 	f := r.f
 	if annotations[key] || strings.HasPrefix(key, "x-") {

@@ -120,7 +120,7 @@ func (c *schemaCompiler) namesOf(p *objectPlan, o others) (*expr, error) {
 	return concat(literal(`"`), d.expr(&c.program, jsonRunes{}), literal(`"`)), nil
 }
 
-// otherName is any name of a member but for taken ones. If there are such, it has the spelling of quote.
+// otherName is any name of a member except for taken ones. If there are such, it has the spelling of quote.
 func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	if len(taken) == 0 {
 		return c.part(anyString), nil
@@ -136,7 +136,7 @@ func (c *schemaCompiler) otherName(taken []string) (*expr, error) {
 	return concat(literal(`"`), c.otherThan(rest)), nil
 }
 
-// otherThan is the rest of a name up to its closing quote, but for taken ones, which are in order and
+// otherThan is the rest of a name up to its closing quote, except for taken ones, which are in order and
 // have that quote too.
 func (c *schemaCompiler) otherThan(taken []string) *expr {
 	list := []*expr{literal(`"`)}

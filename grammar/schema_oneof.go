@@ -106,8 +106,8 @@ func (s schemaAt) alternatives() []*value {
 	return s.list
 }
 
-// apart reports whether it is plain that what is generated for one of a and b is not valid for the
-// other.
+// apart reports whether nothing that is generated for one of a and b is valid for the other, as
+// far as that is obvious.
 func (c *schemaCompiler) apart(a, b *facts) (bool, error) {
 	if err := c.count(); err != nil {
 		return false, err

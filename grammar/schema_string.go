@@ -11,7 +11,8 @@ import (
 
 // This file has the strings of JSON schemas.
 
-// A textRule is what a schema says about strings: that they match a pattern or are one of some words, or that they do not.
+// A textRule is a schema's rule about strings: that they match a pattern or are one of some words, or that they are
+// not.
 type textRule struct {
 	path    *location
 	pattern string

@@ -31,9 +31,9 @@ type item struct {
 	rest  *stacks
 }
 
-// Limits of what is followed. What would nest deeper than maxDepth may not follow. Work is about what a
-// node of the trie takes, some 5 ns: a Matcher may do maxWork at once, and on the average of many tokens
-// workPerToken; one that wants more fails.
+// Limits. Nothing that would nest deeper than maxDepth may follow. A unit of work is about the time of a
+// node of the trie, 5 ns: a Matcher may do maxWork at once, and workPerToken on the average of many
+// tokens; it fails if it needs more.
 const (
 	maxDepth     = 2000
 	maxWork      = 1 << 26

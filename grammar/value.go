@@ -201,8 +201,8 @@ func (v *value) expr() *expr {
 	return concat(literal("["), concat(sub...), literal("]"))
 }
 
-// quote is s as a JSON string, with the one spelling that keys, enumerations and patterns have:
-// each character as it is, but for those that JSON wants escaped.
+// quote is s as a JSON string, in the only spelling that keys, enumerations and patterns have:
+// each character as it is, except those that JSON requires to be escaped.
 func quote(s string) string {
 	b := []byte{'"'}
 	for _, r := range s {

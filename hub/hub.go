@@ -51,9 +51,10 @@ type Progress struct {
 	Done, Total int64  // bytes of all files
 }
 
-// Pull brings the files of a model, [hf://]org/name[@revision], to the cache, and returns the folder
-// that holds them. Of [hf://]org/name/file[@revision] it is that file alone, such as one of several
-// GGUF files, and its path; of a part of a GGUF file that was split, all parts come.
+// Pull downloads the files of a model, [hf://]org/name[@revision], to the cache, and returns the
+// folder that holds them. For [hf://]org/name/file[@revision] it downloads only that file, such as
+// one of several GGUF files, and returns its path; for a part of a split GGUF file it downloads all
+// parts.
 func Pull(ctx context.Context, name string) (string, error) { return Options{}.Pull(ctx, name) }
 
 // Pull is the function Pull with options.

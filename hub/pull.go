@@ -308,7 +308,7 @@ func status(resp *http.Response, at string) error {
 	return check.Errorf(fault.ErrServer, "%s: %s", at, resp.Status)
 }
 
-// reason is what the hub says about an error in its own words, such as that a model is gated.
+// reason is the hub's own explanation of an error, for example that a model is gated.
 func reason(resp *http.Response) string {
 	if text := resp.Header.Get("X-Error-Message"); text != "" {
 		return fmt.Sprintf(": %.300q", text)

@@ -48,7 +48,7 @@ func roundedRows(x []float32, dim int) []float32 {
 	return y
 }
 
-// TestAttentionInt8 holds results to the attention of queries and keys as they are rounded, but for half a unit of each value
+// TestAttentionInt8 holds results to the attention of queries and keys as they are rounded, except for half a unit of each value
 // and of each weight.
 func TestAttentionInt8(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAttentionInt8(t *testing.T) {
 					bound := largest*(0.5/simd.ValueTop+0.5*float64(p.LenK)/(1<<simd.WeightBits)*slices.Max(row)) + 1e-5
 					off := math.Abs(float64(p.Dst[i]) - want)
 					if !(off <= bound) {
-						t.Fatalf("Dst[%d] = %v, want %v but for %v", i, p.Dst[i], want, bound)
+						t.Fatalf("Dst[%d] = %v, want %v except for %v", i, p.Dst[i], want, bound)
 					}
 					square, wrong = square+want*want, wrong+off*off
 				}

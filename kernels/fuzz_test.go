@@ -77,7 +77,7 @@ func onAllTiers(t *testing.T, f func(isa ISA)) {
 	}
 }
 
-// within reports whether got is want but for bound; results too large for a
+// within reports whether got is want within bound; results too large for a
 // float32 may be infinite, or have cancelled to NaN on the way.
 func within(got float32, want, bound float64) bool {
 	g := float64(got)

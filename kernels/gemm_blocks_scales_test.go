@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestGroupScales packs blocks whose numbers the format has exactly, but for the rounding of
+// TestGroupScales packs blocks whose numbers the format has exactly, except for the rounding of
 // one scale to 16 bits: in each group all integers that it knows times a scale that is an
 // integer, the largest being the largest that there is.
 func TestGroupScales(t *testing.T) {

@@ -289,7 +289,7 @@ func TestBlocksAgain(t *testing.T) {
 }
 
 // TestBlocks holds products with weights in blocks to those of the same weights as float32,
-// but for the roundings of A to integers, and wants the same bits for any number of threads
+// except for the roundings of A to integers, and wants the same bits for any number of threads
 // and sizes of blocks.
 func TestBlocks(t *testing.T) {
 	eachConfiguration(t, func(t *testing.T) {

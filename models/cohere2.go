@@ -8,7 +8,8 @@ import (
 )
 
 // Cohere 2: Cohere, 2025, "Command A: An Enterprise-Ready Large Language Model". Parallel
-// layers, of which those with a window have rotary positions and those that see all have none.
+// layers. Those with a window have rotary positions, and those that see all keys have no
+// positions.
 
 func init() {
 	Register(newCohere2, "cohere2")

@@ -46,7 +46,7 @@ func newGemma3Wrapped(c *Checkpoint) (*Model, error) {
 	return m, err
 }
 
-// gemma3Text is text_config, but for what the wrapper decides: whether the head is tied to the embeddings, and that the
+// gemma3Text is text_config, except that the wrapper decides whether the head is tied to the embeddings, and that the
 // logits have no cap.
 func (c *Checkpoint) gemma3Text() (configuration.Document, error) {
 	text, err := c.JSON.Sub("text_config")

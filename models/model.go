@@ -86,8 +86,8 @@ type Head interface {
 type LanguageModel interface {
 	Vocab() int
 	Dim() int // width of the hidden states
-	// NewPages is a pool of pages for histories of the model, of which layers with windows keep no more
-	// than they need. Those in use have at most limit bytes; 0: no limit.
+	// NewPages returns a pool of pages for histories of the model. Layers with windows keep no more
+	// pages than they need. The pages in use take at most limit bytes; 0: no limit.
 	NewPages(limit int64) *Pages
 	// Hidden sets dst, [rows, Dim], to the hidden states of the tokens of batch
 	// after the last layer and its normalization. The tokens follow those that

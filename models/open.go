@@ -22,10 +22,10 @@ import (
 // Opening folders: which files there are, and what they hold together.
 
 // Open loads the model in the folder dir, which has config.json and
-// model.safetensors, or shards of it with model.safetensors.index.json; without these,
-// pytorch_model.bin or its shards, of which nothing is executed. A folder of
+// model.safetensors, or shards of it with model.safetensors.index.json; without
+// these, pytorch_model.bin or its shards, from which no code is executed. A folder of
 // the hub's cache may be given too: a snapshot with its links, or the model's folder,
-// of which refs/main chooses the snapshot; or a GGUF file, see [OpenGGUF].
+// whose refs/main chooses the snapshot; or a GGUF file, see [OpenGGUF].
 //
 // The weights are packed for the kernels active now; no file is needed afterwards.
 func Open(dir string) (*Model, error) { return Options{}.Open(dir) }

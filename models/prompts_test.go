@@ -12,7 +12,7 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// TestPrompts: with a second copy of the weights, prompts of transformer.ManyRows tokens are those of the copy's format, but for what
+// TestPrompts: with a second copy of the weights, prompts of transformer.ManyRows tokens are those of the copy's format, except for what
 // the last layer does with the last token alone; shorter ones, and what is generated, those of the first.
 func TestPrompts(t *testing.T) {
 	const sizes = ` "vocab_size": 60, "hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96`

@@ -95,7 +95,7 @@ func newQwen3MoE(c *Checkpoint) (*Model, error) {
 }
 
 // qwenMoE is the model whose layers have a mixture of experts, as which complete makes the layer's feed-forward
-// network, but for those that the configuration leaves without.
+// network, except for those that the configuration leaves without.
 func (c *Checkpoint) qwenMoE(config qwenMoEConfig, experts int, layer transformer.LayerConfig, windows func(layer int) int, complete func(l *transformer.Loader, m *transformer.Mixture) transformer.Feed) (*Model, error) {
 	mixture := transformer.MixtureConfig{
 		Dim: config.Dim, Hidden: config.ExpertHidden, Experts: experts, TopK: config.TopK, Normalize: config.Normalize, Activation: layer.FeedForward.Activation, Sharpness: layer.FeedForward.Sharpness,

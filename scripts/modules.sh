@@ -1,6 +1,6 @@
 #!/bin/bash
 # modules.sh [MODULE...]: every module of this tree that has Go code is in go.work and builds, with its tests, by
-# plain commands in its own folder, but for those given, which are built elsewhere; and none is built there with other
+# plain commands in its own folder, except for those given, which are built elsewhere; and none is built there with other
 # versions than its go.mod requires. No other module requires Apache Beam.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -9,7 +9,7 @@ import (
 // store is vectors that are searched, a segment at a time.
 type store interface {
 	add(v []float32)
-	// view is what the store has now. It stays as it is.
+	// view is a snapshot of the store. It does not change.
 	view() view
 	// decode sets dst to vector i, as it is held.
 	decode(dst []float32, i int)

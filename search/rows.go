@@ -95,7 +95,8 @@ func (r *byteRows) dot(query []float32, i int, x []float32) float32 {
 	return dot(query, x)
 }
 
-// decodeBlocks sets x to the numbers of blocks, of which the last may have more.
+// decodeBlocks sets x to the numbers in blocks. The last block may have more
+// numbers than x needs.
 func decodeBlocks(x []float32, blocks []byte) {
 	for i := 0; i < len(x); i += block {
 		b := blocks[i/block*blockBytes:][:blockBytes]

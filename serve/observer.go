@@ -30,8 +30,8 @@ type Outcome struct {
 	Bytes    int64 // of the answer
 	Failure  error // why the answer is an error
 
-	// Texts were given, of which Cut were too long and cut, and Split too long and split. Tokens of them were computed
-	// or, in Shared, known from a text before; Generated were chosen.
+	// Texts were given; Cut of them were too long and cut, and Split were too long and split. Tokens were computed or,
+	// as counted in Shared, reused from an earlier text; Generated were chosen.
 	Texts, Cut, Split, Tokens, Shared, Generated int
 
 	Began   time.Time     // when the request came

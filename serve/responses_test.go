@@ -89,7 +89,7 @@ func responseOf(t *testing.T, body string) (r responseAnswer) {
 
 var randomID = regexp.MustCompile(`"(resp|msg|fc|call|rs)_\w+"`)
 
-// responsesBoth asks for a response whole and in pieces, which have to be the same but for ids.
+// responsesBoth asks for a response whole and in pieces, which have to be the same except for ids.
 func responsesBoth(t *testing.T, url, fields string) responseAnswer {
 	t.Helper()
 	status, answer, _ := ask(t, "POST", url+"/v1/responses", `{"model": "generate", `+fields+`}`)

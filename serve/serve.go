@@ -57,7 +57,7 @@ type Options struct {
 	ReadTimeout  time.Duration // for a body to come; 0: 30 seconds
 	WriteTimeout time.Duration // for a reader to take what is sent at a time; 0: 30 seconds
 
-	Keys    []string // requests need one of them, but for /health; none: no key is needed
+	Keys    []string // requests need one of them, except for /health; none: no key is needed
 	Origins []string // of pages that may ask, such as "https://example.com", "*" for all; none: no other site's
 
 	// WarnUnknown makes fields of requests that are not known warnings, in the log and in the header X-Warning of

@@ -159,7 +159,7 @@ func (s *soak) learn(t *testing.T) {
 	}
 }
 
-// alike reports whether answers say the same, but for what each has anew.
+// alike reports whether answers say the same, except for what each has anew.
 func alike(key string, a, b any) bool {
 	switch a := a.(type) {
 	case float64:

@@ -79,8 +79,8 @@ func (c *Classifier) Warm(ctx context.Context) error {
 // Labels are the model's labels in their order.
 func (c *Classifier) Labels() []string { return slices.Clone(c.model.Config.Labels) }
 
-// Classify gives each text all labels with their scores, the best first. An
-// empty text gets what the model makes of its special tokens.
+// Classify returns for each text all labels with their scores, the best
+// first. For an empty text these are the scores of the special tokens.
 func (c *Classifier) Classify(ctx context.Context, texts []string) ([][]Label, error) {
 	labels, _, err := c.ClassifyInputs(ctx, Texts(texts), ClassifyOptions{})
 	return labels, err

@@ -133,10 +133,10 @@ func (e *Embedder) Tokens(texts []string) (int, error) {
 	return n.Sum(), err
 }
 
-// Embed is the vectors of texts, [len(texts)][Dim], with the prompt that the
-// folder makes the default, if any. A text without tokens, which an empty one
-// is for models that add no special tokens, gets zeros; other empty texts get
-// what the model makes of its special tokens alone.
+// Embed returns the vectors of texts, [len(texts)][Dim], with the folder's
+// default prompt, if any. The vector of a text without tokens is zero; an
+// empty text is one if the model adds no special tokens. Otherwise the vector
+// of an empty text is that of the special tokens.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return e.embed(ctx, e.pool.DefaultPrompt, texts, 0)
 }
@@ -159,8 +159,8 @@ func (e *Embedder) EmbedDocuments(ctx context.Context, documents []string) ([][]
 	return e.embed(ctx, e.pool.Prompts["document"], documents, e.pool.DocumentLength)
 }
 
-// EmbedPrompt is Embed with the prompt of a name: one of the folder's, or "query" or "document", with which it is
-// EmbedQueries or EmbedDocuments, also where the folder has none of that name.
+// EmbedPrompt is Embed with the folder's prompt of the given name. With "query" or "document" it is EmbedQueries
+// or EmbedDocuments, also if the folder has no such prompt.
 func (e *Embedder) EmbedPrompt(ctx context.Context, name string, texts []string) ([][]float32, error) {
 	vectors, _, err := e.EmbedInputs(ctx, Texts(texts), EmbedOptions{Prompt: name})
 	return vectors, err

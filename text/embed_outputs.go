@@ -16,10 +16,12 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// SparseVector is a vector of the vocabulary, of which the elements other than 0 are there.
+// SparseVector is a vector with an element for each token of the vocabulary; it holds those
+// that are not 0.
 type SparseVector = models.SparseVector
 
-// outputs is which vectors an Embedder makes, beside one of each text.
+// outputs says which vectors an Embedder makes in addition to one for each
+// text.
 type outputs struct {
 	sparse  models.SparseHead     // nil: none
 	vectors *models.TokenEmbedder // nil: none

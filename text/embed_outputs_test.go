@@ -29,7 +29,7 @@ func sparseOf(t *testing.T, s string) SparseVector {
 	return v
 }
 
-// closeSparse fails unless the elements are the same but for those that are next to 0.
+// closeSparse fails unless the elements are the same except for those that are next to 0.
 func closeSparse(t *testing.T, what string, got, want SparseVector) {
 	t.Helper()
 	left := map[int]float32{}

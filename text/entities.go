@@ -229,7 +229,7 @@ func tag(label string) (mark byte, class string) {
 	return 'I', strings.TrimPrefix(label, "I-")
 }
 
-// grouped joins neighbours of one class, of which none begins a new entity; the
+// grouped joins neighbours of one class unless one begins a new entity; the
 // score is their mean.
 func grouped(list []Entity) []Entity {
 	var out []Entity

@@ -21,8 +21,8 @@ import (
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
-// Generator continues texts. Calls from several goroutines share the model's passes, and texts that begin as one before
-// did, such as the next turn of a chat, compute what is new alone.
+// Generator continues texts. Calls from several goroutines share the model's passes. If a text begins as an earlier one
+// did, such as the next turn of a chat, only the new part is computed.
 type Generator struct {
 	*decoder
 	chats *chat.Templates
@@ -100,7 +100,7 @@ func (g *Generator) tokens(ctx context.Context, prompt string, special tokenizer
 	}
 }
 
-// promptTokens is the ids of a prompt, of which there is one at least.
+// promptTokens returns the ids of a prompt, at least one.
 func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts GenerateOptions) ([]int, error) {
 	if err := opts.check(); err != nil {
 		return nil, err

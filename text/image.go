@@ -112,7 +112,7 @@ func OpenImageClassifierFS(fsys fs.FS, opts ...Option) (*ImageClassifier, error)
 }
 
 // Classify gives each image file all labels with their probabilities, the best first. Files are JPEG,
-// PNG, WebP, BMP, TIFF, or GIF, of which the first image counts.
+// PNG, WebP, BMP, TIFF or GIF; of a GIF the first image counts.
 func (c *ImageClassifier) Classify(ctx context.Context, files [][]byte) ([][]Label, error) {
 	out := make([][]Label, len(files))
 	err := c.logits(ctx, files, func(i int, y []float32) {
@@ -153,8 +153,8 @@ func (c *ImageClassifier) logits(ctx context.Context, files [][]byte, use func(i
 	})
 }
 
-// ImageEmbedder turns images into vectors: what the model pools, such as CLIP's
-// projection, and else the hidden state of the first token.
+// ImageEmbedder turns images into vectors: the model's pooled output, such as
+// CLIP's projection, or else the hidden state of the first token.
 type ImageEmbedder struct{ images }
 
 func imageEmbedder() record {

@@ -210,7 +210,8 @@ func (f *base) checkInputs(inputs []Input, limit int) error {
 	return nil
 }
 
-// splitterFor is splitter with what a call asks for in place of what the pipeline was opened with.
+// splitterFor is splitter with the settings of a call instead of those that the pipeline was
+// opened with.
 func (f *base) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) (windows.Splitter, error) {
 	how := f.how(limit, tokens)
 	how.Strategy, how.Left = o.strategy, o.TruncateLeft
@@ -241,8 +242,8 @@ func (f *base) fromStates(use func(ws *models.Workspace, x []float32, in models.
 	}
 }
 
-// headOf is a computation of what a head makes of each window: one result, or with perToken one for each token,
-// [tokens, results].
+// headOf returns a computation of a head's output for each window: one result, or with perToken one for each
+// token, [tokens, results].
 func (f *base) headOf(head models.Head, perToken bool) queue.Computation {
 	return f.fromStates(func(ws *models.Workspace, x []float32, in models.Tokens, result func(i int, x []float32)) error {
 		rows := func(window int) int { return window } // of results, before those of a window

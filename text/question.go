@@ -76,7 +76,7 @@ func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, erro
 
 // Answer is the best answers to each question, the best first. The score of a run of tokens is the probability of its first
 // times that of its last, among the tokens of the text in a window. Of the 2*Best+10 best runs of each window those
-// that are the same words, but for upper and lower case, are one answer with the sum of their scores. A text without
+// that are the same words, except for upper and lower case, are one answer with the sum of their scores. A text without
 // tokens has none.
 func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o AnswerOptions) ([][]Span, error) {
 	if o.Best < 0 || o.MaxTokens < 0 {

@@ -293,7 +293,7 @@ func together(t testing.TB, e *Embedder, calls int, texts []string) {
 	group.Wait()
 }
 
-// TestQueueMemory wants no more memory of many calls than of two, but for what they return.
+// TestQueueMemory wants no more memory of many calls than of two, except for what they return.
 func TestQueueMemory(t *testing.T) {
 	if testing.Short() || race.Enabled {
 		t.Skip("takes seconds")

@@ -236,7 +236,8 @@ func logSumExp(x []float32) float64 {
 	return most + math.Log(sum)
 }
 
-// encode is what the encoder makes of features, [bins, frames], and what the decoder begins with.
+// encode runs the encoder on features, [bins, frames], and returns the state that the decoder
+// begins with.
 func (t *Transcriber) encode(features []float32, opts TranscribeOptions) (*models.Memory, []int, error) {
 	ws := t.workspace(t.threads)
 	defer t.pool.Put(ws)

@@ -101,7 +101,7 @@ func (f *base) spectrograms() (spectrograms, error) {
 	return s, nil
 }
 
-// waves reads how the samples of a model such as wav2vec 2.0 become what it takes.
+// waves reads how samples become the input of a model such as wav2vec 2.0.
 func (f *base) waves() (waves, error) {
 	w := waves{Rate: models.SampleRate, Features: 1, Normalize: pyjson.Optional[bool]{Present: true, Value: true}}
 	if err := f.readSound("Wav2Vec2FeatureExtractor", &w); err != nil {

@@ -121,8 +121,8 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 	return nil
 }
 
-// prompt tells the decoder the language and the task: what the options say, else the
-// folder, else what the model guesses.
+// prompt tells the decoder the language and the task: those of the options, else of
+// the folder, else the model's guess.
 func (t *Transcriber) prompt(ws *models.Workspace, memory *models.Memory, opts TranscribeOptions) ([]int, error) {
 	prompt := []int{t.model.Config.DecoderStart}
 	notimes, err := t.token("notimestamps")

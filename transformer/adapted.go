@@ -8,8 +8,8 @@ import "github.com/avoformer/avoformer/kernels"
 // adaptedRows are rows of a pass that have an adapter.
 type adaptedRows struct{ from, to, adapter int }
 
-// Adapt has the linear layers that a pass goes through, of which each multiplies the rows of batch, add what the adapters
-// of the cache's histories do, until Unadapt. The model has a number of adapters beside its weights.
+// Adapt lets the linear layers of a pass, each of which multiplies the rows of batch, add what the adapters of the
+// cache's histories add, until Unadapt. The model has a number of adapters beside its weights.
 func (w *Workspace) Adapt(batch Batch, cache *Cache, adapters int) {
 	w.Unadapt()
 	if cache == nil || cache.check(batch) != nil {

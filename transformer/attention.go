@@ -21,7 +21,7 @@ type Attention struct {
 	// SoftCap bounds the scaled scores s before the mask: SoftCap*tanh(s/SoftCap). 0: no
 	// bound. It does not go with relative positions or sinks.
 	SoftCap float32
-	// Sinks, [Heads] or nil, are the scores of a key beside all others whose value is 0.
+	// Sinks, [Heads] or nil, are the scores of an additional key whose value is 0.
 	Sinks []float32
 	// Int8 lets the products be of integers: see kernels.AttentionParams.
 	Int8 bool
@@ -122,8 +122,8 @@ func (p *projected) shared(in *AttentionInput) bool {
 	return p.cache == nil && in.KeyBatch.Len() == 1 && in.Batch.Len() != 1
 }
 
-// keysOf is what sequence i attends to: keys from row start of k and v on, of which past came before the
-// queries.
+// keysOf returns what sequence i attends to: the keys from row start of k and v on, past of which came
+// before the queries.
 func (p *projected) keysOf(in *AttentionInput, i int) (start, lenK, past int) {
 	switch {
 	case p.cache != nil && p.cache.memory:

@@ -28,8 +28,8 @@ func NewCache(sequences int, windows ...int) *Cache {
 	return must(NewPages(PagesConfig{Windows: windows})).Cache(sequences)
 }
 
-// NewCacheOf is a cache of histories, of one pool, each of which goes on with what the cache is used for.
-// They stay the caller's.
+// NewCacheOf returns a cache of histories of one pool. Each history continues with what the cache is used
+// for. The caller keeps them.
 func NewCacheOf(histories ...*History) *Cache {
 	c := new(Cache)
 	c.Use(histories)
@@ -45,8 +45,8 @@ func (c *Cache) Use(histories []*History) {
 	}
 }
 
-// Apart makes each row of sequence i attend as if it had come alone, with the same bits, until the next Use: for
-// tokens that are proposed, of which some are taken back. It takes longer, and holds where the mask is causal.
+// Apart makes each row of sequence i attend as if it had come alone, with the same bits, until the next Use. It
+// is for proposed tokens, some of which are taken back. It takes longer, and requires a causal mask.
 func (c *Cache) Apart(i int) {
 	if len(c.apart) < len(c.histories) {
 		c.apart = append(c.apart, make([]bool, len(c.histories)-len(c.apart))...)
@@ -196,7 +196,7 @@ func (c *Cache) Remember(tokens []int, batch Batch) {
 // Remembered is the tokens of sequence i that Remember was given.
 func (c *Cache) Remembered(i int) []int { return c.histories[i].tokens }
 
-// Restart makes sequence i empty, but for what is remembered.
+// Restart makes sequence i empty, except for what is remembered.
 func (c *Cache) Restart(i int) error {
 	h := c.histories[i]
 	tokens := h.tokens

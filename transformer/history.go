@@ -42,8 +42,8 @@ func (h *History) Len() int {
 // any more.
 func (h *History) Remembers() bool { return h != nil && h.settled }
 
-// Adapt has the rows of h, of which there are none yet, pass with an adapter that stays beside the weights, by its number; 0:
-// none. A fork has it too; after Release there is none.
+// Adapt gives h, which must not have rows yet, an adapter that stays beside the weights, by its number; 0: no adapter.
+// A fork has the same adapter; Release takes it away.
 func (h *History) Adapt(adapter int) error {
 	if h.length > 0 || adapter < 0 {
 		return check.Errorf(fault.ErrShape, "adapter %d for a history of %d rows", adapter, h.length)

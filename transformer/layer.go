@@ -19,8 +19,8 @@ type LayerConfig struct {
 	// memory.
 	Cross       *AttentionConfig
 	FeedForward FeedForwardConfig
-	// Feed, unless nil, loads what the layer has in place of FeedForward, which is not read
-	// then. l is the layer's; what is wrong with the weights it leaves to l.
+	// Feed, unless nil, loads the layer's part in place of FeedForward, which is then not
+	// read. l is the layer's loader, which collects errors about the weights.
 	Feed func(l *Loader) Feed
 	Norm NormConfig // Shape may be left out: {Dim}
 	// NormFirst normalizes what enters each part (pre-norm) instead of the sum

@@ -226,8 +226,8 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 	return &Linear{in, out, b, weight}
 }
 
-// LinearOf is the linear layer with tensors of l, of which some may be missing. It
-// does not keep weight, [out, in].
+// LinearOf returns the linear layer with tensors of l, some of which may be
+// missing. It does not keep weight, [out, in].
 func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {
 	if l.Failed() || l.Fail(checkLinear(in, out, weight, bias)) {
 		return nil
@@ -326,7 +326,8 @@ func loadError(err error) error {
 	return err
 }
 
-// load is what a constructor returns: the part that f makes of the weights under prefix.
+// load returns the result of a constructor: the part that f makes of the weights under
+// prefix.
 func load[T any](w Weights, prefix string, f func(l *Loader) *T) (*T, error) {
 	l := NewLoader(w).At(prefix)
 	part := f(l)

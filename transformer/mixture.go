@@ -11,7 +11,8 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// A mixture of experts: many feed-forward networks, of which every row takes a few.
+// A mixture of experts: many feed-forward networks, a few of which compute each
+// row.
 
 // MixtureConfig describes a mixture of experts (Shazeer et al. 2017, "Outrageously Large Neural Networks"), each a gated
 // network: Down(activation(Gate(x)) * Up(x)). A linear router scores the experts; a row takes the TopK best, and adds
@@ -52,7 +53,7 @@ type MixtureNames struct {
 	// matrices, [Experts, out, in]. Either may be what a checkpoint has; an empty one is not looked for.
 	Each, All string
 	Expert    FeedForwardNames // after either; Packed is looked for first, if it is set
-	// Interleaved is set where the rows of Packed are one of the gate and one of Up in turn.
+	// Interleaved is set where the rows of Packed alternate between the gate and Up.
 	Interleaved bool
 	// Transposed is set where stacked matrices are [Experts, in, out].
 	Transposed bool

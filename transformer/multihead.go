@@ -29,7 +29,7 @@ type AttentionConfig struct {
 	// their positions, in self-attention. Its Shape may be left out: {HeadDim}. Where it is
 	// {Heads*HeadDim}, all heads of the queries are normalized together, and all of the keys.
 	QKNorm *NormConfig
-	// Sink is set where every head has a sink: a score, learnt, of a key beside all others whose value is 0.
+	// Sink is set where every head has a sink: a learned score of an additional key whose value is 0.
 	Sink bool
 	// NoKeyBias leaves the keys' bias out where Bias is set, as in Whisper.
 	NoKeyBias bool

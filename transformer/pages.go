@@ -248,7 +248,8 @@ func (g *pageGroup) give(pages []int32) {
 	}
 }
 
-// own makes the last page of a table, of which there are rows to keep, the history's alone.
+// own makes sure that no other history shares the last page of a table, which has rows to
+// keep.
 func (p *Pages) own(group int, table []int32, rows int) error {
 	g, last := &p.groups[group], len(table)-1
 	if g.refs[table[last]] == 1 {

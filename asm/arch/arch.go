@@ -146,7 +146,7 @@ func (t Tier) Check() error {
 	return nil
 }
 
-// upTo are the numbers below n but for those left out.
+// upTo are the numbers below n except for those left out.
 func upTo(n int, but ...int) (all []int) {
 	left := map[int]bool{}
 	for _, b := range but {

@@ -63,7 +63,7 @@ func int8Tile(t *intTile) {
 	t.finish()
 }
 
-// blocks emits the loop over blocks of k, which are block long but for the last. sum emits the
+// blocks emits the loop over blocks of k, which are block long except for the last. sum emits the
 // sums of some elements of k; then they are scaled and added to the totals.
 func (t *intTile) blocks(k, block vec.Int, scale vec.Ptr, sum func(n vec.Int)) {
 	t.Label(t.label("block"))

@@ -33,7 +33,7 @@ var Int8Winograd = Only(func(x *x86.Machine) {
 	t.panel(Int8WinogradRows, func() { d.tile(t) })
 })
 
-// winograd is pairs, but for what is multiplied.
+// winograd is pairs, except for what is multiplied.
 type winograd struct {
 	pairs
 	x *x86.Machine

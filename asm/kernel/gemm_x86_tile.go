@@ -165,7 +165,7 @@ func (t *x86Tile) advance(steps int) {
 // wideStep is step kk of a wide tile, which holds A's elements and takes B's vectors one
 // by one.
 func (t *x86Tile) wideStep(kk int) {
-	free := len(t.x.Tier().Vectors) - 1 - t.h*t.vectors // registers but for the sums and one of B
+	free := len(t.x.Tier().Vectors) - 1 - t.h*t.vectors // registers except for the sums and one of B
 	av := make([]reg.VecVirtual, min(t.h, free))
 	for i := range av {
 		av[i] = t.x.NewV()

@@ -269,7 +269,7 @@ func median(x []float64) float64 {
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }
 
-// spread marks figures of which half lie further apart than a tenth.
+// spread marks figures whose middle half spans more than a tenth.
 func spread(x []float64) string {
 	x = slices.Sorted(slices.Values(x))
 	if x[len(x)*3/4]-x[len(x)/4] > 0.1*median(x) {

@@ -218,8 +218,8 @@ func (a *app) flags(name string) *flags {
 	return f
 }
 
-// parse parses flags and returns the other arguments, of which there must be
-// some number.
+// parse parses flags and returns the other arguments, whose number must be
+// within limits.
 func (f *flags) parse(args []string, least, most int) ([]string, error) {
 	if f.app.describe != nil {
 		f.app.describe(f)

@@ -31,7 +31,8 @@ import (
 // an interruption at worst.
 const chunkLines = 512
 
-// job is what a run does: it goes on only with what the same job began.
+// job identifies the work of a run: a run continues only the output that
+// the same job began.
 type job struct {
 	Work  string            `json:"job"`   // the model's folder and the flags
 	Model map[string]string `json:"model"` // digests of its files
@@ -57,8 +58,8 @@ type resumable struct {
 func (b *resumable) part() string      { return b.path + ".part" }
 func (b *resumable) stateFile() string { return b.path + ".part.json" }
 
-// openResumable begins the output, or goes on with what the same job began. With overwrite it starts over,
-// and a complete output is replaced. Nothing of what is read, which read describes by names, is written to.
+// openResumable begins the output, or continues the one that the same job began. With overwrite it starts
+// over and replaces a complete output. It never writes to the files that are read, whose names are in read.
 func openResumable(path string, job job, read map[string]os.FileInfo, overwrite bool) (*resumable, error) {
 	b := &resumable{path: path, state: state{job: job, Replace: overwrite}, digest: sha256.New()}
 	if err := b.apart(read); err != nil {
@@ -77,7 +78,7 @@ func openResumable(path string, job job, read map[string]os.FileInfo, overwrite 
 	return b, nil
 }
 
-// apart is an error if one of the files that are written is one of those that are read, by whatever name.
+// apart returns an error if a file that is written is also read, whatever its names.
 func (b *resumable) apart(read map[string]os.FileInfo) error {
 	for _, path := range []string{b.path, b.part(), b.stateFile(), b.newState()} {
 		info, err := os.Stat(path)
@@ -158,7 +159,8 @@ func (b *resumable) begin(overwrite bool) error {
 	return err
 }
 
-// resume takes up the state that a run left, of which data is the file.
+// resume takes up the state that a run left in the file with the contents
+// data.
 func (b *resumable) resume(data []byte, exists bool) error {
 	var s state
 	if err := pyjson.Unmarshal(data, &s); err != nil || s.Lines < 0 || s.Bytes < 0 {

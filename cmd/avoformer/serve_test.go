@@ -90,7 +90,7 @@ func (s *server) end(t *testing.T) (code int) {
 	return s.ProcessState.ExitCode()
 }
 
-// half sends a request but for the end of its body, once the server has read the rest.
+// half sends a request except for the end of its body, once the server has read the rest.
 func half(t *testing.T, addr string) (conn net.Conn, rest string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

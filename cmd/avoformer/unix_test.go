@@ -114,7 +114,7 @@ func TestBashCompletes(t *testing.T) {
 	}
 }
 
-// TestJSON: -json makes lines of JSON with these fields of what every command prints, but for those that print
+// TestJSON: -json makes lines of JSON with these fields of what every command prints, except for those that print
 // something for other programs anyway.
 func TestJSON(t *testing.T) {
 	t.Setenv("AVOFORMER_TEST_COMMAND", "1")

@@ -113,8 +113,8 @@ func (p *program) lines(r io.Reader, w io.Writer) error {
 	}
 }
 
-// readLine reads up to the end of a line, of which it keeps no more than any
-// number needs: what is longer is an error, but only of this line.
+// readLine reads a line, and keeps no more of it than any number needs. A
+// longer line is an error, but only for that line.
 func readLine(r *bufio.Reader) (string, error) {
 	const longest = 1 << 16
 	var line []byte

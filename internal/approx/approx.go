@@ -7,7 +7,7 @@
 // exp(x) = 2^(x*log2(e)) = 2^n * 2^f, n the nearest integer. Adding RoundBias
 // to x*log2(e) rounds it to an integer, which then is in the low bits of
 // the sum; taking RoundBias away again leaves n, and f = x*Log2E - n in one
-// fused step is exact but for the last bit. Log2E is off by 2^-26 relatively,
+// fused step is exact except for the last bit. Log2E is off by 2^-26 relatively,
 // which matters for exp itself, where |x| reaches 104: it adds x*Log2ELow. A
 // softmax may leave that out: its arguments are differences x - max, and an
 // error of 1.4e-8*|x-max|*exp(x-max) is below 2^-25 of the row's maximum.

@@ -116,7 +116,7 @@ const PhiStepsScale, PhiStepsClamp float32 = 2.93, 5.285
 
 // PhiSteps[j][i] is the coefficient of t^j in Phi(u)-1/2 for 0 <= u <= PhiStepsClamp,
 // where u*PhiStepsScale = i + t, i the nearest integer; the error is at most 6.92e-08,
-// but for step 15, which is raised by 2^-24.
+// except for step 15, which is raised by 2^-24.
 var PhiSteps = [...][16]float32{
 	{0x0p+00, 0x1.1187e2p-03, 0x1.02a14p-02, 0x1.6362ccp-02, 0x1.a7d62ep-02, 0x1.d2fc6ep-02, 0x1.eb38eap-02, 0x1.f75a1ap-02, 0x1.fcc2dp-02, 0x1.fee8fep-02, 0x1.ffabc6p-02, 0x1.ffe936p-02, 0x1.fffa7ap-02, 0x1.fffecep-02, 0x1.ffffc4p-02, 0x1.fffffap-02},
 	{0x1.16d9c8p-03, 0x1.0712aap-03, 0x1.b9ccccp-04, 0x1.4a2f6ap-04, 0x1.b74516p-05, 0x1.041136p-05, 0x1.1214d4p-06, 0x1.01166cp-07, 0x1.ad426ep-09, 0x1.3ef562p-10, 0x1.a5dcdp-12, 0x1.f0a4d8p-14, 0x1.043e02p-15, 0x1.e5666ep-18, 0x1.92e2acp-20, 0x1.299b6ep-22},

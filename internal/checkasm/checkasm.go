@@ -71,7 +71,7 @@ type Case struct {
 	Want any
 	// Close decides whether an element of a written float32 operand, or a
 	// float32 result, is close enough to what is wanted. Without it, and for
-	// other types, all bits must agree, but for NaNs, which are all the same.
+	// other types, all bits must agree, except for NaNs, which are all the same.
 	Close func(got, want float32) bool
 	// Tiles fills the tiles of AMX with junk before the call, and wants Fn to leave the thread without tiles. The machine must have
 	// them, and the system have permitted them.

@@ -142,7 +142,7 @@ func (r *reader) str() error {
 	return r.fail("a string without end")
 }
 
-// escape skips an escape but for its last byte.
+// escape skips an escape except for its last byte.
 func (r *reader) escape() error {
 	r.at++
 	if b := r.next(); b == 0 || bytes.IndexByte([]byte(`"\/bfnrtu`), b) < 0 {

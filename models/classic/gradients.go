@@ -86,7 +86,7 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 // their gradients, and the attention weights.
 type projections struct{ q, k, v, weights []float32 }
 
-// forward is the forward pass, of which it keeps what it traces.
+// forward is the forward pass; it keeps the values that are traced.
 func forward(ws *transformer.Workspace, a *transformer.MultiHeadAttention, in transformer.AttentionInput) (p projections, err error) {
 	traced := transformer.Workspace{Threads: ws.Threads, Trace: func(name string, values []float32, _ ...int) {
 		to := map[string]*[]float32{"query": &p.q, "key": &p.k, "value": &p.v, "weights": &p.weights}[name[strings.LastIndexByte(name, '.')+1:]]

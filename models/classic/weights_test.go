@@ -54,7 +54,7 @@ func TestNamesOfWeights(t *testing.T) {
 		tftest.NoError(t, build(c))
 		for _, w := range want[name] {
 			if _, ok := c.Tensors[w]; !ok {
-				t.Errorf("%s does not ask for %s, but for %q", name, w, c.Tensors.Names())
+				t.Errorf("%s does not ask for %s, except for %q", name, w, c.Tensors.Names())
 			}
 		}
 		// Exactly these names, in memory and in a file, load without complaint.

@@ -32,7 +32,7 @@ var arguments = []struct{ field, what string }{
 	{"model_args", "model"}, {"model_kwargs", "model"},
 }
 
-// argumentsFor are the arguments for one of anyValue, but for those without effect.
+// argumentsFor are the arguments for one of anyValue, except those without effect.
 func argumentsFor(d configuration.Document, what string) (configuration.Document, error) {
 	for _, a := range arguments {
 		if _, ok := d.Fields[a.field]; !ok || a.what != what {

@@ -49,7 +49,7 @@ func (s *Embedder) takeMeans() {
 	s.pools, s.out, s.NoSpecial, s.IncludePrompt = []block.Pooling{block.PoolMean}, s.encoder.Dim(), true, true
 }
 
-// bareStatic is the SentenceEmbedder of model2vec's own files, of which config.json says whether vectors are normalized.
+// bareStatic is the SentenceEmbedder of model2vec's own files, whose config.json says whether vectors are normalized.
 func bareStatic(encoder Encoder, doc configuration.Document) (*Embedder, error) {
 	s := &Embedder{encoder: encoder}
 	s.takeMeans()

@@ -17,7 +17,7 @@ def pretraining(weights):
 
 @folder("electra", "electra-pretraining", "electra-classify", "electra-tokens", "electra-masked", "electra-masked-untied", "electra-answer")
 def _(out, name):
-    """Embeddings narrower than the layers, but for electra-tokens; electra-pretraining is as its authors publish it."""
+    """Embeddings narrower than the layers, except for electra-tokens; electra-pretraining is as its authors publish it."""
     cls, more = {
         "electra": (hf.ElectraModel, {"num_hidden_layers": 2}),
         "electra-pretraining": (hf.ElectraModel, {}),

@@ -145,7 +145,7 @@ func billOfMaterials(version, platform string, info *debug.BuildInfo, when time.
 		return nil, err
 	}
 	n := sha256.Sum256(unnumbered)
-	n[6], n[8] = n[6]&0x0f|0x50, n[8]&0x3f|0x80 // a UUID made of a hash, RFC 9562's version 5 but for SHA-1
+	n[6], n[8] = n[6]&0x0f|0x50, n[8]&0x3f|0x80 // a UUID made of a hash, RFC 9562's version 5 except for SHA-1
 	s := hex.EncodeToString(n[:16])
 	bill["serialNumber"] = "urn:uuid:" + s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:32]
 	return json.MarshalIndent(bill, "", " ")

@@ -105,8 +105,8 @@ var tokenRules = []struct {
 	token string
 }{{Mistral, "[TOOL_CALLS]"}, {DeepSeek, callBegin}, {Piped, "<|tool_call|>"}, {Llama, "<|python_tag|>"}}
 
-// thoughts are the markers of reasoning, of which the first that is closed in the template
-// holds.
+// thoughts are the markers of reasoning. The first pair that is closed in the template is
+// used.
 var thoughts = [][2]string{{"[THINK]", "[/THINK]"}, {"<think>", "</think>"}}
 
 // Detect finds the format of a model from its chat template and its vocabulary; hasToken

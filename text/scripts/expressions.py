@@ -4,7 +4,7 @@
     expressions.py > text/internal/jinja/testdata/expressions.json
 
 Every filter, test, operator and method that package jinja has is applied to values of every kind, and
-literals, escapes, subscripts and slices are written in many ways; but for what package jinja refuses on
+literals, escapes, subscripts and slices are written in many ways; except for what package jinja refuses on
 purpose, such as methods that no template uses. The file is a list of pairs: an
 expression, and its text, or null where jinja2 has an error.
 

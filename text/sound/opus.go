@@ -45,7 +45,7 @@ func (o *opusStream) head(b []byte) error {
 	return o.s.begin(opusRate, o.channels)
 }
 
-// packet decodes a packet, of which at most left samples are heard, and gives how many it has.
+// packet decodes a packet, keeps at most left of its samples, and returns how many it has.
 func (o *opusStream) packet(b []byte, left int64) (int, error) {
 	n, err := o.decoder.DecodeToFloat32(b, o.buffer)
 	if err != nil {

@@ -13,7 +13,7 @@ const mostHoles = 1 << 16
 
 // TokenBytes is the bytes that each token adds to a text, by its id: half a character of some, and none of special
 // tokens and of ids that no token has. Joined, those of a text's tokens are what Decode gives without special tokens,
-// but for a space at its beginning that Decode may take off, and for bytes that are not UTF-8. It is an error for
+// except for a space at its beginning that Decode may take off, and for bytes that are not UTF-8. It is an error for
 // decoders that make more of a token than its bytes, such as WordPiece's: what a token adds then depends on its
 // neighbours.
 func (t *Tokenizer) TokenBytes() ([][]byte, error) {

@@ -27,7 +27,8 @@ func (list decoders) decode(tokens []string) []string {
 // maxGrowth bounds how often its length decoders may make a text.
 const maxGrowth = 1 << 10
 
-// growth bounds the length that d makes of a byte, but for bytes between tokens.
+// growth bounds how many bytes d makes of a byte, not counting bytes between
+// tokens.
 func growth(d decoder) float64 {
 	each := func(content, found int) float64 { return max(1, float64(content)/float64(max(1, found))) }
 	switch d := d.(type) {

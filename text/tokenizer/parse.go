@@ -85,7 +85,8 @@ func inFile(name string, err error) error {
 	return check.InFile(name, ErrFormat, err)
 }
 
-// fail keeps the first error about a field, of which the format tells more.
+// fail keeps the first error about a field; format and its arguments say
+// what is wrong.
 func (o *object) fail(kind error, field, format string, args ...any) {
 	if o.err != nil {
 		return

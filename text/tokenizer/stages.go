@@ -78,7 +78,7 @@ func (s *spacedStage) next(out []string, token string) []string {
 
 func (*spacedStage) end(out []string) []string { return out }
 
-// eachStage is for decoders that make of each token what it is alone, but for the first.
+// eachStage is for decoders that decode each token by itself, except the first.
 type eachStage struct {
 	d     decoder
 	first bool // all are as the first is

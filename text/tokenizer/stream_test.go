@@ -112,7 +112,7 @@ func compareStream(t *testing.T, name string, tok *Tokenizer, r *rand.Rand) {
 	}
 }
 
-// TestStreamGives: a character comes as soon as its last byte has, but for tokens of bytes, whose row
+// TestStreamGives: a character comes as soon as its last byte has, except for tokens of bytes, whose row
 // has to end.
 func TestStreamGives(t *testing.T) {
 	for _, name := range []string{"gpt2", "qwen3", "llama-untied", "gemma2", "bert", "xlm-roberta", "t5"} {

@@ -249,9 +249,9 @@ func (w *work) emit(r rune, a span) {
 	}
 }
 
-// transform writes changes for text[start:end] of s, of which the first skip bytes
-// are dropped. A character with a change of 1 shares the place of the one before
-// it; one of 0 takes the place of the next character, one of -n of n more.
+// transform writes changes for text[start:end] of s, and drops its first skip
+// bytes. A character with a change of 1 has the place of the one before it; with a
+// change of 0 it takes the place of the next character, and with -n of n more.
 func (w *work) transform(s split, start, end int32, changes []ucd.Change, skip int32) {
 	at := start + skip
 	for _, c := range changes {

@@ -19,7 +19,8 @@ var endTexts = []string{
 	"<｜end▁of▁sentence｜>", "[e~[",
 }
 
-// fillTexts are the tokens of fim_pad, fim_rep and fim_sep, of which the first that a vocabulary has ends texts where no key names one.
+// fillTexts are the tokens of fim_pad, fim_rep and fim_sep. Where no key names one, the first that a vocabulary has
+// ends texts.
 var fillTexts = map[string][]string{
 	"fim_pad_token_id": {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"},
 	"fim_rep_token_id": {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"},

@@ -1,6 +1,7 @@
 package gguf
 
-// The order of what comes before the data, and where each tensor's data lies.
+// The order of the parts before the data, and the place of each tensor's
+// data.
 
 import (
 	"cmp"

@@ -31,7 +31,7 @@ var elements = map[DType]datafile.Element{
 	"float32": datafile.F32, "float16": datafile.F16, "bfloat16": datafile.BF16, "float64": datafile.F64,
 }
 
-// A storage is elements in a row, of which tensors are views.
+// A storage is a row of elements; tensors are views of it.
 type storage struct {
 	key   string
 	dtype DType

@@ -198,8 +198,8 @@ func (t *tensor) contiguous() bool {
 	return true
 }
 
-// gathered is the elements of a tensor whose elements do not lie one after another, such as a
-// transposed one, in row-major order. It reads all of the storage that they span.
+// gathered returns, in row-major order, the elements of a tensor that is not contiguous, such
+// as a transposed one. It reads the whole span of the storage.
 func (f *File) gathered(e *entry, element datafile.Element, name string) ([]float32, error) {
 	n := e.info().Len()
 	if n == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/avoformer/avoformer/kernels"
 )
 
-// pretender computes a case and claims that a call takes as long as told, but for the first ones.
+// pretender computes a case and claims that a call takes as long as told, except for the first ones.
 type pretender struct {
 	ours.Tier
 	name        string

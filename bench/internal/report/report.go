@@ -64,7 +64,7 @@ func Load(path string) (*Run, error) {
 }
 
 // Merged is r with what a later run of the same machine replaces and adds; neither is changed. What
-// describes it is that of the later one, but for the libraries, which are those of both.
+// describes it is that of the later one, except for the libraries, which are those of both.
 func (r *Run) Merged(later *Run) *Run {
 	entries := slices.Clone(r.Entries)
 	for _, e := range later.Entries {

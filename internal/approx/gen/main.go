@@ -186,7 +186,7 @@ func phiSteps(b *bytes.Buffer, clamp float64) {
 	fmt.Fprintf(b, "// PhiStepsScale is the number of PhiSteps per unit; from PhiStepsClamp on they give 1/2.\nconst PhiStepsScale, PhiStepsClamp float32 = %v, %v\n\n", phiStepsScale, clamp)
 	fmt.Fprintf(b, "// PhiSteps[j][i] is the coefficient of t^j in Phi(u)-1/2 for 0 <= u <= PhiStepsClamp,\n")
 	fmt.Fprintf(b, "// where u*PhiStepsScale = i + t, i the nearest integer; the error is at most %.3g,\n", worst)
-	fmt.Fprintf(b, "// but for step 15, which is raised by 2^-24.\nvar PhiSteps = [...][%d]float32{\n", steps)
+	fmt.Fprintf(b, "// except for step 15, which is raised by 2^-24.\nvar PhiSteps = [...][%d]float32{\n", steps)
 	for j := range degree + 1 {
 		fmt.Fprint(b, "{")
 		for i := range steps {

@@ -63,7 +63,7 @@ func Batched(t int, transA, transB bool, batch, m, n, k int, alpha float32, a []
 // function takes a tenth of the time of a small product.
 type PackedCall struct{ g call }
 
-// Set takes checked arguments, but for the epilogue.
+// Set takes checked arguments, except for the epilogue.
 func (p *PackedCall) Set(m int, alpha float32, a []float32, lda int, b *weights.Matrix, beta float32, c []float32, ldc int) {
 	p.g.set(m, b.N, b.K, alpha, a, lda, beta, c, ldc)
 	p.g.b.packed = b

@@ -37,7 +37,7 @@ func (f Features) names() (names []string) {
 	return names
 }
 
-// features are those in use: what the machine has, but for what AVOFORMER_CPU turns off.
+// features are those in use: what the machine has, except for what AVOFORMER_CPU turns off.
 var features = orStop(chooseFeatures(machineFeatures(), os.Getenv("AVOFORMER_CPU")))
 
 // orStop is a value that the environment decides. What cannot be met stops the program in a line: at

@@ -202,7 +202,7 @@ var Zen4 = Record{
 	Threads: Threads{WakeWork: 1 << 20, ReadyWork: 1 << 18, PartWork: 1 << 17, Bands: 4},
 }
 
-// Zen3 is what follows from the sizes of the caches of an EPYC of this family, but for what was measured on 2 cores of one.
+// Zen3 is what follows from the sizes of the caches of an EPYC of this family, except for what was measured on 2 cores of one.
 var Zen3 = func() Record {
 	t := Derived([4]int{1: 32 << 10, 2: 512 << 10, 3: 32 << 20})
 	t.name = "zen3"
@@ -213,7 +213,7 @@ var Zen3 = func() Record {
 }()
 
 // SapphireRapids was measured on 2 cores of an Intel Xeon of model 0xcf, Emerald Rapids (L1 48 KiB, L2
-// 2 MiB), on products of 8 to 1024 rows. It is zen4's but for the sizes of the caches and for
+// 2 MiB), on products of 8 to 1024 rows. It is zen4's except for the sizes of the caches and for
 // LinesTiles: a packed panel is read no faster than B in place, so that packing seldom pays.
 // Twice zen4's mc, half its nc, and half and twice its PackRows make no difference; half its mc costs 5%.
 // Products of few rows fetch B ahead: what widens and multiplies it waits in the scheduler, which is

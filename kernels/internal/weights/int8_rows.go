@@ -113,7 +113,7 @@ type Product struct {
 	Winograd     bool // see WinogradFor
 	I, M, P, K   int
 	B            []byte
-	Scales, Bias []float32 // empty, but for the last steps
+	Scales, Bias []float32 // empty, except for the last steps
 	C            []float32
 	LDC          int
 	Ahead        int // how many bytes B is fetched ahead of its use

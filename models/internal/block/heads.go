@@ -131,7 +131,7 @@ func pooled(f func(dst, rows []float32, first int)) Pooling {
 }
 
 // eachSequence calls f for each sequence of a batch with its part of dst, [sequences, dim], and
-// its rows of x, [rows, dim], but for the first skip of them.
+// its rows of x, [rows, dim], except for the first skip of them.
 func eachSequence(dst, x []float32, batch transformer.Batch, dim, skip int, f func(i int, dst, rows []float32) error) error {
 	if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
 		return check.Errorf(transformer.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)

@@ -94,7 +94,7 @@ func absolute(dir string) string {
 
 func fileName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".gguf") }
 
-// addAliases gives models that are given no names those of AliasesOf, but for names that several models would have.
+// addAliases gives models that are given no names those of AliasesOf, except for names that several models would have.
 func (e *Engine) addAliases(unnamed []*model) {
 	wanted := map[string]int{}
 	for _, m := range unnamed {

@@ -133,7 +133,7 @@ func (p protocol) embeddings(c *wire.Call) error {
 	return c.Write(http.StatusOK, "application/json", out)
 }
 
-// appendEmbeddings appends the answer: written by hand, since it is numbers but for a few bytes.
+// appendEmbeddings appends the answer: written by hand, since it is numbers except for a few bytes.
 func appendEmbeddings(dst []byte, model string, vectors [][]float32, asBase64 bool, usage engine.Usage) ([]byte, error) {
 	if len(vectors) > 0 {
 		dst = make([]byte, 0, 200+len(vectors)*(60+13*len(vectors[0])))

@@ -64,7 +64,7 @@ func neutral(further wire.Neutral) wire.Neutral {
 	return out
 }
 
-// sampling is how tokens are chosen, but for log probabilities.
+// sampling is how tokens are chosen, except for log probabilities.
 func (in *common) sampling() (s chat.Sampling, err error) {
 	for _, x := range []struct {
 		name        string

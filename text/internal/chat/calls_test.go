@@ -173,7 +173,7 @@ func written(c *Templates, m Message, f answer.Format) (text, prompt string, err
 	return ends.ReplaceAllString(text, ""), prompt, nil
 }
 
-// sameCalls compares calls but for their IDs.
+// sameCalls compares calls except for their IDs.
 func sameCalls(t *testing.T, text string, got, want []answer.Call) {
 	t.Helper()
 	if len(got) != len(want) {
