@@ -25,7 +25,7 @@ type state struct {
 	zmm             [16][16]uint32
 
 	tiles      uint8  // they are filled with junk: 0 or 1
-	tilesInUse uint32 // what XGETBV tells of them after the call
+	tilesInUse uint32 // what XGETBV reports about them after the call
 	tileConfig [64]byte
 }
 
