@@ -115,8 +115,9 @@ func Threads(n int) Option {
 	return positive("Threads", n, func(o *options) { o.threads = kernels.Threads(n) })
 }
 
-// BatchTokens is the most tokens that go through the model at once, a single
-// longer text aside. More take more memory.
+// BatchTokens is the most tokens of a batch, a single longer text aside. Batches are computed side by side, each on its own
+// threads; those of a single call have at most 512 tokens, and together no more than n or 256 for each thread, whichever is
+// more. More tokens take more memory.
 func BatchTokens(n int) Option {
 	return positive("BatchTokens", n, func(o *options) { o.batchTokens = n })
 }

@@ -74,6 +74,31 @@ func BenchmarkOneCaller(b *testing.B) {
 	}
 }
 
+// BenchmarkOneText embeds single texts of 8 to 512 tokens on all threads, and reports the median in milliseconds.
+func BenchmarkOneText(b *testing.B) {
+	threads := runtime.GOMAXPROCS(0)
+	for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
+		e := shaped(b, threads, 384, 6, weights)
+		e.limit = 512
+		for _, tokens := range []int{8, 16, 32, 64, 128, 256, 512} {
+			b.Run(fmt.Sprintf("%v/tokens=%d/threads=%d", weights, tokens, threads), func(b *testing.B) {
+				texts := []string{wordText(tokens - 2)}
+				var times []float64
+				for b.Loop() {
+					for range 5 {
+						began := time.Now()
+						if _, err := e.Embed(context.Background(), texts); err != nil {
+							b.Fatal(err)
+						}
+						times = append(times, time.Since(began).Seconds()*1e3)
+					}
+				}
+				b.ReportMetric(median(times), "ms")
+			})
+		}
+	}
+}
+
 func median(x []float64) float64 {
 	slices.Sort(x)
 	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
