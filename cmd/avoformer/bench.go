@@ -158,17 +158,6 @@ func textOfTokens(m *text.Embedder, n int) (string, error) {
 	return best, nil
 }
 
-// benchText is a text of some words; i varies it.
-func benchText(words, i int) string {
-	const all = "the cat reads a long letter and nobody forgets three numbers in French because it has to while a small dog computes the matrix product of its own weights again"
-	list := strings.Fields(all)
-	var b strings.Builder
-	for j := range words {
-		b.WriteString(list[(i*7+j*3)%len(list)] + " ")
-	}
-	return b.String()
-}
-
 // benchTexts are those of a bulk run.
 func benchTexts(n int) []string {
 	texts := make([]string, n)

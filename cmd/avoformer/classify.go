@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,48 +11,6 @@ import (
 
 	"github.com/avoformer/avoformer/text"
 )
-
-// threadOption is the flag -threads.
-func threadOption(n int) []text.Option {
-	if n == 0 {
-		return nil
-	}
-	return []text.Option{text.Threads(n)}
-}
-
-// printJSON writes a value as a line of JSON.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
-}
-
-// scoringFlags are those of what gives scores.
-type scoringFlags struct {
-	weights *string
-	threads *int
-	check   *bool
-	json    *bool
-	*adapters
-}
-
-func (f *flags) scoring(what string) scoringFlags {
-	f.memoryLimit()
-	f.asWritten()
-	return scoringFlags{f.String("weights", "f32", weightsUsage), f.Int("threads", 0, "most threads; default: all"), f.Bool("check", false, "print instead how far -weights leads from f32 on these texts"),
-		f.json(what + ": weights, texts, mean, most, index, same_label"), f.adapters()}
-}
-
-// options are those of the pipeline, and the same without -weights.
-func (s scoringFlags) options() (opts, without []text.Option, err error) {
-	weights, err := weightsOptions(*s.weights)
-	if err != nil {
-		return nil, nil, err
-	}
-	without, _, err = s.adapters.options()
-	without = append(without, threadOption(*s.threads)...)
-	return slices.Concat(without, weights), without, err
-}
 
 // imageFiles are the names' ends of files with images.
 var imageFiles = []string{".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"}

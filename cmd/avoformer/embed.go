@@ -15,22 +15,6 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// embedding is what embed was asked for.
-type embedding struct {
-	threads, batch, length, dim int
-	prompt, nearest, format     string
-	pooling                     string
-	out, stream                 string
-	split                       int
-	refuse, overwrite           bool
-	check, json                 bool
-	k                           int
-	weights                     string
-	adapters                    *adapters
-	adapted                     []text.Option // by adapters,
-	paths                       []string      // which are here
-}
-
 func embed(a *app, args []string) error {
 	var e embedding
 	f := a.flags("embed")
@@ -80,77 +64,6 @@ func embed(a *app, args []string) error {
 		return a.embedFile(m, in, &e, format, rest[0])
 	}
 	return a.embedStream(m, in, &e, format)
-}
-
-// modelFlags are those of how vectors are made.
-func (e *embedding) modelFlags(f *flags) {
-	f.StringVar(&e.prompt, "prompt", "", "`name` of a prompt of the folder; query and document, which need not be there, also stand for the lengths of such texts")
-	f.StringVar(&e.pooling, "pooling", "", "how hidden states become a vector where the folder does not say it: `mode` cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean; default: mean, or of a language model lasttoken")
-	f.IntVar(&e.dim, "dim", 0, "cut vectors to this length and scale them to 1 again")
-	f.IntVar(&e.length, "max-length", 0, "most tokens of a text")
-	f.IntVar(&e.split, "split", -1, "split longer texts, with this many tokens of overlap, and average")
-	f.BoolVar(&e.refuse, "refuse", false, "refuse longer texts, instead of cutting them off")
-	f.IntVar(&e.threads, "threads", 0, "most threads; default: all")
-	f.IntVar(&e.batch, "batch-tokens", 0, "most tokens in a batch")
-	f.StringVar(&e.weights, "weights", "f32", weightsUsage)
-	e.adapters = f.adapters()
-	f.memoryLimit()
-	f.asWritten()
-}
-
-// toFile reports whether the vectors go to a file.
-func (e *embedding) toFile() bool { return e.out != "" && e.out != "-" }
-
-// plan gives the format of the output, or an error if some flags contradict others.
-func (e *embedding) plan(f *flags) (format, error) {
-	format, err := formatOf(e.format, e.out)
-	switch {
-	case err != nil:
-	case e.check && e.nearest != "", (e.check || e.nearest != "") && (e.toFile() || e.format != ""):
-		err = usagef("-check and -nearest print no vectors: neither goes with the other, -o or -format")
-	case e.check && !f.given("weights"):
-		err = usagef("-check says what -weights costs, which is not given")
-	case e.stream != "" && e.stream != "arrow":
-		err = usagef("-stream %q, want arrow", e.stream)
-	case e.stream != "" && (e.check || e.nearest != "" || e.toFile() || e.format != "" || f.given("input")):
-		err = usagef("-stream goes with none of -check, -nearest, -o, -format and -input")
-	case e.split >= 0 && e.refuse:
-		err = usagef("-split and -refuse are two ways with longer texts")
-	case e.k < 1:
-		err = usagef("-k %d, want at least 1", e.k)
-	case format.name == "npy" && !e.toFile(): // the number of rows at its beginning is known at the end only
-		err = usagef("-format npy needs an output file: -o FILE")
-	}
-	return format, err
-}
-
-func (e *embedding) options() []text.Option {
-	o := slices.Clone(e.adapted)
-	for _, x := range []struct {
-		n   int
-		set func(int) text.Option
-	}{{e.threads, text.Threads}, {e.batch, text.BatchTokens}, {e.length, text.MaxLength}, {e.dim, text.Dim}} {
-		if x.n != 0 {
-			o = append(o, x.set(x.n))
-		}
-	}
-	if e.pooling != "" {
-		o = append(o, text.Pooling(e.pooling))
-	}
-	if e.split >= 0 {
-		o = append(o, text.SplitLong(e.split))
-	} else if e.refuse {
-		o = append(o, text.RefuseLong())
-	}
-	return o
-}
-
-// vectors embeds with the prompt that was asked for.
-func (e *embedding) vectors(ctx context.Context, m *text.Embedder, texts []string) ([][]float32, error) {
-	if e.prompt != "" {
-		return m.EmbedPrompt(ctx, e.prompt, texts)
-	}
-	return m.Embed(ctx, texts)
 }
 
 // rows embeds chunk by chunk and hands them to write, encoded.

@@ -4,13 +4,11 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -116,13 +114,6 @@ func (f *flags) generation(o *text.GenerateOptions) decoderFlags {
 	f.Float64Var(&o.RepetitionPenalty, "repetition-penalty", 0, "above 1 makes tokens less likely that were there; default: the folder's")
 	f.IntVar(&o.NoRepeatNgram, "no-repeat-ngram", 0, "no sequence of so many tokens comes twice, -1 for any; default: the folder's")
 	return f.decoder()
-}
-
-// given reports whether one of some flags was given.
-func (f *flags) given(names ...string) bool {
-	found := false
-	f.Visit(func(g *flag.Flag) { found = found || slices.Contains(names, g.Name) })
-	return found
 }
 
 func generate(a *app, args []string) error {

@@ -154,3 +154,9 @@ func (l *lines) all() ([]string, error) {
 	})
 	return all, err
 }
+
+var errNoTexts = errors.New("no texts to compare")
+
+// chunkLines is how many lines go through a pipeline at once, and are lost by
+// an interruption at worst.
+const chunkLines = 512

@@ -36,16 +36,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/hub"
-	"github.com/avoformer/avoformer/text"
 )
 
 // Exit codes.
@@ -55,41 +51,6 @@ const (
 	exitUsage       = 2
 	exitInterrupted = 130
 )
-
-// errUsage is a wrong call.
-var errUsage = errors.New("usage")
-
-func usagef(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{errUsage}, args...)...)
-}
-
-// app is what a command gets: the streams, and a context that ends with an
-// interrupt.
-type app struct {
-	ctx    context.Context
-	in     io.Reader
-	out    *bufio.Writer
-	err    io.Writer
-	shown  bool   // out is a terminal
-	silent bool   // no progress
-	left   string // after an error: what of the work is done
-	// describe gets a command's flags in the place of its running.
-	describe func(f *flags)
-	warned   map[string]bool
-	opened   []text.Pipeline // by openModel
-	// memoryLimit is what -memory-limit says, in bytes; 0: no limit.
-	memoryLimit int64
-	// asWritten is what -tokenizer-as-written says.
-	asWritten bool
-}
-
-// command is one of avoformer's.
-type command struct {
-	name, args, about string
-	run               func(a *app, args []string) error
-}
-
-var commands []command
 
 func init() {
 	commands = []command{
@@ -145,16 +106,6 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	return exitFailed
 }
 
-// oneLine is an error for a person: in a line, without the kinds that programs ask for
-// and that say no more than the rest.
-func oneLine(err error) string {
-	s := strings.Join(strings.Fields(err.Error()), " ")
-	for _, kind := range []error{fault.ErrInput, fault.ErrOption, fault.ErrOtherResults, fault.ErrFolder, fault.ErrConfig} {
-		s = strings.ReplaceAll(s, kind.Error()+": ", "")
-	}
-	return s
-}
-
 func dispatch(a *app, args []string) error {
 	if len(args) == 0 {
 		return usagef("avoformer COMMAND, one of %s; avoformer help tells more", names())
@@ -195,71 +146,3 @@ func commandNames() (all []string) {
 }
 
 func names() string { return strings.Join(commandNames(), ", ") }
-
-// flags is a command's flag set; parse lets flags stand among the arguments.
-type flags struct {
-	*flag.FlagSet
-	app   *app
-	usage string
-}
-
-// json is the flag -json of a command; what names the fields.
-func (f *flags) json(what string) *bool { return f.Bool("json", false, "print JSON, "+what) }
-
-func (a *app) flags(name string) *flags {
-	f := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), app: a}
-	f.SetOutput(io.Discard)
-	for _, c := range commands {
-		if c.name == name {
-			f.usage = fmt.Sprintf("avoformer %s [flags] %s", name, c.args)
-		}
-	}
-	f.BoolVar(&a.silent, "quiet", false, "no progress")
-	return f
-}
-
-// parse parses flags and returns the other arguments, whose number must be
-// within limits.
-func (f *flags) parse(args []string, least, most int) ([]string, error) {
-	if f.app.describe != nil {
-		f.app.describe(f)
-		return nil, flag.ErrHelp
-	}
-	var rest []string
-	for {
-		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(f.app.out, f.usage)
-			f.SetOutput(f.app.out)
-			f.PrintDefaults()
-			return nil, err
-		} else if err != nil {
-			return nil, usagef("%v%s; %s", err, meantFlag(err, f.FlagSet), f.usage)
-		}
-		args = f.Args()
-		if len(args) == 0 {
-			break
-		}
-		rest, args = append(rest, args[0]), args[1:]
-	}
-	if len(rest) < least || most >= 0 && len(rest) > most {
-		return nil, usagef("%s", f.usage)
-	}
-	if len(rest) > 0 && !slices.Contains([]string{"pull", "rm", "completion", "serve"}, f.Name()) {
-		var err error
-		if rest[0], err = f.app.pulled(rest[0]); err != nil {
-			return nil, err
-		}
-		if _, err := hub.Stat(hub.Folder(rest[0])); errors.Is(err, fs.ErrNotExist) && f.Name() != "serve" { // which may open it later
-			return nil, err
-		}
-	}
-	return rest, nil
-}
-
-// arg is the i-th argument, or nothing.
-func arg(args []string, i int) string {
-	if i < len(args) {
-		return args[i]
-	}
-	return ""
-}

@@ -14,27 +14,6 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-// interruptible is what do returns, or the context's error once an interrupt comes. Then do goes on
-// until the process ends, and must touch nothing that is used meanwhile.
-func interruptible[T any](a *app, do func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := do()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-a.ctx.Done():
-		var none T
-		return none, a.ctx.Err()
-	}
-}
-
 // openModel opens a folder with one of package text's functions and prints the model's warnings as they come,
 // each once.
 func openModel[P text.Pipeline](a *app, open func(dir string, opts ...text.Option) (P, error), dir string, opts []text.Option) (P, error) {
@@ -77,9 +56,6 @@ func (a *app) tellCut() {
 		}
 	}
 }
-
-// warn prints a warning.
-func (a *app) warn(w string) { fmt.Fprintln(a.err, "avoformer: warning:", oneLine(errors.New(w))) }
 
 // input is what is read; info describes its file, and is nil where there is no
 // file.

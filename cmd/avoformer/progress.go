@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 )
 
@@ -29,20 +28,6 @@ func (a *app) newProgress(size int64) *progress {
 
 // hide tells nothing from now on: what is told would stand among the output.
 func (p *progress) hide() { p.w = nil }
-
-// isTerminal takes any device but the one that is always empty for a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
-}
 
 // resumed says that lines were done before.
 func (p *progress) resumed(lines int) { p.began, p.start = lines, time.Now() }

@@ -27,10 +27,6 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// chunkLines is how many lines go through a pipeline at once, and are lost by
-// an interruption at worst.
-const chunkLines = 512
-
 // job identifies the work of a run: a run continues only the output that
 // the same job began.
 type job struct {

@@ -1,11 +1,9 @@
-// The flags -weights, -cache and -adapter, and what -weights costs of scores.
+// The flags -weights, -cache, -prompts and -adapter.
 
 package main
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,57 +173,10 @@ func (d decoderFlags) options() ([]text.Option, error) {
 	return slices.Concat(opts, threadOption(*d.threads), weights, prompts, []text.Option{text.Cache(cache)}), err
 }
 
-var errNoTexts = errors.New("no texts to compare")
-
-// scoring gives each text labels with scores.
-type scoring func(texts []string) ([][]text.Label, error)
-
-// checkScores compares scores with those of the weights in float32.
-func (a *app) checkScores(in *lines, flags scoringFlags, score, exact scoring) error {
-	most, sum, n, same, worst := 0.0, 0.0, 0, 0, 0
-	err := in.eachChunk(chunkLines, func(first int, texts []string) error {
-		got, err := score(texts)
-		if err != nil {
-			return err
-		}
-		want, err := exact(texts)
-		if err != nil {
-			return err
-		}
-		for i := range got {
-			of := map[string]float32{}
-			for _, l := range want[i] {
-				of[l.Label] = l.Score
-			}
-			for _, l := range got[i] {
-				d := math.Abs(float64(l.Score - of[l.Label]))
-				sum, n = sum+d, n+1
-				if d > most {
-					most, worst = d, first+i+1
-				}
-			}
-			if got[i][0].Label == want[i][0].Label {
-				same++
-			}
-		}
+// threadOption is the flag -threads.
+func threadOption(n int) []text.Option {
+	if n == 0 {
 		return nil
-	})
-	if err != nil {
-		return err
-	} else if in.N == 0 {
-		return errNoTexts
 	}
-	if *flags.json {
-		said := map[string]any{"weights": *flags.weights, "texts": in.N, "mean": sum / float64(n), "most": most, "index": worst - 1}
-		if n > in.N {
-			said["same_label"] = same
-		}
-		return a.printJSON(said)
-	}
-	labels := ""
-	if n > in.N {
-		labels = fmt.Sprintf("; the best label is the same for %d", same)
-	}
-	_, err = fmt.Fprintf(a.out, "%s beside f32 on %d texts: scores differ by %.6f on average, at most by %.6f (line %d)%s\n", *flags.weights, in.N, sum/float64(n), most, worst, labels)
-	return err
+	return []text.Option{text.Threads(n)}
 }

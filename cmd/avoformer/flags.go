@@ -1,0 +1,89 @@
+// Flags and other arguments of commands.
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/avoformer/avoformer/internal/hub"
+)
+
+// flags is a command's flag set; parse lets flags stand among the arguments.
+type flags struct {
+	*flag.FlagSet
+	app   *app
+	usage string
+}
+
+// json is the flag -json of a command; what names the fields.
+func (f *flags) json(what string) *bool { return f.Bool("json", false, "print JSON, "+what) }
+
+func (a *app) flags(name string) *flags {
+	f := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), app: a}
+	f.SetOutput(io.Discard)
+	for _, c := range commands {
+		if c.name == name {
+			f.usage = fmt.Sprintf("avoformer %s [flags] %s", name, c.args)
+		}
+	}
+	f.BoolVar(&a.silent, "quiet", false, "no progress")
+	return f
+}
+
+// parse parses flags and returns the other arguments, whose number must be
+// within limits.
+func (f *flags) parse(args []string, least, most int) ([]string, error) {
+	if f.app.describe != nil {
+		f.app.describe(f)
+		return nil, flag.ErrHelp
+	}
+	var rest []string
+	for {
+		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(f.app.out, f.usage)
+			f.SetOutput(f.app.out)
+			f.PrintDefaults()
+			return nil, err
+		} else if err != nil {
+			return nil, usagef("%v%s; %s", err, meantFlag(err, f.FlagSet), f.usage)
+		}
+		args = f.Args()
+		if len(args) == 0 {
+			break
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+	if len(rest) < least || most >= 0 && len(rest) > most {
+		return nil, usagef("%s", f.usage)
+	}
+	if len(rest) > 0 && !slices.Contains([]string{"pull", "rm", "completion", "serve"}, f.Name()) {
+		var err error
+		if rest[0], err = f.app.pulled(rest[0]); err != nil {
+			return nil, err
+		}
+		if _, err := hub.Stat(hub.Folder(rest[0])); errors.Is(err, fs.ErrNotExist) && f.Name() != "serve" { // which may open it later
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// arg is the i-th argument, or nothing.
+func arg(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
+}
+
+// given reports whether one of some flags was given.
+func (f *flags) given(names ...string) bool {
+	found := false
+	f.Visit(func(g *flag.Flag) { found = found || slices.Contains(names, g.Name) })
+	return found
+}
