@@ -102,7 +102,7 @@ var signPanel = strconv.Itoa(kernel.SignPanel)
 
 func elementwise(name, doc string, emit func(vec.Machine), params ...Param) Kernel {
 	return Kernel{File: "elementwise", Source: "elementwise.go", Name: name, Doc: []string{doc},
-		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Body: emit}
+		Params: params, Sizes: []Size{lengths("n", 0, "vectorLengths")}, Close: Closeness{Exact: true}, Body: emit}
 }
 
 // unary is a kernel of one input, element by element.

@@ -81,10 +81,15 @@ func with(catalog []Kernel, name string, body func(vec.Machine)) []Kernel {
 }
 
 // withoutFixed leaves out what needs instructions of AVX-512 at any width, is encoded for one width
-// alone, or holds a panel of fixed width, which takes too many narrow registers.
+// alone, or holds a panel of fixed width or the lanes of a row's sums, which take too many narrow registers: NEON has more of
+// them, and the same source.
 func withoutFixed(catalog []Kernel) []Kernel {
 	catalog = slices.Clone(catalog)
 	for i := range catalog {
+		if file := catalog[i].File; file == "softmax" || file == "layernorm" {
+			catalog[i].On = []On{{Tier: "NEON"}}
+			continue
+		}
 		catalog[i].On = slices.DeleteFunc(slices.Clone(catalog[i].On), func(o On) bool {
 			return catalog[i].Name == "signDots" || slices.ContainsFunc(o.Needs, func(f arch.Feature) bool { return f.Suffix == arch.AVXVNNI.Suffix })
 		})

@@ -31,6 +31,7 @@ const (
 var rooms = []string{
 	"internal/approx", "internal/half", "internal/race",
 	"kernels/internal/par",
+	"kernels/internal/order",
 	"kernels/internal/simd",
 	"kernels/internal/mem",
 	"kernels/internal/tune",

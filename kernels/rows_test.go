@@ -104,7 +104,7 @@ func TestRowsAnywhere(t *testing.T) {
 				{
 					func(dst, x []float32) { Softmax(dst, x, rows, cols) },
 					func(dst, x []float32) {
-						if cols <= row.SoftmaxPiece(simd.Active(), rows) {
+						if cols <= row.SoftmaxPiece {
 							simd.SoftmaxRowsStream(simd.Active(), dst, x, make([]float32, cols+row.TwoVectors), rows, cols)
 						} else {
 							Softmax(dst, x, rows, cols)

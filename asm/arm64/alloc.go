@@ -121,7 +121,7 @@ func (r *register) root() *register {
 // merge makes a and b one register unless they interfere.
 func (g *graph) merge(a, b *register) {
 	a, b = a.root(), b.root()
-	if a == b || g.seen[edgeKey(a, b)] || a.constant != nil || b.constant != nil {
+	if a == b || g.seen[edgeKey(a, b)] || a.constant != nil || b.constant != nil || a.fixed || b.fixed {
 		return
 	}
 	for _, n := range g.neighbors[b.id] {
@@ -135,14 +135,19 @@ func (g *graph) merge(a, b *register) {
 
 // color assigns physical registers in Briggs's way: take away registers with
 // fewer neighbors than there are colors, or failing that the one with the most,
-// and give colors back in the opposite order. It returns the class that there
-// are too few of.
+// and give colors back in the opposite order. Registers that are fixed have theirs from the
+// start. It returns the class that there are too few of.
 func (g *graph) color() (class, bool) {
 	degree := make([]int, len(g.regs))
 	gone := newSet(len(g.regs))
 	var order, easy []int
 	left := 0
+	fixed := newSet(len(g.regs))
 	g.used.each(func(id int) {
+		if g.regs[id].fixed {
+			fixed.add(id)
+			return
+		}
 		left++
 		for _, n := range g.neighbors[id] {
 			if g.used.has(n) {
@@ -159,7 +164,7 @@ func (g *graph) color() (class, bool) {
 			pick, easy = easy[len(easy)-1], easy[:len(easy)-1]
 		} else {
 			g.used.each(func(id int) {
-				if !gone.has(id) && (pick < 0 || degree[id] > degree[pick]) {
+				if !gone.has(id) && !fixed.has(id) && (pick < 0 || degree[id] > degree[pick]) {
 					pick = id
 				}
 			})
@@ -167,12 +172,12 @@ func (g *graph) color() (class, bool) {
 		gone.add(pick)
 		order = append(order, pick)
 		for _, n := range g.neighbors[pick] {
-			if degree[n]--; g.used.has(n) && !gone.has(n) && degree[n] == len(allocatable[g.regs[n].class])-1 {
+			if degree[n]--; g.used.has(n) && !gone.has(n) && !fixed.has(n) && degree[n] == len(allocatable[g.regs[n].class])-1 {
 				easy = append(easy, n)
 			}
 		}
 	}
-	gone = newSet(len(g.regs))
+	gone = fixed
 	for i := len(order) - 1; i >= 0; i-- {
 		r := g.regs[order[i]]
 		var taken uint32

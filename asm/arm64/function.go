@@ -23,6 +23,7 @@ type Function struct {
 	comment []string // for the next node
 	pool    *register
 	consts  []*register // made by Const, in order
+	table   []*register // of TablePair, or none
 	errs    []error
 }
 
@@ -70,6 +71,20 @@ func (f *Function) GP() GP { return GP{f.newRegister(gp)} }
 
 // V is a fresh vector register.
 func (f *Function) V() Vec { return Vec{f.newRegister(vector)} }
+
+// TablePair is two vector registers that are neighbours by number, the same each time: VTBL2 takes a
+// table from them.
+func (f *Function) TablePair() (a, b Vec) {
+	if f.table == nil {
+		last := allocatable[vector][len(allocatable[vector])-1]
+		for i := range 2 {
+			r := f.newRegister(vector)
+			r.fixed, r.physical = true, last-1+i
+			f.table = append(f.table, r)
+		}
+	}
+	return Vec{f.table[0]}, Vec{f.table[1]}
+}
 
 // Doc sets the comment of the function's Go declaration; it follows the name.
 func (f *Function) Doc(lines ...string) { f.doc = lines }

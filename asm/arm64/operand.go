@@ -30,6 +30,7 @@ type register struct {
 	fn       *Function
 	made     string     // where in the generator
 	constant *[4]uint32 // see Function.Const
+	fixed    bool       // physical is set from the start, see Function.TablePair
 	merged   *register  // shares its number with this one; set by the allocator
 	physical int        // set by the allocator
 }

@@ -121,6 +121,22 @@ func (f *Function) VTBL(n Arranged, table Vec, d Arranged) {
 	f.add(node{op: "VTBL", args: []operand{n, tableOf{table}, d}, reads: []*register{n.v.r, table.r}, writes: []*register{d.v.r}})
 }
 
+// pairOf is two vectors, neighbours by number, in the place of a list.
+type pairOf struct{ a, b Vec }
+
+func (t pairOf) text() string { return "[" + t.a.B16().text() + ", " + t.b.B16().text() + "]" }
+
+// VTBL2 is VTBL for a table of 32 bytes in a and b, which are a TablePair.
+func (f *Function) VTBL2(n Arranged, a, b Vec, d Arranged) {
+	if n.arr != B16 || d.arr != B16 {
+		f.errorf("VTBL: from %s to %s, want B16", n.arr, d.arr)
+	}
+	if !a.r.fixed || !b.r.fixed || b.r.physical != a.r.physical+1 {
+		f.errorf("VTBL: the table is not a TablePair")
+	}
+	f.add(node{op: "VTBL", args: []operand{n, pairOf{a, b}, d}, reads: []*register{n.v.r, a.r, b.r}, writes: []*register{d.v.r}})
+}
+
 // VZIP1 is d = the lower halves of n and m, lane by lane in turn.
 func (f *Function) VZIP1(m, n, d Arranged) { f.vec("VZIP1", integers, []Arranged{m, n}, d, false) }
 

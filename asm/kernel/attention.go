@@ -1,19 +1,12 @@
 package kernel
 
-import (
-	"github.com/avoformer/avoformer/asm/vec"
-	"github.com/avoformer/avoformer/internal/approx"
-)
+import "github.com/avoformer/avoformer/asm/vec"
 
 // AttnSoftmax is one step of the online softmax over a tile of scores, in three
 // passes over the rows: the maximum of each; for all rows together, the new
 // running maximum and the factor that the old sum shrinks by; the exponentials
 // and their sum. Several rows are taken at once, whose maxima and sums over the
 // lanes are then formed together.
-//
-// The exponentials carry the common factor of approx.Exp2Shared. It cancels,
-// since the sum carries it too; the factor for the old sum must be free of it,
-// or it would be taken once more with every tile.
 func AttnSoftmax(m vec.Machine) {
 	cols := m.IntParam("cols")
 	tail, together := m.Tail(cols), m.Tier().Blocking.SoftmaxRows
@@ -36,7 +29,7 @@ func AttnSoftmax(m vec.Machine) {
 		}
 	}
 	vectors := func(rows []vec.Ptr, each func(span vec.Span, r, i int)) {
-		vec.Walk(m, cols, tail, []vec.Group{{Rows: rows}}, func(spans []vec.Span) {
+		vec.Walk(m, cols, tail, []vec.Group{{Rows: rows}}, nil, func(spans []vec.Span) {
 			for i := range spans[0].Vectors {
 				for r := range rows {
 					each(spans[0], r, i)
@@ -60,18 +53,17 @@ func AttnSoftmax(m vec.Machine) {
 	}, at)
 
 	least := m.Splat(lowest) // what a row that sees nothing yet is compared with
-	expOld := expFrom(m, approx.Exp2[:])
+	exp := expDiff(m)
 	rows, max, sum, factor := m.IntParam("rows"), m.SlicePtr("max"), m.SlicePtr("sum"), m.SlicePtr("factor")
 	vec.Each(m, rows, m.Tail(rows), 1, []vec.Ptr{max, sum, factor}, func(span vec.Span) {
 		old := span.Load(0, 0, negInf)
 		now := m.Max(old, span.Load(2, 0, negInf))
-		f := expOld(old, m.Max(now, least))
+		f := exp(old, m.Max(now, least))
 		span.Store(0, 0, now)
 		span.Store(1, 0, m.Mul(span.Load(1, 0, 0), f))
 		span.Store(2, 0, f)
 	})
 
-	exp := expDiff(m)
 	max, sum = m.SlicePtr("max"), m.SlicePtr("sum")
 	eachRow(func(rows []vec.Ptr) {
 		ref, total := make([]vec.V, len(rows)), make([]vec.V, len(rows))

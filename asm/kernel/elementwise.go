@@ -30,10 +30,10 @@ var Identity = unary(4, func(vec.Machine) func(vec.V) vec.V {
 	return func(x vec.V) vec.V { return x }
 })
 
-// ReLU is max(x, 0); a NaN stays.
+// ReLU is max(x, 0); a NaN stays, and so does -0.
 var ReLU = unary(4, func(m vec.Machine) func(vec.V) vec.V {
 	zero := m.Zero()
-	return func(x vec.V) vec.V { return m.Max(zero, x) }
+	return func(x vec.V) vec.V { return m.Least(zero, x) }
 })
 
 // binary is the kernel func(dst, a, b []float32).

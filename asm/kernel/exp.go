@@ -51,62 +51,32 @@ func exp2Split(m vec.Machine, x vec.V, scale vec.Operand, bias vec.V) (biased, f
 	return biased, f
 }
 
-// exp2Step is 2^f for |f| <= 1/64, to go with approx.Exp2Steps, and exp2Eighth for
-// |f| <= 1/16, to go with eighths, which are 2^(i/8).
+// exp2Eighth is 2^f for |f| <= 1/16, to go with the eighths, which are 2^(i/8).
 var (
-	exp2Step   = append([]float32{1}, approx.Exp2StepM1[:]...)
 	exp2Eighth = append([]float32{1}, approx.Exp2EighthM1[:]...)
-	eighths    = func() (e [8]float32) {
-		for i := range e {
-			e[i] = approx.Exp2Steps[4*i]
-		}
-		return e
-	}()
+	eighthBias = c32(approx.RoundBias / 8)
 )
-
-// powersOf2 prepares 2^(n+f) = pow2(bias+n) * poly(f): n is an integer and poly is
-// whole; or, where the machine looks up powers in steps of 1/32 or 1/8, n is a
-// multiple of that and poly, step or exp2Eighth, has less left to do.
-func powersOf2(m vec.Machine, whole, step []float32) (pow2 func(biased vec.V) vec.V, bias vec.Const, poly []float32) {
-	if steps := m.Pow2Steps(approx.Exp2Steps[:]); steps != nil {
-		return steps, c32(approx.RoundBias / 32), step
-	}
-	if steps := m.Pow2Steps(eighths[:]); steps != nil {
-		return steps, c32(approx.RoundBias / 8), exp2Eighth
-	}
-	return m.Pow2, pow2Bias, whole
-}
 
 // Exp is exp(x) over the whole range, denormal results included.
 var Exp = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(c32(approx.ExpMin)), m.Splat(c32(approx.ExpMax))
-	exp2 := func(_, f vec.V) vec.V { return horner(m, approx.Exp2[:], f) }
-	biasConst := c32(approx.RoundBias)
-	if steps := m.Lookup(approx.Exp2Steps[:]); steps != nil {
-		biasConst = c32(approx.RoundBias / 32)
-		exp2 = func(biased, f vec.V) vec.V {
-			s := steps(biased)
-			m.FMATo(s, m.Mul(s, f), horner(m, approx.Exp2StepM1[:], f))
-			return s
-		}
-	}
-	bias, log2e := m.Splat(biasConst), m.Splat(c32(approx.Log2E))
+	bias, log2e := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.Log2E))
 	return func(x vec.V) vec.V {
 		x = clamp(m, x, lo, hi)
 		biased, f := exp2Split(m, x, log2e, bias)
 		m.FMATo(f, x, c32(approx.Log2ELow))
-		return m.ScaleByPow2Full(exp2(biased, f), m.RoundedFrom(biased, bias))
+		return m.ScaleByPow2Full(horner(m, approx.Exp2[:], f), m.RoundedFrom(biased, bias))
 	}
 })
 
 // logistic prepares 1 + e^-x for |x| <= sigmoidReach; at -sigmoidReach it is +Inf.
 func logistic(m vec.Machine) func(x vec.V) vec.V {
-	pow2, biasConst, poly := powersOf2(m, approx.Exp2[:], exp2Step)
-	bias, scale := m.Splat(biasConst), m.Splat(c32(-approx.Log2E))
+	pow2 := m.Pow2Steps(approx.Exp2Eighths)
+	bias, scale := m.Splat(eighthBias), m.Splat(c32(-approx.Log2E))
 	return func(x vec.V) vec.V {
 		biased, f := exp2Split(m, x, scale, bias)
 		m.FMATo(f, x, c32(-approx.Log2ELow))
-		return m.Horner(horner(m, poly, f), pow2(biased), one)
+		return m.Horner(horner(m, exp2Eighth, f), pow2(biased), one)
 	}
 }
 
@@ -136,15 +106,15 @@ const geluTanhReach = 10.061
 // GELUTanh is x/(1+e^-2u), u = sqrt(2/pi)*(x + 0.044715*x^3).
 var GELUTanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 	lo, hi := m.Splat(f32(-geluTanhReach)), m.Splat(f32(10))
-	pow2, biasConst, poly := powersOf2(m, approx.Exp2[:], approx.Exp2StepShared[:])
-	bias, a, b := m.Splat(biasConst), m.Splat(c32(-approx.GELUTanhA)), m.Splat(c32(-approx.GELUTanhB))
+	pow2 := m.Pow2Steps(approx.Exp2Eighths)
+	bias, a, b := m.Splat(eighthBias), m.Splat(c32(-approx.GELUTanhA)), m.Splat(c32(-approx.GELUTanhB))
 	return func(x vec.V) vec.V {
 		x = m.Max(lo, x)
 		c := m.Min(hi, x)
 		t := m.Mul(c, m.Horner(m.Copy(b), m.Mul(c, c), a))
 		biased := m.Add(t, bias)
 		f := m.Add(m.Sub(bias, biased), t)
-		return m.Div(x, m.Horner(horner(m, poly, f), pow2(biased), one))
+		return m.Div(x, m.Horner(horner(m, exp2Eighth, f), pow2(biased), one))
 	}
 })
 
@@ -165,9 +135,6 @@ var Tanh = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 // GELU is x*Phi(x), Phi = 1/2 + c*P(c^2-centre), c being x clamped to where
 // Phi is 0 or 1. The factor x is clamped below only: the limit at -Inf is -0.
 var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
-	if f := geluSteps(m); f != nil {
-		return f
-	}
 	lo, hi := m.Splat(c32(-approx.PhiClamp)), m.Splat(c32(approx.PhiClamp))
 	zero := m.Zero()
 	return func(x vec.V) vec.V {
@@ -177,35 +144,6 @@ var GELU = unary(2, func(m vec.Machine) func(vec.V) vec.V {
 		return m.Mul(x, m.Max(zero, m.Horner(p, c, f32(0.5))))
 	}
 })
-
-// geluSteps is GELU as x/2 + |x|*(Phi(|x|)-1/2), with a polynomial for each
-// step of |x|, or nil where the machine cannot look up its coefficients. From
-// the clamp on Phi(|x|)-1/2 is 1/2 exactly; the sign of the zero that follows
-// for negative x is put back.
-func geluSteps(m vec.Machine) func(x vec.V) vec.V {
-	var coefficient [len(approx.PhiSteps)]func(vec.V) vec.V
-	for j := range coefficient {
-		if coefficient[j] = m.Lookup(approx.PhiSteps[j][:]); coefficient[j] == nil {
-			return nil
-		}
-	}
-	lo, hi := m.Splat(c32(-approx.PhiStepsClamp)), m.Splat(c32(approx.PhiStepsClamp))
-	sign, magnitude, half := m.Splat(signBit), m.Splat(^signBit), m.Splat(f32(0.5))
-	bias, scale := m.Splat(c32(approx.RoundBias)), m.Splat(c32(approx.PhiStepsScale))
-	return func(x vec.V) vec.V {
-		x = m.Max(lo, x)
-		u := m.And(x, magnitude)
-		step, t := exp2Split(m, m.Min(hi, u), scale, bias)
-		last := len(coefficient) - 1
-		p := coefficient[last](step)
-		for j := last - 1; j >= 0; j-- {
-			p = m.Horner(p, t, coefficient[j](step))
-		}
-		y := m.Mul(x, half)
-		m.FMATo(y, u, m.Min(half, p))
-		return m.Or(y, m.And(x, sign))
-	}
-}
 
 // Erf is c*Q(c^2-centre), c being x clamped to where erf is -1 or 1; the second
 // clamp takes off the last bit by which the product may be above.

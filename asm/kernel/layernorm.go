@@ -33,7 +33,7 @@ func AddLayerNormRows(m vec.Machine) {
 	layerNorm(m, dst, sum, cached, normInput{
 		ptrs: []vec.Ptr{to, x, residual},
 		at:   func(load func(p vec.Ptr) vec.V) vec.V { return m.Add(load(x), load(residual)) },
-		step: summed(m),
+		step: summed(m), stores: true,
 	})
 }
 
@@ -53,6 +53,8 @@ type normInput struct {
 	at func(load func(p vec.Ptr) vec.V) vec.V
 	// step is vector i of a span, and the store that is to be done, or nil.
 	step func(s vec.Span, i int) (vec.V, func())
+	// stores says that step has a store.
+	stores bool
 }
 
 // guessElements is how many elements of a row make the first guess of its mean.
@@ -69,11 +71,11 @@ func (in normInput) guess(m vec.Machine, cols vec.Int, mean vec.V) {
 		},
 		func() {
 			m.Comment(any)
-			total := m.Zero()
+			var first laneSums
 			for i := 0; i < guessElements; i += m.Width() {
-				m.AddTo(total, in.at(func(p vec.Ptr) vec.V { return m.Load(p, 4*i) }))
+				first = append(first, in.at(func(p vec.Ptr) vec.V { return m.Load(p, 4*i) }))
 			}
-			m.CopyTo(mean, m.Mul(m.ReduceAdd(total), f32(1./guessElements)))
+			m.CopyTo(mean, m.Mul(m.ReduceAdd(first.joined(m)), f32(1./guessElements)))
 		})
 }
 
@@ -89,30 +91,37 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
 	tail := out.tail(m, cols)
 	// add adds the differences from mean to the sums.
-	add := func(s vec.Span, i int, v, mean vec.V, rest, square [2]vec.V) {
+	add := func(s vec.Span, i int, v, mean vec.V, rest, square laneSums) {
 		d := s.Keep(m.Sub(v, mean), 0)
 		m.AddTo(rest[s.Chain(i)], d)
 		m.FMATo(square[s.Chain(i)], d, d)
 	}
 	guess := m.Zero()
-	var rest, square [2]vec.V
+	var rest, square laneSums
 	// What is known of the row before that, and of the one before that.
 	again := m.CopyPtr(x)
-	mean, off, variance := m.Zero(), m.Zero(), m.Zero()
-	previous, rstd, shift := m.Zero(), m.Zero(), m.Zero()
-	conclude := func() {
+	mean, restSum, squareSum := m.Zero(), m.Zero(), m.Zero()
+	nextMean, nextRstd, nextShift := m.Park(), m.Park(), m.Park()
+	previous, rstd, shift := m.Zero(), m.Zero(), vec.InRegister(m)
+	if in.stores { // and keeps what it stores in a register meanwhile
+		shift = m.Park()
+	}
+	// conclude makes of the sums of the differences and of their squares the mean of the differences, and the variance.
+	conclude := func(rest, square vec.V) (off, variance vec.V) {
 		n := m.FloatFromInt(cols)
-		m.CopyTo(off, m.Div(m.ReduceAdd(off), n))
-		m.CopyTo(variance, m.Div(m.ReduceAdd(variance), n))
+		off = m.Div(m.ReduceAdd(rest), n)
+		variance = m.Div(m.ReduceAdd(square), n)
 		m.FNMATo(variance, off, off)
+		return off, variance
 	}
 	pipeline(m, rows, cols, tail, out, longLeast,
 		stage{
 			ptrs: in.ptrs,
 			begin: func() {
 				in.guess(m, cols, guess)
-				rest, square = zeros(m), zeros(m)
+				rest, square = zeroSums(m), zeroSums(m)
 			},
+			sums: func() []laneSums { return []laneSums{rest, square} },
 			step: func(s vec.Span, i int) func() {
 				v, store := in.step(s, i)
 				add(s, i, v, guess, rest, square)
@@ -120,33 +129,35 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 			},
 			end: func() {
 				m.CopyTo(mean, guess)
-				m.CopyTo(off, m.Add(rest[0], rest[1]))
-				m.CopyTo(variance, m.Add(square[0], square[1]))
+				m.CopyTo(restSum, rest.joined(m))
+				m.CopyTo(squareSum, square.joined(m))
 			},
 		},
 		stage{
 			begin: func() {
-				conclude()
+				off, variance := conclude(restSum, squareSum)
 				m.IfGreater(m.Mul(off, off), variance, func() {
 					m.AddTo(mean, off)
-					rest, square := zeros(m), zeros(m)
-					vec.Each(m, cols, tail, 2, []vec.Ptr{again}, func(s vec.Span) {
-						for i := range s.Vectors {
-							add(s, i, s.Load(0, i, 0), mean, rest, square)
-						}
-					})
-					m.CopyTo(off, m.Add(rest[0], rest[1]))
-					m.CopyTo(variance, m.Add(square[0], square[1]))
-					conclude()
+					rest, square := zeroSums(m), zeroSums(m)
+					turn := func() {
+						rest.turn(m)
+						square.turn(m)
+					}
+					walkSums(m, again, cols, tail, turn, func(s vec.Span, i int) { add(s, i, s.Load(0, i, 0), mean, rest, square) })
+					o, v := conclude(rest.joined(m), square.joined(m))
+					m.CopyTo(off, o)
+					m.CopyTo(variance, v)
 				})
-				m.CopyTo(variance, m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), m.FloatParam("eps")))))
-				m.CopyTo(off, m.Mul(m.Sub(m.Zero(), off), variance))
+				inverse := m.Div(m.Splat(one), m.Sqrt(m.Add(m.Max(m.Zero(), variance), m.FloatParam("eps"))))
+				nextMean.Put(mean)
+				nextRstd.Put(inverse)
+				nextShift.Put(m.Mul(m.Sub(m.Zero(), off), inverse))
 			},
 			end: func() {
 				m.BumpBy(again, cols)
-				m.CopyTo(previous, mean)
-				m.CopyTo(rstd, variance)
-				m.CopyTo(shift, off)
+				m.CopyTo(previous, nextMean.Get())
+				m.CopyTo(rstd, nextRstd.Get())
+				shift.Put(nextShift.Get())
 			},
 		},
 		stage{
@@ -154,7 +165,7 @@ func layerNorm(m vec.Machine, dst, x vec.Ptr, out output, in normInput) {
 			anew:  func() []vec.Ptr { return []vec.Ptr{m.SlicePtr("weight"), m.SlicePtr("bias")} },
 			begin: func() { out.begin(m, dst, cols) },
 			step: func(s vec.Span, i int) func() {
-				y := m.Horner(m.Sub(s.Load(1, i, 0), previous), rstd, shift)
+				y := m.Horner(m.Sub(s.Load(1, i, 0), previous), rstd, shift.Get())
 				y = m.Horner(y, s.Load(2, i, 0), s.Load(3, i, 0))
 				return func() { out.store(s, 0, i, y) }
 			},
@@ -179,17 +190,18 @@ func AddRMSNormRows(m vec.Machine) {
 func rmsNorm(m vec.Machine, dst, x vec.Ptr, in func() []vec.Ptr, step func(s vec.Span, i int) (vec.V, func())) {
 	rows, cols, eps := m.IntParam("rows"), m.IntParam("cols"), m.FloatParam("eps")
 	n, mean, rstd := m.FloatFromInt(cols), m.Zero(), m.Zero()
-	var square [2]vec.V
+	var square laneSums
 	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
 			ptrs:  in(),
-			begin: func() { square = zeros(m) },
+			begin: func() { square = zeroSums(m) },
+			sums:  func() []laneSums { return []laneSums{square} },
 			step: func(s vec.Span, i int) func() {
 				v, store := step(s, i)
 				m.FMATo(square[s.Chain(i)], v, v)
 				return store
 			},
-			end: func() { m.CopyTo(mean, m.Add(square[0], square[1])) },
+			end: func() { m.CopyTo(mean, square.joined(m)) },
 		},
 		stage{
 			begin: func() {

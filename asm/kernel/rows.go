@@ -22,6 +22,8 @@ type stage struct {
 	begin func()
 	step  func(s vec.Span, i int) func()
 	end   func()
+	// sums are those that step adds to.
+	sums func() []laneSums
 }
 
 // output is how a kernel writes its rows, and whether it fetches those that it reads.
@@ -108,13 +110,13 @@ const (
 // costs less than the vectors at both ends.
 func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, out output, least int, stages ...stage) {
 	lying := func() {
-		passes(m, rows, stages, func(groups []vec.Group, body func([]vec.Span)) {
-			vec.Walk(m, cols, tail, groups, body)
+		passes(m, rows, stages, func(groups []vec.Group, turn func(), body func([]vec.Span)) {
+			vec.Walk(m, cols, tail, groups, turn, body)
 		})
 	}
 	masking, ok := m.Masking()
 	aligned := func() {
-		passes(m, rows, stages, func(groups []vec.Group, body func([]vec.Span)) {
+		passes(m, rows, stages, func(groups []vec.Group, _ func(), body func([]vec.Span)) {
 			vec.WalkAligned(masking, cols, groups, body)
 		})
 	}
@@ -132,8 +134,19 @@ func pipeline(m vec.Machine, rows, cols vec.Int, tail vec.Tail, out output, leas
 	}
 }
 
+// turnSums turns the sums of some stages.
+func turnSums(m vec.Machine, stages []stage) {
+	for _, st := range stages {
+		if st.sums != nil {
+			for _, s := range st.sums() {
+				s.turn(m)
+			}
+		}
+	}
+}
+
 // passes are those of a pipeline; walk goes through the rows of one.
-func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.Group, body func([]vec.Span))) {
+func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.Group, turn func(), body func([]vec.Span))) {
 	pass := func(from, to int) {
 		var groups []vec.Group
 		var steps []func(s vec.Span, i int) func()
@@ -148,12 +161,15 @@ func passes(m vec.Machine, rows vec.Int, stages []stage, walk func(groups []vec.
 				}
 				groups, steps = append(groups, group), append(steps, st.step)
 			}
+		}
+		// A later stage begins first too: what it does then needs registers that the sums of an earlier one take.
+		for _, st := range slices.Backward(stages[from:to]) {
 			if st.begin != nil {
 				st.begin()
 			}
 		}
 		if len(groups) > 0 {
-			walk(groups, func(spans []vec.Span) {
+			walk(groups, func() { turnSums(m, stages[from:to]) }, func(spans []vec.Span) {
 				for i := range spans[0].Vectors {
 					// All loads come before all stores: where the rows are a multiple
 					// of 4 KiB apart, a load that follows a store waits for it.

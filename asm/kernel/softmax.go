@@ -7,20 +7,14 @@ import (
 	"github.com/avoformer/avoformer/internal/approx"
 )
 
-// expDiff prepares exp(x-max) for x <= max, up to the factor that is common to
-// all (approx.Exp2Shared). Below 2^-127 the result is 0, exactly.
-func expDiff(m vec.Machine) func(x, max vec.V) vec.V { return expFrom(m, approx.Exp2Shared[:]) }
-
-// expFrom prepares exp(x-max) for x <= max with one of approx's polynomials for
-// 2^f. Below 2^-127 the result is 0, exactly. Where the machine looks up powers
-// in steps, those leave less to the polynomial.
-func expFrom(m vec.Machine, poly []float32) func(x, max vec.V) vec.V {
-	pow2, biasConst, poly := powersOf2(m, poly, approx.Exp2StepShared[:])
-	bias, log2e := m.Splat(biasConst), m.Splat(c32(approx.Log2E))
+// expDiff prepares exp(x-max) for x <= max. Below 2^-127 the result is 0, exactly.
+func expDiff(m vec.Machine) func(x, max vec.V) vec.V {
+	pow2 := m.Pow2Steps(approx.Exp2Eighths)
+	bias, log2e := m.Splat(eighthBias), m.KeepConst(c32(approx.Log2E))
 	lo := m.Splat(f32(-127 * math.Ln2))
 	return func(x, max vec.V) vec.V {
 		biased, f := exp2Split(m, m.Max(lo, m.Sub(x, max)), log2e, bias)
-		return m.Mul(horner(m, poly, f), pow2(biased))
+		return m.Mul(horner(m, exp2Eighth, f), pow2(biased))
 	}
 }
 
@@ -44,7 +38,8 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
 	exp := expDiff(m)
 	max, inv := m.Zero(), m.Zero()
-	var top, sum [2]vec.V
+	var top vec.V
+	var sum laneSums
 	ahead := m.CopyPtr(x)
 	// The first stream of a stage says where its rows begin.
 	second, third := stage{ptrs: []vec.Ptr{m.CopyPtr(dst), x}}, stage{ptrs: []vec.Ptr{dst}}
@@ -58,7 +53,8 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	// it is in the cache. Of aligned rows, which are longer, it is there by then.
 	tail, previous := m.Zero(), m.Zero()
 	keeps := func(s vec.Span) bool { return s.IsTail() && !s.Aligned() }
-	second.begin = func() { sum = zeros(m) }
+	second.begin = func() { sum = zeroSums(m) }
+	second.sums = func() []laneSums { return []laneSums{sum} }
 	second.step = func(s vec.Span, i int) func() {
 		e := exp(s.Load(1, i, negInf), max)
 		m.AddTo(sum[s.Chain(i)], s.Keep(e, 0))
@@ -69,7 +65,7 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	}
 	second.end = func() {
 		m.CopyTo(previous, tail)
-		m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(m.Add(sum[0], sum[1]))))
+		m.CopyTo(inv, m.Div(m.Splat(one), m.ReduceAdd(sum.joined(m))))
 	}
 	third.begin = func() { out.begin(m, dst, cols) }
 	third.step = func(s vec.Span, i int) func() {
@@ -83,13 +79,13 @@ func softmaxRows(m vec.Machine, dst, x vec.Ptr, inTmp bool, out output) {
 	pipeline(m, rows, cols, out.tail(m, cols), out, alignedLeast,
 		stage{
 			ptrs:  []vec.Ptr{ahead},
-			begin: func() { top = [2]vec.V{m.Splat(negInf), m.Splat(negInf)} },
+			begin: func() { top = m.Splat(negInf) },
 			step: func(s vec.Span, i int) func() {
-				m.MaxTo(top[s.Chain(i)], s.Load(0, i, negInf))
+				m.MaxTo(top, s.Load(0, i, negInf))
 				out.prefetch(s, 0, i)
 				return nil
 			},
-			end: func() { m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1]))) },
+			end: func() { m.CopyTo(max, m.ReduceMax(top)) },
 		}, second, third)
 }
 
@@ -101,31 +97,33 @@ func ExpSumRows(m vec.Machine) {
 	rows, cols := m.IntParam("rows"), m.IntParam("cols")
 	exp := expDiff(m)
 	max := m.Zero()
-	var top, sum [2]vec.V
+	var top vec.V
+	var sum laneSums
 	pipeline(m, rows, cols, m.Tail(cols), cached, alignedLeast,
 		stage{
 			ptrs:  []vec.Ptr{m.CopyPtr(x)},
-			begin: func() { top = [2]vec.V{m.Splat(f32(-math.MaxFloat32)), m.Splat(f32(-math.MaxFloat32))} },
+			begin: func() { top = m.Splat(f32(-math.MaxFloat32)) },
 			step: func(s vec.Span, i int) func() {
-				m.MaxTo(top[s.Chain(i)], s.Load(0, i, negInf))
+				m.MaxTo(top, s.Load(0, i, negInf))
 				return nil
 			},
 			end: func() {
-				m.CopyTo(max, m.ReduceMax(m.Max(top[0], top[1])))
+				m.CopyTo(max, m.ReduceMax(top))
 				m.StoreScalar(maxs, 0, max)
 				m.Bump(maxs, 4)
 			},
 		},
 		stage{
 			ptrs:  []vec.Ptr{dst, x},
-			begin: func() { sum = zeros(m) },
+			begin: func() { sum = zeroSums(m) },
+			sums:  func() []laneSums { return []laneSums{sum} },
 			step: func(s vec.Span, i int) func() {
 				e := exp(s.Load(1, i, negInf), max)
 				m.AddTo(sum[s.Chain(i)], s.Keep(e, 0))
 				return func() { s.Store(0, i, e) }
 			},
 			end: func() {
-				m.StoreScalar(sums, 0, m.ReduceAdd(m.Add(sum[0], sum[1])))
+				m.StoreScalar(sums, 0, m.ReduceAdd(sum.joined(m)))
 				m.Bump(sums, 4)
 			},
 		})
@@ -165,11 +163,9 @@ func MaxVec(m vec.Machine) {
 // SumExpVec returns the sum of exp(x-max).
 func SumExpVec(m vec.Machine) {
 	x, n, max := m.SlicePtr("x"), m.SliceLen("x"), m.FloatParam("max")
-	exp, sum := expDiff(m), [2]vec.V{m.Zero(), m.Zero()}
-	vec.Each(m, n, m.Tail(n), 2, []vec.Ptr{x}, func(s vec.Span) {
-		for i := range s.Vectors {
-			m.AddTo(sum[i], s.Keep(exp(s.Load(0, i, negInf), max), 0))
-		}
+	exp, sum := expDiff(m), zeroSums(m)
+	walkSums(m, x, n, m.Tail(n), func() { sum.turn(m) }, func(s vec.Span, i int) {
+		m.AddTo(sum[s.Chain(i)], s.Keep(exp(s.Load(0, i, negInf), max), 0))
 	})
-	m.Return(m.ReduceAdd(m.Add(sum[0], sum[1])))
+	m.Return(m.ReduceAdd(sum.joined(m)))
 }

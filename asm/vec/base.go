@@ -1,6 +1,10 @@
 package vec
 
-import "github.com/avoformer/avoformer/asm/arch"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/asm/arch"
+)
 
 // What a backend need not write.
 
@@ -37,6 +41,23 @@ func (b Base) PrefetchFar(p Ptr, off int, n Int, size int) {}
 func (b Base) IfStream(p Ptr, n Int, then, else_ func()) { else_() }
 func (b Base) StoreStream(p Ptr, off int, v V)           { b.m.Store(p, off, v) }
 
+// Park implements Machine, for one with registers enough.
+func (b Base) Park() Place { return InRegister(b.m) }
+
+// InRegister is a place that is a register of its own.
+func InRegister(m Machine) Place { return parked{m, m.Zero()} }
+
+type parked struct {
+	m Machine
+	v V
+}
+
+func (p parked) Put(v V) { p.m.CopyTo(p.v, v) }
+func (p parked) Get() V  { return p.v }
+
+// KeepConst implements Machine, for one with registers enough.
+func (b Base) KeepConst(c Const) Operand { return b.m.Splat(c) }
+
 // BumpBy implements Machine.
 func (b Base) BumpBy(p Ptr, n Int) { b.m.BumpBytes(p, n, 4) }
 
@@ -49,10 +70,6 @@ func (b Base) MaxMagnitudeTo(acc V, with Operand) { b.m.MaxTo(acc, with) }
 // Pow2 implements Machine.
 func (b Base) Pow2(biased V) V { return b.m.ShiftLeft(biased, 23) }
 
-// Lookup and Pow2Steps implement Machine, for one that looks nothing up.
-func (b Base) Lookup([]float32) func(V) V    { return nil }
-func (b Base) Pow2Steps([]float32) func(V) V { return nil }
-
 // RoundedFrom implements Machine, for one that scales by what is in the bits.
 func (b Base) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biased} }
 
@@ -60,6 +77,18 @@ func (b Base) RoundedFrom(biased, bias V) Rounded { return Rounded{Biased: biase
 func (b Base) Scalars() Machine       { return b.m }
 func (b Base) FoldMaxMagnitude(v V) V { return b.m.ReduceMax(v) }
 func (b Base) Spread(v V) V           { return v }
+
+// StepShift moves a multiple of 1/8, which stands in the low bits of Pow2Steps' argument, up: its whole part then adds to an
+// exponent, and its steps to a mantissa.
+const StepShift = 20
+
+// StepWords are the powers of two that are looked up for StepShift, less what it brings.
+func StepWords(steps [8]float32) (words [8]uint32) {
+	for i, s := range steps {
+		words[i] = math.Float32bits(s) - uint32(i)<<StepShift
+	}
+	return words
+}
 
 // ButterflySign is 1 or -1, as bits: what Butterfly multiplies lane i with before its partner is added.
 func ButterflySign(i, distance int) uint32 {

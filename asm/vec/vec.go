@@ -40,6 +40,12 @@ type Rounded struct {
 	Biased V // 1.5*2^23 + N, whose low bits are the integer, or none
 }
 
+// Place keeps a number.
+type Place interface {
+	Put(v V)
+	Get() V // not to be written to
+}
+
 // Operand is a second operand: a V, or a Const in every lane.
 type Operand interface{ operand() }
 
@@ -84,6 +90,10 @@ type Machine interface {
 	BumpBy(p Ptr, n Int)
 	BumpBytes(p Ptr, n Int, size int)
 
+	// Park is a place for a number, which every lane of a vector has, that is not needed for a while: in memory where
+	// registers are few.
+	Park() Place
+
 	// Loop runs body while n >= step, and takes step from n after each run.
 	Loop(n Int, step int, body func())
 	// If runs body when n is not zero.
@@ -101,6 +111,8 @@ type Machine interface {
 	Zero() V
 	// Splat is a fresh vector with c in every lane.
 	Splat(c Const) V
+	// KeepConst is c for an operand: in a register, or in memory where registers are few and instructions read it there.
+	KeepConst(c Const) Operand
 	// Copy is a fresh copy of v.
 	Copy(v V) V
 	// CopyTo overwrites dst with src.
@@ -159,6 +171,8 @@ type Machine interface {
 	// Max and Min give b when either is NaN on x86; see MaxNaN.
 	Max(a V, b Operand) V
 	Min(a V, b Operand) V
+	// Least is x, or least where x is less: a NaN stays, and so does a zero that equals least.
+	Least(least, x V) V
 	// AddTo, MulTo and MaxTo update acc in place: acc = acc op b.
 	AddTo(acc V, b Operand)
 	MulTo(acc V, b Operand)
@@ -196,17 +210,10 @@ type Machine interface {
 	// Pow2 is 2^n for biased = 1.5*2^23 + 127 + n, -127 <= n <= 128, where -127
 	// gives 0 and 128 gives +Inf. It shifts n + 127 into the exponent's place.
 	Pow2(biased V) V
-	// Lookup prepares table[i], i being the low bits of each lane; table has 8, 16
-	// or 32 elements. It is nil where no instruction of the machine looks up elements
-	// of such a table in every lane.
-	Lookup(table []float32) func(index V) V
-	// Pow2Steps prepares 2^e for multiples e of 1/n, -127 <= e < 128, given as
-	// biased = 1.5*2^23/n + e; -127 gives 0. steps are 2^(i/n) for i < n. It is nil
-	// where Lookup is.
-	Pow2Steps(steps []float32) func(biased V) V
-	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23. On a
-	// machine that looks up 32 elements, bias may be smaller and N have a fraction,
-	// which ScaleByPow2Full leaves out: it takes the integer below.
+	// Pow2Steps prepares 2^e for multiples e of 1/8, -127 <= e < 128, given as
+	// biased = 1.5*2^20 + e; -127 gives 0. steps are 2^(i/8).
+	Pow2Steps(steps [8]float32) func(biased V) V
+	// RoundedFrom is the integer N for biased = bias + N, bias = 1.5*2^23.
 	RoundedFrom(biased, bias V) Rounded
 	// ScaleByPow2Full is p * 2^r.N for 0.5 < p < 2 and -151 <= r.N <= 129, with
 	// denormal results rounded once and overflow to infinity.

@@ -17,9 +17,15 @@ type Span struct {
 	Vectors int
 }
 
-// Chain is which of two chains of sums vector i of the step belongs to: they take
-// turns in a row, since one alone would wait for itself.
-func (s Span) Chain(i int) int { return (s.chain + i) % 2 }
+// RowLanes is the number of lanes in which the elements of a row are summed up, on every machine: element i goes to lane
+// i modulo RowLanes. Then lane i and lane i + RowLanes/2 are added, and so on by halves until one is left.
+const RowLanes = 32
+
+// Chains is the number of vectors that have RowLanes lanes.
+func Chains(m Machine) int { return RowLanes / m.Width() }
+
+// Chain is which of the vectors of sums vector i of the step belongs to.
+func (s Span) Chain(i int) int { return (s.chain + i) % Chains(s.m) }
 
 // IsTail reports whether the step is the partial vector at the end.
 func (s Span) IsTail() bool { return s.tail != nil }
@@ -129,12 +135,17 @@ type Group struct {
 func (g Group) all() []Ptr { return slices.Concat(g.Rows, g.Anew, g.Scratch) }
 
 // Walk goes through a row of n elements in each group of streams at once: like Each,
-// two vectors at a time, but body gets a span for each group, and the streams move:
-// it leaves them after the last element.
-func Walk(m Machine, n Int, t Tail, groups []Group, body func([]Span)) {
+// some vectors at a time, but body gets a span for each group, and the streams move:
+// it leaves them after the last element. turn, if it is not nil, moves each vector of the sums of
+// a row to the place of the one before, after a vector that was alone: so that the next one, or
+// the tail, belongs to the first chain again.
+func Walk(m Machine, n Int, t Tail, groups []Group, turn func(), body func([]Span)) {
 	w := walk{m: m, groups: groups, body: body}
-	left := m.CopyInt(n)
-	m.Loop(left, 2*m.Width(), func() { w.whole(2, 0) })
+	left, together := m.CopyInt(n), 2
+	if turn != nil {
+		together = Chains(m)
+	}
+	m.Loop(left, together*m.Width(), func() { w.whole(together, 0) })
 	tail := func(chain int) {
 		if t == (Tail{}) {
 			return
@@ -145,7 +156,12 @@ func Walk(m Machine, n Int, t Tail, groups []Group, body func([]Span)) {
 		})
 	}
 	if _, ok := m.Masking(); !ok {
-		m.Loop(left, m.Width(), func() { w.whole(1, 0) })
+		m.Loop(left, m.Width(), func() {
+			w.whole(1, 0)
+			if turn != nil {
+				turn()
+			}
+		})
 		tail(0)
 		return
 	}

@@ -12,12 +12,9 @@
 // softmax may leave that out: its arguments are differences x - max, and an
 // error of 1.4e-8*|x-max|*exp(x-max) is below 2^-25 of the row's maximum.
 //
-// 2^f is a polynomial: Exp2 (degree 6) where the value itself is the result,
-// Exp2Shared (degree 5) in a softmax. On machines that look up 32 entries in
-// one instruction, 2^f = Exp2Steps[i] * 2^(f-i/32), whose last factor is
-// 1 + (f-i/32)*Exp2StepM1 (degree 2) or, in a softmax and for GELU's tanh form,
-// Exp2StepShared (degree 2).
-// On those that look up 8 it is 2^(f-i/8) = 1 + (f-i/8)*Exp2EighthM1 (degree 2).
+// In exp itself 2^f is a polynomial, Exp2. Elsewhere, n is the nearest multiple of 1/8:
+// 2^n comes from a table of eight, Exp2Eighths, and 2^f is 1 + f*Exp2EighthM1 for |f| <= 1/16.
+// Every machine looks up eight numbers, so every machine computes the same.
 //
 // # The error function
 //
@@ -27,10 +24,6 @@
 // in powers of x^2 - centre, with the centre in the middle of the range, their
 // sizes add up to no more than P(0). Beyond the clamp Phi is 0 or 1 exactly.
 // erf(x) = x*Q(x^2) likewise.
-//
-// Where a machine looks up 16 entries in one instruction, GELU is
-// x/2 + |x|*(Phi(|x|)-1/2) with one short polynomial, PhiSteps, for each
-// sixteenth of the range.
 //
 // # tanh
 //

@@ -2,18 +2,6 @@
 
 package approx
 
-// Exp2Shared is s*2^f for |f| <= 0.5, for quotients in which the constant
-// s = 1 - 7.5e-8 cancels; the error is relative to s*2^f.
-// Degree 5: the best is 7.49e-08, with these coefficients 7.9e-08.
-var Exp2Shared = [...]float32{
-	0x1p+00,
-	0x1.62e426p-01,
-	0x1.ebf91p-03,
-	0x1.c6b71ep-05,
-	0x1.3d0c8cp-07,
-	0x1.5c0904p-10,
-}
-
 // Exp2 is 2^f for |f| <= 0.5, for exp itself; the error is relative.
 // Degree 6: the best is 2.57e-09, with these coefficients 7.15e-09.
 var Exp2 = [...]float32{
@@ -26,23 +14,7 @@ var Exp2 = [...]float32{
 	0x1.470c1ep-13,
 }
 
-// Exp2StepShared is 2^f for |f| <= 0.015625, to go with Exp2Steps in a softmax and GELUTanh; the error is relative.
-// Degree 2: the best is 5.34e-08, with these coefficients 5.36e-08.
-var Exp2StepShared = [...]float32{
-	0x1p+00,
-	0x1.62e588p-01,
-	0x1.ebfeacp-03,
-}
-
-// Exp2StepM1 is (2^f-1)/f for |f| <= 0.015625, to go with Exp2Steps elsewhere; the error is relative.
-// Degree 2: the best is 1.32e-08, with these coefficients 1.46e-08.
-var Exp2StepM1 = [...]float32{
-	0x1.62e43p-01,
-	0x1.ebfcc4p-03,
-	0x1.c6a068p-05,
-}
-
-// Exp2EighthM1 is (2^f-1)/f for |f| <= 0.0625, to go with every fourth of Exp2Steps; the error is relative.
+// Exp2EighthM1 is (2^f-1)/f for |f| <= 0.0625, to go with Exp2Eighths; the error is relative.
 // Degree 2: the best is 8.47e-07, with these coefficients 8.51e-07.
 var Exp2EighthM1 = [...]float32{
 	0x1.62e43p-01,
@@ -111,52 +83,14 @@ const (
 	ErfClamp, ErfCentre float32 = 3.875, 7
 )
 
-// PhiStepsScale is the number of PhiSteps per unit; from PhiStepsClamp on they give 1/2.
-const PhiStepsScale, PhiStepsClamp float32 = 2.93, 5.285
-
-// PhiSteps[j][i] is the coefficient of t^j in Phi(u)-1/2 for 0 <= u <= PhiStepsClamp,
-// where u*PhiStepsScale = i + t, i the nearest integer; the error is at most 6.92e-08,
-// except for step 15, which is raised by 2^-24.
-var PhiSteps = [...][16]float32{
-	{0x0p+00, 0x1.1187e2p-03, 0x1.02a14p-02, 0x1.6362ccp-02, 0x1.a7d62ep-02, 0x1.d2fc6ep-02, 0x1.eb38eap-02, 0x1.f75a1ap-02, 0x1.fcc2dp-02, 0x1.fee8fep-02, 0x1.ffabc6p-02, 0x1.ffe936p-02, 0x1.fffa7ap-02, 0x1.fffecep-02, 0x1.ffffc4p-02, 0x1.fffffap-02},
-	{0x1.16d9c8p-03, 0x1.0712aap-03, 0x1.b9ccccp-04, 0x1.4a2f6ap-04, 0x1.b74516p-05, 0x1.041136p-05, 0x1.1214d4p-06, 0x1.01166cp-07, 0x1.ad426ep-09, 0x1.3ef562p-10, 0x1.a5dcdp-12, 0x1.f0a4d8p-14, 0x1.043e02p-15, 0x1.e5666ep-18, 0x1.92e2acp-20, 0x1.299b6ep-22},
-	{0x1.031e8cp-18, -0x1.ea4932p-08, -0x1.9bb1c2p-07, -0x1.cd8756p-07, -0x1.99569cp-07, -0x1.2eeff2p-07, -0x1.7f1d84p-08, -0x1.a3412ap-09, -0x1.900bdep-10, -0x1.4e5a76p-11, -0x1.eb684cp-13, -0x1.3dff76p-14, -0x1.6aef52p-16, -0x1.7074cp-18, -0x1.47528ep-20, -0x1.04c27ap-22},
-	{-0x1.5d87dcp-09, -0x1.1f6bbap-09, -0x1.24c05ep-10, 0x1.2340a8p-14, 0x1.d2c0ap-11, 0x1.332a0ap-10, 0x1.0f2918p-10, 0x1.7821e4p-11, 0x1.b00a08p-12, 0x1.a519dep-13, 0x1.610422p-14, 0x1.00cb78p-15, 0x1.45f12ep-17, 0x1.6a1972p-19, 0x1.60fc98p-21, 0x1.2e8bfcp-23},
-	{0x1.d4331ap-15, 0x1.b3974cp-13, 0x1.41cad4p-12, 0x1.167f3p-12, 0x1.210388p-13, 0x1.255588p-17, -0x1.1844dp-14, -0x1.5e8a0cp-14, -0x1.145c3p-14, -0x1.4f0cfap-15, -0x1.4c45p-16, -0x1.152afcp-17, -0x1.8b37d2p-19, -0x1.e648dp-21, -0x1.03b15ep-22, -0x1.e90d56p-25},
-}
-
-// Exp2Steps is 2^(i/32).
-var Exp2Steps = [32]float32{
+// Exp2Eighths is 2^(i/8).
+var Exp2Eighths = [8]float32{
 	0x1p+00,
-	0x1.059b0ep+00,
-	0x1.0b5586p+00,
-	0x1.11301ep+00,
 	0x1.172b84p+00,
-	0x1.1d4874p+00,
-	0x1.2387a6p+00,
-	0x1.29e9ep+00,
 	0x1.306fep+00,
-	0x1.371a74p+00,
-	0x1.3dea64p+00,
-	0x1.44e086p+00,
 	0x1.4bfdaep+00,
-	0x1.5342b6p+00,
-	0x1.5ab07ep+00,
-	0x1.6247ecp+00,
 	0x1.6a09e6p+00,
-	0x1.71f75ep+00,
-	0x1.7a1148p+00,
-	0x1.82589ap+00,
 	0x1.8ace54p+00,
-	0x1.93737cp+00,
-	0x1.9c4918p+00,
-	0x1.a5503cp+00,
 	0x1.ae89fap+00,
-	0x1.b7f77p+00,
-	0x1.c199bep+00,
-	0x1.cb720ep+00,
 	0x1.d5818ep+00,
-	0x1.dfc974p+00,
-	0x1.ea4afap+00,
-	0x1.f50766p+00,
 }

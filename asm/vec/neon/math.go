@@ -69,6 +69,9 @@ func (x *Machine) Sqrt(a vec.V) vec.V {
 // Max implements Machine. A NaN in either operand stays.
 func (x *Machine) Max(a vec.V, b vec.Operand) vec.V { return x.three(x.VFMAX, a, b) }
 
+// Least implements Machine.
+func (x *Machine) Least(least, y vec.V) vec.V { return x.Select(x.Greater(least, y), least, y) }
+
 // Min implements Machine. A NaN in either operand stays.
 func (x *Machine) Min(a vec.V, b vec.Operand) vec.V { return x.three(x.VFMIN, a, b) }
 
@@ -161,6 +164,32 @@ func (x *Machine) ShiftLeft(a vec.V, bits int) vec.V {
 	return vec.V{Reg: w}
 }
 
+// Pow2Steps implements Machine. The table has the lowest bytes of all words first, then the next ones: so the places of a word's
+// bytes are 8 apart.
+func (x *Machine) Pow2Steps(steps [8]float32) func(biased vec.V) vec.V {
+	var table [8]uint32
+	for i, w := range vec.StepWords(steps) {
+		for b := range 4 {
+			table[2*b+i/4] |= w >> (8 * b) & 0xff << (i % 4 * 8)
+		}
+	}
+	low, high := x.TablePair()
+	x.LoadConst([4]uint32(table[:4]), low)
+	x.LoadConst([4]uint32(table[4:]), high)
+	lowest := x.Const([4]uint32{0, 0x04040404, 0x08080808, 0x0c0c0c0c}) // the lowest byte of each lane, four times
+	step, places := x.Const(splat(0x07070707)), x.Const(splat(0x18100800))
+	return func(biased vec.V) vec.V {
+		at, w := x.V(), x.V()
+		x.VTBL(lowest.B16(), vector(biased), at.B16())
+		x.VAND(step.B16(), at.B16(), at.B16())
+		x.VORR(places.B16(), at.B16(), at.B16())
+		x.VTBL2(at.B16(), low, high, w.B16())
+		x.VSHL(vec.StepShift, vector(biased).S4(), at.S4())
+		x.VADD(at.S4(), w.S4(), w.S4())
+		return vec.V{Reg: w}
+	}
+}
+
 // ScaleByPow2Full implements Machine: 2^N as the product of two powers that
 // are normal numbers, N = floor(N/2) + (N - floor(N/2)).
 func (x *Machine) ScaleByPow2Full(p vec.V, r vec.Rounded) vec.V {
@@ -198,14 +227,17 @@ func (x *Machine) ofEach(pairs func(m, n, d arm64.Arranged)) func(vs []vec.V) ve
 }
 
 // ReduceAdd implements Machine.
-func (x *Machine) ReduceAdd(v vec.V) vec.V { return x.reduce(x.VFADDP, v) }
+func (x *Machine) ReduceAdd(v vec.V) vec.V { return x.reduce(x.VFADD, x.VFADDP, v) }
 
 // ReduceMax implements Machine.
-func (x *Machine) ReduceMax(v vec.V) vec.V { return x.reduce(x.VFMAXP, v) }
+func (x *Machine) ReduceMax(v vec.V) vec.V { return x.reduce(x.VFMAX, x.VFMAXP, v) }
 
-// reduce combines pairs of lanes twice, so that every lane ends with the whole.
-func (x *Machine) reduce(pairs func(m, n, d arm64.Arranged), v vec.V) vec.V {
-	v = x.three(pairs, v, v)
+// reduce combines each lane with its partner at distance 2, as on machines with longer vectors, and then pairs, so that
+// every lane ends with the whole.
+func (x *Machine) reduce(op, pairs func(m, n, d arm64.Arranged), v vec.V) vec.V {
+	crossed := x.V()
+	x.VEXT(8, vector(v).B16(), vector(v).B16(), crossed.B16())
+	v = x.three(op, v, vec.V{Reg: crossed})
 	return x.three(pairs, v, v)
 }
 

@@ -19,7 +19,7 @@ func (x *Machine) BumpBytes(p vec.Ptr, n vec.Int, size int) {
 }
 
 // FoldAddInt32 implements Machine.
-func (x *Machine) FoldAddInt32(v vec.V) vec.V { return x.reduce(x.VADDP, v) }
+func (x *Machine) FoldAddInt32(v vec.V) vec.V { return x.reduce(x.VADD, x.VADDP, v) }
 
 // StoreNarrow implements Machine.
 func (x *Machine) StoreNarrow(p vec.Ptr, off int, v vec.V, bytes int) {

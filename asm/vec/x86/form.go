@@ -25,8 +25,6 @@ type form struct {
 	blend func(x *Machine, bits uint32) func(a, b vec.V) vec.V
 	// groups prepares the sums over groups of four lanes of several vectors.
 	groups func(x *Machine) func(vs []vec.V) vec.V
-	// lookups has, by the length of a table, how every lane looks up an element of it.
-	lookups map[int]func(x *Machine, table operand.Mem) func(index vec.V) vec.V
 	// scales is set where VSCALEFPS multiplies by powers of two.
 	scales bool
 	// block is the side of the squares that are transposed.
@@ -57,8 +55,7 @@ var forms = map[int]form{
 				return x.Add(a, vec.V{Reg: crossed})
 			}
 		},
-		lookups: map[int]func(*Machine, operand.Mem) func(vec.V) vec.V{8: lookupOne},
-		block:   8,
+		block: 8,
 	},
 	16: {
 		newV: (*build.Context).ZMM,
@@ -70,12 +67,11 @@ var forms = map[int]form{
 			func(x *Machine, v, w reg.Register) { x.VSHUFF32X4(operand.U8(0x4e), v, v, w) },
 			func(x *Machine, v, w reg.Register) { x.VSHUFF32X4(operand.U8(0xb1), v, v, w) },
 		},
-		halves:  []func(*Machine, reg.VecVirtual) (low, high reg.VecVirtual){halvesOf16, halvesOf8},
-		blend:   blendByOpmask,
-		groups:  func(x *Machine) func([]vec.V) vec.V { return x.fours(x.VSHUFF32X4, blendByOpmask(x, 0xff00), x.Add) },
-		lookups: map[int]func(*Machine, operand.Mem) func(vec.V) vec.V{16: lookupOne, 32: lookupTwo},
-		scales:  true,
-		block:   8,
+		halves: []func(*Machine, reg.VecVirtual) (low, high reg.VecVirtual){halvesOf16, halvesOf8},
+		blend:  blendByOpmask,
+		groups: func(x *Machine) func([]vec.V) vec.V { return x.fours(x.VSHUFF32X4, blendByOpmask(x, 0xff00), x.Add) },
+		scales: true,
+		block:  8,
 	},
 }
 
@@ -104,27 +100,4 @@ func blendByOpmask(x *Machine, bits uint32) func(a, b vec.V) vec.V {
 	x.MOVL(operand.U32(bits), from)
 	x.KMOVW(from, mask)
 	return func(a, b vec.V) vec.V { x.VMOVAPS(vector(b), mask, vector(a)); return a } // VBLENDMPS, in avo's eyes, reads what it overwrites
-}
-
-// lookupOne keeps the table in a register, and lookupTwo in two.
-
-func lookupOne(x *Machine, table operand.Mem) func(index vec.V) vec.V {
-	all := x.NewV()
-	x.VMOVUPS(table, all)
-	return func(index vec.V) vec.V {
-		w := x.NewV()
-		x.VPERMPS(all, vector(index), w)
-		return vec.V{Reg: w}
-	}
-}
-
-func lookupTwo(x *Machine, table operand.Mem) func(index vec.V) vec.V {
-	low, high := x.NewV(), x.NewV()
-	x.VMOVUPS(table, low)
-	x.VMOVUPS(table.Offset(4*x.Width()), high)
-	return func(index vec.V) vec.V {
-		w := x.Copy(index)
-		x.VPERMI2PS(high, low, vector(w))
-		return w
-	}
 }

@@ -2,10 +2,10 @@ package x86
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
+	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/avoformer/avoformer/asm/vec"
 )
@@ -27,6 +27,14 @@ func (x *Machine) Splat(c vec.Const) vec.V {
 	v := x.NewV()
 	x.VMOVUPS(x.constMem(c), v)
 	return vec.V{Reg: v}
+}
+
+// KeepConst implements Machine.
+func (x *Machine) KeepConst(c vec.Const) vec.Operand {
+	if x.Opmasks() {
+		return x.Splat(c)
+	}
+	return c
 }
 
 // Copy implements Machine.
@@ -76,6 +84,9 @@ func (x *Machine) Max(a vec.V, b vec.Operand) vec.V {
 	x.VMAXPS(x.op(b), vector(a), w)
 	return vec.V{Reg: w}
 }
+
+// Least implements Machine.
+func (x *Machine) Least(least, y vec.V) vec.V { return x.Max(least, y) }
 
 // Min implements Machine.
 func (x *Machine) Min(a vec.V, b vec.Operand) vec.V {
@@ -155,37 +166,21 @@ func (x *Machine) MaxMagnitudeTo(acc vec.V, b vec.Operand) {
 	x.VPMAXSD(x.op(b), vector(acc), vector(acc))
 }
 
-// Lookup implements Machine.
-func (x *Machine) Lookup(table []float32) func(index vec.V) vec.V {
-	lookup := x.form.lookups[len(table)]
-	if lookup == nil {
-		return nil
-	}
-	words := make([]uint32, len(table))
-	for i, v := range table {
-		words[i] = math.Float32bits(v)
-	}
-	return lookup(x, x.data(fmt.Sprintf("lookup_%08x_%08x", words[1], words[2]), words))
-}
-
-// Pow2Steps implements Machine. biased*n is in the low bits of biased: moved
-// up, its whole part adds to an exponent, and its steps are in the mantissa, where
-// the table has them subtracted already.
-func (x *Machine) Pow2Steps(steps []float32) func(biased vec.V) vec.V {
-	up := 23 - bits.TrailingZeros(uint(len(steps)))
-	less := make([]float32, len(steps))
-	for i, s := range steps {
-		less[i] = math.Float32frombits(math.Float32bits(s) - uint32(i)<<up)
-	}
-	lookup := x.Lookup(less)
-	if lookup == nil {
-		return nil
+// Pow2Steps implements Machine. A register has the table, once or twice.
+func (x *Machine) Pow2Steps(steps [8]float32) func(biased vec.V) vec.V {
+	words, width := vec.StepWords(steps), max(x.Width(), len(steps))
+	table := x.ofWidth(width)
+	x.VMOVUPS(x.data(fmt.Sprintf("steps%d", width), slices.Repeat(words[:], width/len(words))), table)
+	lookUp := func(index, w reg.VecVirtual) { x.VPERMPS(table, index, w) }
+	if x.Width() < width { // shorter vectors as parts of such
+		lookUp = func(index, w reg.VecVirtual) { x.VPERMPS(table, index.AsY(), w.AsY()) }
 	}
 	return func(biased vec.V) vec.V {
-		w, shifted := lookup(biased), x.NewV()
-		x.VPSLLD(operand.U8(up), vector(biased), shifted)
-		x.VPADDD(shifted, vector(w), vector(w))
-		return w
+		w, shifted := x.NewV(), x.NewV()
+		lookUp(vector(biased), w)
+		x.VPSLLD(operand.U8(vec.StepShift), vector(biased), shifted)
+		x.VPADDD(shifted, w, w)
+		return vec.V{Reg: w}
 	}
 }
 

@@ -116,6 +116,28 @@ func (x *Machine) loadHalf(p vec.Ptr) reg.GPVirtual {
 	return bits
 }
 
+// Park implements Machine.
+func (x *Machine) Park() vec.Place {
+	if x.Opmasks() {
+		return x.Base.Park()
+	}
+	return parked{x, x.AllocLocal(8)}
+}
+
+// parked is a number in the frame.
+type parked struct {
+	x  *Machine
+	at operand.Mem
+}
+
+func (p parked) Put(v vec.V) { p.x.VMOVSS(vector(v).AsX(), p.at) }
+
+func (p parked) Get() vec.V {
+	v := p.x.NewV()
+	p.x.VBROADCASTSS(p.at, v)
+	return vec.V{Reg: v}
+}
+
 // LoadScalar implements Machine.
 func (x *Machine) LoadScalar(p vec.Ptr, off int) vec.V {
 	v := x.NewV()

@@ -63,17 +63,8 @@ func tables() []table {
 		}}
 	}
 	return []table{
-		// The best polynomial has p(0) = 1 + 7.5e-8, which is not a float32. All
-		// errors scale with the function, so ask for the multiple of it that has p(0) = 1.
-		{"Exp2Shared", "is s*2^f for |f| <= 0.5, for quotients in which the constant\n// s = 1 - 7.5e-8 cancels; the error is relative to s*2^f.", problem{
-			lo: -0.5, hi: 0.5, degree: 5, t: identity,
-			f:      func(f float64) float64 { return exp2Shared * math.Exp2(f) },
-			weight: func(f float64) float64 { return math.Exp2(-f) },
-		}},
 		exp2("Exp2", "for exp itself", 6, 0.5, unit),
-		exp2("Exp2StepShared", "to go with Exp2Steps in a softmax and GELUTanh", 2, 1.0/64, unit),
-		exp2M1("Exp2StepM1", "to go with Exp2Steps elsewhere", 2, 1.0/64),
-		exp2M1("Exp2EighthM1", "to go with every fourth of Exp2Steps", 2, 1.0/16),
+		exp2M1("Exp2EighthM1", "to go with Exp2Eighths", 2, 1.0/16),
 		exp2M1("Exp2M1", "for tanh", 5, 0.5),
 		{"PhiSlope", "is (Phi(x)-1/2)/x in powers of x^2-PhiCentre for |x| <= 5.25;\n// the error is that of (1+x^2)/2*PhiSlope.", problem{
 			lo: 0, hi: phiEnd, degree: phiDegree,
@@ -87,12 +78,6 @@ func tables() []table {
 		}},
 	}
 }
-
-// exp2Shared is the factor in Exp2Shared.
-const exp2Shared = 1 - 7.49e-8
-
-// phiStepsScale takes phiStepsClamp to just below 15.5, so that 16 steps suffice.
-const phiStepsScale, phiStepsClamp = 2.93, 5.285
 
 const (
 	phiEnd, phiCentre, phiDegree   = 5.25, 14, 14
@@ -121,10 +106,9 @@ func main() {
 	}
 	fmt.Fprintf(&b, "// Where the polynomials of the error function are clamped and centred. At PhiClamp\n// the fused float32 evaluation gives Phi(-x) = 0 and Phi(x) = 1.\nconst (\n")
 	fmt.Fprintf(&b, "PhiClamp, PhiCentre float32 = %v, %v\nErfClamp, ErfCentre float32 = %v, %v\n)\n\n", phiClamp(phi), phiCentre, erfClamp, erfCentre)
-	phiSteps(&b, phiStepsClamp)
-	fmt.Fprintf(&b, "// Exp2Steps is 2^(i/32).\nvar Exp2Steps = [32]float32{\n")
-	for i := range 32 {
-		fmt.Fprintf(&b, "%s,\n", hex(float32(math.Exp2(float64(i)/32))))
+	fmt.Fprintf(&b, "// Exp2Eighths is 2^(i/8).\nvar Exp2Eighths = [8]float32{\n")
+	for i := range 8 {
+		fmt.Fprintf(&b, "%s,\n", hex(float32(math.Exp2(float64(i)/8))))
 	}
 	fmt.Fprintf(&b, "}\n")
 	src, err := format.Source(b.Bytes())
@@ -151,51 +135,6 @@ func phiClamp(c []float32) float32 {
 		}
 	}
 	panic("PhiSlope does not reach 1/2 where it is clamped")
-}
-
-// phiSteps writes the polynomials of Phi(u)-1/2 in steps, coefficient by
-// coefficient. The first has no constant, and the last is raised to reach 1/2
-// at the clamp.
-func phiSteps(b *bytes.Buffer, clamp float64) {
-	const degree, steps = 4, 16
-	scale := float64(float32(phiStepsScale))
-	var c [steps][]float32
-	worst := 0.0
-	for i := range steps {
-		mid := float64(i)
-		p := problem{
-			lo: max(0, (mid-0.5)/scale), hi: min(clamp, (mid+0.5)/scale), degree: degree,
-			t: func(u float64) float64 { return u*scale - mid },
-			f: func(u float64) float64 { return math.Erf(u/math.Sqrt2) / 2 }, weight: one,
-		}
-		if i == 0 {
-			p.fixed = map[int]float64{0: 0}
-		}
-		var w float64
-		c[i], w = p.float32Coefficients("PhiSteps")
-		worst = max(worst, w)
-	}
-	c[steps-1][0] += 2 * 0x1p-25
-	reached := 0.0
-	for j := degree; j >= 0; j-- {
-		reached = float64(float32(reached*(clamp*scale-(steps-1)) + float64(c[steps-1][j])))
-	}
-	if reached < 0.5 {
-		panic("PhiSteps do not reach 1/2 where they are clamped")
-	}
-	fmt.Fprintf(b, "// PhiStepsScale is the number of PhiSteps per unit; from PhiStepsClamp on they give 1/2.\nconst PhiStepsScale, PhiStepsClamp float32 = %v, %v\n\n", phiStepsScale, clamp)
-	fmt.Fprintf(b, "// PhiSteps[j][i] is the coefficient of t^j in Phi(u)-1/2 for 0 <= u <= PhiStepsClamp,\n")
-	fmt.Fprintf(b, "// where u*PhiStepsScale = i + t, i the nearest integer; the error is at most %.3g,\n", worst)
-	fmt.Fprintf(b, "// except for step 15, which is raised by 2^-24.\nvar PhiSteps = [...][%d]float32{\n", steps)
-	for j := range degree + 1 {
-		fmt.Fprint(b, "{")
-		for i := range steps {
-			fmt.Fprintf(b, "%s,", hex(c[i][j]))
-		}
-		fmt.Fprint(b, "},\n")
-	}
-	fmt.Fprint(b, "}\n\n")
-	log.Printf("PhiSteps   degree %2d  float32 %.3g", degree, worst)
 }
 
 // hex writes v exactly.

@@ -164,7 +164,7 @@ func layerNormLongRow(isa simd.ISA, dst, x, weight, bias []float32, eps float32)
 		}
 	}
 	rest /= n
-	scale := float32(1 / math.Sqrt(max(square/n-rest*rest, 0)+float64(eps)))
+	scale := float32(1 / math.Sqrt(max(square/n-float64(rest*rest), 0)+float64(eps)))
 	for i, end := range budget(SumElements).pieces(len(x)) {
 		d := buffer[:end-i]
 		simd.SubSubVec(isa, d, x[i:end], mean, float32(rest))

@@ -1,10 +1,8 @@
 package row
 
 import (
-	"math"
-
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
-	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
 // Softmax and its logarithm.
@@ -12,30 +10,23 @@ import (
 // Softmax is kernels.Softmax, of checked arguments, on up to t threads.
 func Softmax(t int, dst, x []float32, rows, cols int) {
 	isa, stream := simd.Active(), Streamed(dst, x)
-	piece := SoftmaxPiece(isa, rows)
 	switch {
-	case cols > piece && cutsRows(t, rows, cols):
+	case cols > SoftmaxPiece && cutsRows(t, rows, cols):
 		for r := range rows {
 			softmaxLongRow(t, isa, dst[r*cols:][:cols], x[r*cols:][:cols])
 		}
 	case alone(t, rows, len(x)):
-		softmaxRows(isa, dst, x, rows, cols, piece, stream)
+		softmaxRows(isa, dst, x, rows, cols, SoftmaxPiece, stream)
 	default:
 		split(t, rows, cols, &task{isa: isa, dst: dst, x: x, stream: stream, do: func(c *task, i, j int) {
-			softmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, SoftmaxPiece(c.isa, c.n), c.stream)
+			softmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, SoftmaxPiece, c.stream)
 		}})
 	}
 }
 
-// SoftmaxPiece is the longest row that Softmax takes in one piece in a call with a number of rows. With wide vectors it
-// is longer if there are several, whose passes overlap for as long as one call of the assembly takes two. Four times as
-// many sums share a row there as on the narrowest tier, so that the bound of the error is the same.
-func SoftmaxPiece(isa simd.ISA, rows int) int {
-	if rows > 1 && tune.WideVectors(isa) {
-		return 2 * SumElements
-	}
-	return SumElements
-}
+// SoftmaxPiece is the longest row that Softmax takes in one piece, whatever the number of rows: the passes of several
+// overlap for as long as one call of the assembly takes two.
+const SoftmaxPiece = 2 * SumElements
 
 // softmaxRows is Softmax of some or all rows of a call, of which longer ones than piece are cut, and whose
 // results go past the caches if stream is set.
@@ -91,6 +82,6 @@ func logSoftmaxRows(isa simd.ISA, dst, x []float32, rows, cols int) {
 			continue
 		}
 		m := simd.MaxVec(isa, s) // may miss a NaN, which then reaches the result by the sum
-		simd.SubSubVec(isa, d, s, m, float32(math.Log(float64(simd.SumExpVec(isa, s, m)))))
+		simd.SubSubVec(isa, d, s, m, float32(order.Log(float64(simd.SumExpVec(isa, s, m)))))
 	}
 }

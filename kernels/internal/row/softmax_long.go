@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/order"
 	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
@@ -131,7 +132,7 @@ func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	for _, s := range l.sums {
 		sum += float64(s)
 	}
-	l.lse = float32(math.Log(sum))
+	l.lse = float32(order.Log(sum))
 	l.run(t, func(l *longRow, from, to int) {
 		d, x := l.span(l.dst, from, to), l.span(l.x, from, to)
 		for i, end := range BudgetOf(simd.KernelSubSubVec, l.isa).pieces(len(x)) {

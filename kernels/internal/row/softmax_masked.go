@@ -115,7 +115,7 @@ func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 		switch t := &m.Mask[j]; t.Kind {
 		case mask.ALiBi:
 			for i := range d {
-				d[i] -= t.Bias[h] * float32(max(q+m.Past-lo-i, lo+i-q-m.Past))
+				d[i] -= float32(t.Bias[h] * float32(max(q+m.Past-lo-i, lo+i-q-m.Past)))
 			}
 		case mask.Keep, mask.Block:
 			t.Hide(d, mem.NegInf, b, h, q, lo)

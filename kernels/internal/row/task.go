@@ -52,7 +52,7 @@ const SumElements = 1 << 13
 // rowBuffers are places for a row's exponentials or differences.
 var rowBuffers = sync.Pool{New: func() any { return new(rowBuffer) }}
 
-// rowBuffer has room for two vectors more than the longest row of SoftmaxPiece, as softmaxRowsStream wants it.
+// rowBuffer has room for two vectors more than the longest row, SoftmaxPiece, as softmaxRowsStream wants it.
 type rowBuffer [2*SumElements + TwoVectors]float32
 
 const TwoVectors = 32 // of the widest tier

@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels/internal/order"
+)
 
 func attnSoftmaxGeneric(s []float32, rows, cols, ld int, max, sum, factor []float32) {
 	for r := range rows {
@@ -15,7 +19,7 @@ func attnSoftmaxGeneric(s []float32, rows, cols, ld int, max, sum, factor []floa
 		if ref < -math.MaxFloat32 {
 			ref = -math.MaxFloat32
 		}
-		factor[r] = float32(expDifference(max[r], ref))
+		factor[r] = order.ExpDifference(max[r], ref)
 		max[r] = m
 		sum[r] = sum[r]*factor[r] + expSumVecGeneric(row, row, ref)
 	}

@@ -27,17 +27,21 @@ TEXT ·reluVecNEON(SB), NOSPLIT, $0-48
 
 loop1:
 	FMOVQ (R5), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, (R4)
+	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V3.B16
+	FMOVQ F3, (R4)
 	FMOVQ 16(R5), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, 16(R4)
+	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V3.B16
+	FMOVQ F3, 16(R4)
 	FMOVQ 32(R5), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, 32(R4)
+	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V3.B16
+	FMOVQ F3, 32(R4)
 	FMOVQ 48(R5), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, 48(R4)
+	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V3.B16
+	FMOVQ F3, 48(R4)
 	ADD   $64, R4, R4
 	ADD   $64, R5, R5
 	SUB   $16, R6, R6
@@ -50,8 +54,9 @@ end2:
 
 loop3:
 	FMOVQ (R5), F2
-	WORD  $0x4e22f402 // fmax v2.4s, v0.4s, v2.4s
-	FMOVQ F2, (R4)
+	WORD  $0x6ea2e403 // fcmgt v3.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V3.B16
+	FMOVQ F3, (R4)
 	ADD   $16, R4, R4
 	ADD   $16, R5, R5
 	SUB   $4, R6, R6
@@ -66,12 +71,13 @@ end4:
 	ADD   R2, R5, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V1.B16, V2.B16, V2.B16
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	WORD  $0x6ea2e401 // fcmgt v1.4s, v0.4s, v2.4s
+	VBSL  V2.B16, V0.B16, V1.B16
 	ADD   R2, R4, R0
-	VST1  V0.S[2], (R0)
+	VST1  V1.S[2], (R0)
 	ADD   R1, R4, R0
-	VST1  V0.S[1], (R0)
-	FMOVS F0, (R4)
+	VST1  V1.S[1], (R0)
+	FMOVS F1, (R4)
 
 end5:
 	RET

@@ -181,73 +181,89 @@ end6:
 
 end7:
 	MOVD  R10, R0
-	WORD  $0x6e28d500 // faddp v0.4s, v8.4s, v8.4s
+	VEXT  $8, V8.B16, V8.B16, V0.B16
+	WORD  $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e29d520 // faddp v0.4s, v9.4s, v9.4s
+	VEXT  $8, V9.B16, V9.B16, V0.B16
+	WORD  $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	VEXT  $8, V7.B16, V7.B16, V0.B16
+	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e2ad540 // faddp v0.4s, v10.4s, v10.4s
+	VEXT  $8, V10.B16, V10.B16, V0.B16
+	WORD  $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e2bd560 // faddp v0.4s, v11.4s, v11.4s
+	VEXT  $8, V11.B16, V11.B16, V0.B16
+	WORD  $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e2cd580 // faddp v0.4s, v12.4s, v12.4s
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e26d4c0 // faddp v0.4s, v6.4s, v6.4s
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e2dd5a0 // faddp v0.4s, v13.4s, v13.4s
+	VEXT  $8, V13.B16, V13.B16, V0.B16
+	WORD  $0x4e20d5a0 // fadd v0.4s, v13.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e2ed5c0 // faddp v0.4s, v14.4s, v14.4s
+	VEXT  $8, V14.B16, V14.B16, V0.B16
+	WORD  $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e2fd5e0 // faddp v0.4s, v15.4s, v15.4s
+	VEXT  $8, V15.B16, V15.B16, V0.B16
+	WORD  $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e25d4a0 // faddp v0.4s, v5.4s, v5.4s
+	VEXT  $8, V5.B16, V5.B16, V0.B16
+	WORD  $0x4e20d4a0 // fadd v0.4s, v5.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e30d600 // faddp v0.4s, v16.4s, v16.4s
+	VEXT  $8, V16.B16, V16.B16, V0.B16
+	WORD  $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e31d620 // faddp v0.4s, v17.4s, v17.4s
+	VEXT  $8, V17.B16, V17.B16, V0.B16
+	WORD  $0x4e20d620 // fadd v0.4s, v17.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e32d640 // faddp v0.4s, v18.4s, v18.4s
+	VEXT  $8, V18.B16, V18.B16, V0.B16
+	WORD  $0x4e20d640 // fadd v0.4s, v18.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e33d660 // faddp v0.4s, v19.4s, v19.4s
+	VEXT  $8, V19.B16, V19.B16, V0.B16
+	WORD  $0x4e20d660 // fadd v0.4s, v19.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e36d6c0 // faddp v0.4s, v22.4s, v22.4s
+	VEXT  $8, V22.B16, V22.B16, V0.B16
+	WORD  $0x4e20d6c0 // fadd v0.4s, v22.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
@@ -297,7 +313,7 @@ loop8:
 	ADD   R2<<2, R15, R15
 	MOVD  k+16(FP), R2
 	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
+	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
@@ -312,25 +328,25 @@ loop8:
 	BLT   end11
 
 loop10:
-	FMOVQ (R0), F2
-	FMOVQ (R1), F3
-	FMOVQ (R3), F4
-	FMOVQ (R12), F5
-	VFMLA V5.S4, V2.S4, V0.S4
-	VFMLA V5.S4, V3.S4, V8.S4
-	VFMLA V5.S4, V4.S4, V12.S4
-	FMOVQ (R13), F5
-	VFMLA V5.S4, V2.S4, V1.S4
-	VFMLA V5.S4, V3.S4, V9.S4
-	VFMLA V5.S4, V4.S4, V13.S4
-	FMOVQ (R14), F5
-	VFMLA V5.S4, V2.S4, V6.S4
-	VFMLA V5.S4, V3.S4, V10.S4
-	VFMLA V5.S4, V4.S4, V14.S4
-	FMOVQ (R15), F5
-	VFMLA V5.S4, V2.S4, V7.S4
-	VFMLA V5.S4, V3.S4, V11.S4
-	VFMLA V5.S4, V4.S4, V15.S4
+	FMOVQ (R0), F1
+	FMOVQ (R1), F2
+	FMOVQ (R3), F3
+	FMOVQ (R12), F4
+	VFMLA V4.S4, V1.S4, V0.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V12.S4
+	FMOVQ (R13), F4
+	VFMLA V4.S4, V1.S4, V5.S4
+	VFMLA V4.S4, V2.S4, V9.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	FMOVQ (R14), F4
+	VFMLA V4.S4, V1.S4, V6.S4
+	VFMLA V4.S4, V2.S4, V10.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	FMOVQ (R15), F4
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V11.S4
+	VFMLA V4.S4, V3.S4, V15.S4
 	ADD   $16, R0, R0
 	ADD   $16, R1, R1
 	ADD   $16, R3, R3
@@ -344,112 +360,124 @@ loop10:
 
 end11:
 	CBZ   R2, end12
-	FMOVS (R0), F2
+	FMOVS (R0), F1
 	ADD   R8, R0, R2
-	VLD1  (R2), V2.S[1]
+	VLD1  (R2), V1.S[1]
 	ADD   R9, R0, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V21.B16, V1.B16, V1.B16
+	FMOVS (R1), F2
+	ADD   R8, R1, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R9, R1, R0
 	VLD1  (R0), V2.S[2]
 	VAND  V21.B16, V2.B16, V2.B16
-	FMOVS (R1), F3
-	ADD   R8, R1, R0
+	FMOVS (R3), F3
+	ADD   R8, R3, R0
 	VLD1  (R0), V3.S[1]
-	ADD   R9, R1, R0
+	ADD   R9, R3, R0
 	VLD1  (R0), V3.S[2]
 	VAND  V21.B16, V3.B16, V3.B16
-	FMOVS (R3), F4
-	ADD   R8, R3, R0
+	FMOVS (R12), F4
+	ADD   R8, R12, R0
 	VLD1  (R0), V4.S[1]
-	ADD   R9, R3, R0
+	ADD   R9, R12, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V21.B16, V4.B16, V4.B16
-	FMOVS (R12), F5
-	ADD   R8, R12, R0
-	VLD1  (R0), V5.S[1]
-	ADD   R9, R12, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V2.S4, V0.S4
-	VFMLA V5.S4, V3.S4, V8.S4
-	VFMLA V5.S4, V4.S4, V12.S4
-	FMOVS (R13), F5
+	VFMLA V4.S4, V1.S4, V0.S4
+	VFMLA V4.S4, V2.S4, V8.S4
+	VFMLA V4.S4, V3.S4, V12.S4
+	FMOVS (R13), F4
 	ADD   R8, R13, R0
-	VLD1  (R0), V5.S[1]
+	VLD1  (R0), V4.S[1]
 	ADD   R9, R13, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V2.S4, V1.S4
-	VFMLA V5.S4, V3.S4, V9.S4
-	VFMLA V5.S4, V4.S4, V13.S4
-	FMOVS (R14), F5
+	VLD1  (R0), V4.S[2]
+	VAND  V21.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V1.S4, V5.S4
+	VFMLA V4.S4, V2.S4, V9.S4
+	VFMLA V4.S4, V3.S4, V13.S4
+	FMOVS (R14), F4
 	ADD   R8, R14, R0
-	VLD1  (R0), V5.S[1]
+	VLD1  (R0), V4.S[1]
 	ADD   R9, R14, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V2.S4, V6.S4
-	VFMLA V5.S4, V3.S4, V10.S4
-	VFMLA V5.S4, V4.S4, V14.S4
-	FMOVS (R15), F5
+	VLD1  (R0), V4.S[2]
+	VAND  V21.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V1.S4, V6.S4
+	VFMLA V4.S4, V2.S4, V10.S4
+	VFMLA V4.S4, V3.S4, V14.S4
+	FMOVS (R15), F4
 	ADD   R8, R15, R0
-	VLD1  (R0), V5.S[1]
+	VLD1  (R0), V4.S[1]
 	ADD   R9, R15, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V21.B16, V5.B16, V5.B16
-	VFMLA V5.S4, V2.S4, V7.S4
-	VFMLA V5.S4, V3.S4, V11.S4
-	VFMLA V5.S4, V4.S4, V15.S4
+	VLD1  (R0), V4.S[2]
+	VAND  V21.B16, V4.B16, V4.B16
+	VFMLA V4.S4, V1.S4, V7.S4
+	VFMLA V4.S4, V2.S4, V11.S4
+	VFMLA V4.S4, V3.S4, V15.S4
 
 end12:
 	MOVD  R10, R0
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
+	VEXT  $8, V5.B16, V5.B16, V0.B16
+	WORD  $0x4e20d4a0 // fadd v0.4s, v5.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e26d4c0 // faddp v0.4s, v6.4s, v6.4s
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	VEXT  $8, V7.B16, V7.B16, V0.B16
+	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e28d500 // faddp v0.4s, v8.4s, v8.4s
+	VEXT  $8, V8.B16, V8.B16, V0.B16
+	WORD  $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e29d520 // faddp v0.4s, v9.4s, v9.4s
+	VEXT  $8, V9.B16, V9.B16, V0.B16
+	WORD  $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e2ad540 // faddp v0.4s, v10.4s, v10.4s
+	VEXT  $8, V10.B16, V10.B16, V0.B16
+	WORD  $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e2bd560 // faddp v0.4s, v11.4s, v11.4s
+	VEXT  $8, V11.B16, V11.B16, V0.B16
+	WORD  $0x4e20d560 // fadd v0.4s, v11.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e2cd580 // faddp v0.4s, v12.4s, v12.4s
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e2dd5a0 // faddp v0.4s, v13.4s, v13.4s
+	VEXT  $8, V13.B16, V13.B16, V0.B16
+	WORD  $0x4e20d5a0 // fadd v0.4s, v13.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e2ed5c0 // faddp v0.4s, v14.4s, v14.4s
+	VEXT  $8, V14.B16, V14.B16, V0.B16
+	WORD  $0x4e20d5c0 // fadd v0.4s, v14.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e2fd5e0 // faddp v0.4s, v15.4s, v15.4s
+	VEXT  $8, V15.B16, V15.B16, V0.B16
+	WORD  $0x4e20d5e0 // fadd v0.4s, v15.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
@@ -494,7 +522,7 @@ loop13:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
+	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
@@ -503,20 +531,20 @@ loop13:
 	BLT   end16
 
 loop15:
-	FMOVQ (R0), F4
-	FMOVQ (R1), F5
-	FMOVQ (R2), F6
-	VFMLA V6.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V5.S4, V7.S4
-	FMOVQ (R12), F6
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V8.S4
-	FMOVQ (R13), F6
-	VFMLA V6.S4, V4.S4, V2.S4
-	VFMLA V6.S4, V5.S4, V9.S4
-	FMOVQ (R14), F6
-	VFMLA V6.S4, V4.S4, V3.S4
-	VFMLA V6.S4, V5.S4, V10.S4
+	FMOVQ (R0), F3
+	FMOVQ (R1), F4
+	FMOVQ (R2), F5
+	VFMLA V5.S4, V3.S4, V0.S4
+	VFMLA V5.S4, V4.S4, V7.S4
+	FMOVQ (R12), F5
+	VFMLA V5.S4, V3.S4, V1.S4
+	VFMLA V5.S4, V4.S4, V8.S4
+	FMOVQ (R13), F5
+	VFMLA V5.S4, V3.S4, V2.S4
+	VFMLA V5.S4, V4.S4, V9.S4
+	FMOVQ (R14), F5
+	VFMLA V5.S4, V3.S4, V6.S4
+	VFMLA V5.S4, V4.S4, V10.S4
 	ADD   $16, R0, R0
 	ADD   $16, R1, R1
 	ADD   $16, R2, R2
@@ -529,84 +557,92 @@ loop15:
 
 end16:
 	CBZ   R3, end17
-	FMOVS (R0), F4
+	FMOVS (R0), F3
 	ADD   R8, R0, R3
-	VLD1  (R3), V4.S[1]
+	VLD1  (R3), V3.S[1]
 	ADD   R9, R0, R0
+	VLD1  (R0), V3.S[2]
+	VAND  V21.B16, V3.B16, V3.B16
+	FMOVS (R1), F4
+	ADD   R8, R1, R0
+	VLD1  (R0), V4.S[1]
+	ADD   R9, R1, R0
 	VLD1  (R0), V4.S[2]
 	VAND  V21.B16, V4.B16, V4.B16
-	FMOVS (R1), F5
-	ADD   R8, R1, R0
+	FMOVS (R2), F5
+	ADD   R8, R2, R0
 	VLD1  (R0), V5.S[1]
-	ADD   R9, R1, R0
+	ADD   R9, R2, R0
 	VLD1  (R0), V5.S[2]
 	VAND  V21.B16, V5.B16, V5.B16
-	FMOVS (R2), F6
-	ADD   R8, R2, R0
-	VLD1  (R0), V6.S[1]
-	ADD   R9, R2, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V21.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V0.S4
-	VFMLA V6.S4, V5.S4, V7.S4
-	FMOVS (R12), F6
+	VFMLA V5.S4, V3.S4, V0.S4
+	VFMLA V5.S4, V4.S4, V7.S4
+	FMOVS (R12), F5
 	ADD   R8, R12, R0
-	VLD1  (R0), V6.S[1]
+	VLD1  (R0), V5.S[1]
 	ADD   R9, R12, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V21.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V1.S4
-	VFMLA V6.S4, V5.S4, V8.S4
-	FMOVS (R13), F6
+	VLD1  (R0), V5.S[2]
+	VAND  V21.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V3.S4, V1.S4
+	VFMLA V5.S4, V4.S4, V8.S4
+	FMOVS (R13), F5
 	ADD   R8, R13, R0
-	VLD1  (R0), V6.S[1]
+	VLD1  (R0), V5.S[1]
 	ADD   R9, R13, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V21.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V2.S4
-	VFMLA V6.S4, V5.S4, V9.S4
-	FMOVS (R14), F6
+	VLD1  (R0), V5.S[2]
+	VAND  V21.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V3.S4, V2.S4
+	VFMLA V5.S4, V4.S4, V9.S4
+	FMOVS (R14), F5
 	ADD   R8, R14, R0
-	VLD1  (R0), V6.S[1]
+	VLD1  (R0), V5.S[1]
 	ADD   R9, R14, R0
-	VLD1  (R0), V6.S[2]
-	VAND  V21.B16, V6.B16, V6.B16
-	VFMLA V6.S4, V4.S4, V3.S4
-	VFMLA V6.S4, V5.S4, V10.S4
+	VLD1  (R0), V5.S[2]
+	VAND  V21.B16, V5.B16, V5.B16
+	VFMLA V5.S4, V3.S4, V6.S4
+	VFMLA V5.S4, V4.S4, V10.S4
 
 end17:
 	MOVD  R10, R0
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V3.B16
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
+	VEXT  $8, V1.B16, V1.B16, V0.B16
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e22d440 // faddp v0.4s, v2.4s, v2.4s
+	VEXT  $8, V2.B16, V2.B16, V0.B16
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e23d460 // faddp v0.4s, v3.4s, v3.4s
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	VEXT  $8, V7.B16, V7.B16, V0.B16
+	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e28d500 // faddp v0.4s, v8.4s, v8.4s
+	VEXT  $8, V8.B16, V8.B16, V0.B16
+	WORD  $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e29d520 // faddp v0.4s, v9.4s, v9.4s
+	VEXT  $8, V9.B16, V9.B16, V0.B16
+	WORD  $0x4e20d520 // fadd v0.4s, v9.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e2ad540 // faddp v0.4s, v10.4s, v10.4s
+	VEXT  $8, V10.B16, V10.B16, V0.B16
+	WORD  $0x4e20d540 // fadd v0.4s, v10.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
@@ -706,19 +742,23 @@ end21:
 
 end22:
 	MOVD  R10, R0
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
+	VEXT  $8, V1.B16, V1.B16, V0.B16
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 4(R0)
-	WORD  $0x6e22d440 // faddp v0.4s, v2.4s, v2.4s
+	VEXT  $8, V2.B16, V2.B16, V0.B16
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 8(R0)
-	WORD  $0x6e23d460 // faddp v0.4s, v3.4s, v3.4s
+	VEXT  $8, V3.B16, V3.B16, V0.B16
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, 12(R0)
@@ -835,25 +875,29 @@ end28:
 
 end29:
 	MOVD  R12, R0
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V4.B16
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e22d440 // faddp v0.4s, v2.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V0.B16
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e23d460 // faddp v0.4s, v3.4s, v3.4s
+	VEXT  $8, V2.B16, V2.B16, V0.B16
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVS F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	VEXT  $8, V3.B16, V3.B16, V0.B16
+	WORD  $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
@@ -947,19 +991,22 @@ end33:
 
 end34:
 	MOVD  R12, R0
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	FMOVS F0, (R0)
-	MOVD  ldc+120(FP), R1
-	ADD   R1<<2, R0, R0
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V3.B16
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e22d440 // faddp v0.4s, v2.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V0.B16
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVS F0, (R0)
+	MOVD  ldc+120(FP), R1
+	ADD   R1<<2, R0, R0
+	VEXT  $8, V2.B16, V2.B16, V0.B16
+	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
@@ -1035,13 +1082,15 @@ end38:
 
 end39:
 	MOVD  R12, R0
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V2.B16
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
 	MOVD  ldc+120(FP), R1
 	ADD   R1<<2, R0, R0
-	WORD  $0x6e21d420 // faddp v0.4s, v1.4s, v1.4s
+	VEXT  $8, V1.B16, V1.B16, V0.B16
+	WORD  $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)
@@ -1099,7 +1148,8 @@ end43:
 
 end44:
 	MOVD  R12, R0
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVS F0, (R0)

@@ -396,30 +396,34 @@ loop1:
 	FMOVQ (R1), F1
 	FMOVQ (R2), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
-	FMOVQ (R3), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	VBSL  V1.B16, V0.B16, V2.B16
+	FMOVQ (R3), F1
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ F1, (R0)
 	FMOVQ 16(R1), F1
 	FMOVQ 16(R2), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	VBSL  V1.B16, V0.B16, V2.B16
+	FMOVQ 16(R3), F1
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ F1, 16(R0)
 	FMOVQ 32(R1), F1
 	FMOVQ 32(R2), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	VBSL  V1.B16, V0.B16, V2.B16
+	FMOVQ 32(R3), F1
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ F1, 32(R0)
 	FMOVQ 48(R1), F1
 	FMOVQ 48(R2), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD  $0x6ea1e402 // fcmgt v2.4s, v0.4s, v1.4s
+	VBSL  V1.B16, V0.B16, V2.B16
+	FMOVQ 48(R3), F1
+	WORD  $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ F1, 48(R0)
 	ADD   $64, R1, R1
 	MOVD  lddst+112(FP), R5
@@ -635,15 +639,20 @@ end2:
 // func finishGELUTanhNEON(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 TEXT ·finishGELUTanhNEON(SB), NOSPLIT, $0-128
 	MOVD  $constants<>(SB), R4
+	FMOVQ 544(R4), F7
+	FMOVQ 560(R4), F8
+	FMOVQ 576(R4), F9
 	MOVD  dst_base+0(FP), R0
 	MOVD  x_base+24(FP), R1
 	MOVD  bias_base+48(FP), R2
 	MOVD  residual_base+72(FP), R3
 	FMOVQ 320(R4), F5
 	FMOVQ 336(R4), F6
-	FMOVQ 352(R4), F7
-	FMOVQ 368(R4), F8
-	FMOVQ 384(R4), F9
+	FMOVQ 352(R4), F30
+	FMOVQ 368(R4), F31
+	FMOVQ 384(R4), F10
+	FMOVQ 400(R4), F11
+	FMOVQ 416(R4), F12
 	MOVD  rows+96(FP), R5
 	CMP   $1, R5
 	BLT   end2
@@ -655,29 +664,28 @@ loop1:
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VMOV  V8.B16, V3.B16
-	VFMLA V2.S4, V9.S4, V3.S4
+	VMOV  V11.B16, V3.B16
+	VFMLA V2.S4, V12.S4, V3.S4
 	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e2ad422 // fadd v2.4s, v1.4s, v10.4s
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
 	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 448(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 464(R4), F3
 	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 480(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
+	VFMLA V3.S4, V4.S4, V1.S4
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ (R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R0)
@@ -687,29 +695,28 @@ loop1:
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VMOV  V8.B16, V3.B16
-	VFMLA V2.S4, V9.S4, V3.S4
+	VMOV  V11.B16, V3.B16
+	VFMLA V2.S4, V12.S4, V3.S4
 	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e2ad422 // fadd v2.4s, v1.4s, v10.4s
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
 	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 448(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 464(R4), F3
 	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 480(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
+	VFMLA V3.S4, V4.S4, V1.S4
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 16(R0)
@@ -719,29 +726,28 @@ loop1:
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VMOV  V8.B16, V3.B16
-	VFMLA V2.S4, V9.S4, V3.S4
+	VMOV  V11.B16, V3.B16
+	VFMLA V2.S4, V12.S4, V3.S4
 	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e2ad422 // fadd v2.4s, v1.4s, v10.4s
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
 	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 448(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 464(R4), F3
 	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 480(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
+	VFMLA V3.S4, V4.S4, V1.S4
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ 32(R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 32(R0)
@@ -751,29 +757,28 @@ loop1:
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
 	WORD  $0x6e21dc22 // fmul v2.4s, v1.4s, v1.4s
-	VMOV  V8.B16, V3.B16
-	VFMLA V2.S4, V9.S4, V3.S4
+	VMOV  V11.B16, V3.B16
+	VFMLA V2.S4, V12.S4, V3.S4
 	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
-	WORD  $0x4e27d422 // fadd v2.4s, v1.4s, v7.4s
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
+	WORD  $0x4e2ad422 // fadd v2.4s, v1.4s, v10.4s
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
 	WORD  $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ 400(R4), F3
-	FMOVQ 416(R4), F4
-	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 432(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 448(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
 	FMOVQ 464(R4), F3
 	VFMLA V1.S4, V4.S4, V3.S4
 	FMOVQ 480(R4), F4
 	VFMLA V1.S4, V3.S4, V4.S4
-	FMOVQ 496(R4), F3
-	VFMLA V1.S4, V4.S4, V3.S4
-	VSHL  $23, V2.S4, V1.S4
-	FMOVQ 496(R4), F2
-	VFMLA V1.S4, V3.S4, V2.S4
-	WORD  $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
+	VFMLA V3.S4, V4.S4, V1.S4
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ 48(R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 48(R0)
@@ -792,15 +797,20 @@ end2:
 // func finishSiLUNEON(dst []float32, x []float32, bias []float32, residual []float32, rows int, cols int, lddst int, ldresidual int)
 TEXT ·finishSiLUNEON(SB), NOSPLIT, $0-128
 	MOVD  $constants<>(SB), R4
-	FMOVQ 560(R4), F9
+	FMOVQ 544(R4), F7
+	FMOVQ 560(R4), F8
+	FMOVQ 576(R4), F9
+	FMOVQ 592(R4), F12
 	MOVD  dst_base+0(FP), R0
 	MOVD  x_base+24(FP), R1
 	MOVD  bias_base+48(FP), R2
 	MOVD  residual_base+72(FP), R3
-	FMOVQ 512(R4), F5
-	FMOVQ 528(R4), F6
-	FMOVQ 352(R4), F7
-	FMOVQ 544(R4), F8
+	FMOVQ 496(R4), F5
+	FMOVQ 512(R4), F6
+	FMOVQ 352(R4), F30
+	FMOVQ 368(R4), F31
+	FMOVQ 384(R4), F10
+	FMOVQ 528(R4), F11
 	MOVD  rows+96(FP), R5
 	CMP   $1, R5
 	BLT   end2
@@ -811,28 +821,27 @@ loop1:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	VMOV  V7.B16, V2.B16
-	VFMLA V8.S4, V1.S4, V2.S4
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V9.S4, V1.S4, V3.S4
-	FMOVQ 400(R4), F1
-	FMOVQ 416(R4), F4
-	VFMLA V3.S4, V1.S4, V4.S4
+	VMOV  V10.B16, V2.B16
+	VFMLA V11.S4, V1.S4, V2.S4
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
+	VFMLA V11.S4, V1.S4, V3.S4
+	VFMLA V12.S4, V1.S4, V3.S4
 	FMOVQ 432(R4), F1
-	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 448(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
 	FMOVQ 464(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 480(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
-	FMOVQ 496(R4), F1
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
-	VSHL  $23, V2.S4, V2.S4
-	FMOVQ 496(R4), F3
-	VFMLA V2.S4, V1.S4, V3.S4
-	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ (R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R0)
@@ -841,28 +850,27 @@ loop1:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	VMOV  V7.B16, V2.B16
-	VFMLA V8.S4, V1.S4, V2.S4
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V9.S4, V1.S4, V3.S4
-	FMOVQ 400(R4), F1
-	FMOVQ 416(R4), F4
-	VFMLA V3.S4, V1.S4, V4.S4
+	VMOV  V10.B16, V2.B16
+	VFMLA V11.S4, V1.S4, V2.S4
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
+	VFMLA V11.S4, V1.S4, V3.S4
+	VFMLA V12.S4, V1.S4, V3.S4
 	FMOVQ 432(R4), F1
-	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 448(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
 	FMOVQ 464(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 480(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
-	FMOVQ 496(R4), F1
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
-	VSHL  $23, V2.S4, V2.S4
-	FMOVQ 496(R4), F3
-	VFMLA V2.S4, V1.S4, V3.S4
-	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 16(R0)
@@ -871,28 +879,27 @@ loop1:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	VMOV  V7.B16, V2.B16
-	VFMLA V8.S4, V1.S4, V2.S4
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V9.S4, V1.S4, V3.S4
-	FMOVQ 400(R4), F1
-	FMOVQ 416(R4), F4
-	VFMLA V3.S4, V1.S4, V4.S4
+	VMOV  V10.B16, V2.B16
+	VFMLA V11.S4, V1.S4, V2.S4
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
+	VFMLA V11.S4, V1.S4, V3.S4
+	VFMLA V12.S4, V1.S4, V3.S4
 	FMOVQ 432(R4), F1
-	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 448(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
 	FMOVQ 464(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 480(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
-	FMOVQ 496(R4), F1
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
-	VSHL  $23, V2.S4, V2.S4
-	FMOVQ 496(R4), F3
-	VFMLA V2.S4, V1.S4, V3.S4
-	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ 32(R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 32(R0)
@@ -901,28 +908,27 @@ loop1:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD  $0x4ea0f4c1 // fmin v1.4s, v6.4s, v0.4s
-	VMOV  V7.B16, V2.B16
-	VFMLA V8.S4, V1.S4, V2.S4
-	WORD  $0x4ea2d4e3 // fsub v3.4s, v7.4s, v2.4s
-	VFMLA V8.S4, V1.S4, V3.S4
-	VFMLA V9.S4, V1.S4, V3.S4
-	FMOVQ 400(R4), F1
-	FMOVQ 416(R4), F4
-	VFMLA V3.S4, V1.S4, V4.S4
+	VMOV  V10.B16, V2.B16
+	VFMLA V11.S4, V1.S4, V2.S4
+	WORD  $0x4ea2d543 // fsub v3.4s, v10.4s, v2.4s
+	VFMLA V11.S4, V1.S4, V3.S4
+	VFMLA V12.S4, V1.S4, V3.S4
 	FMOVQ 432(R4), F1
-	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 448(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
 	FMOVQ 464(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
 	FMOVQ 480(R4), F4
 	VFMLA V3.S4, V1.S4, V4.S4
-	FMOVQ 496(R4), F1
+	VTBL  V7.B16, [V2.B16], V1.B16
+	VAND  V8.B16, V1.B16, V1.B16
+	VORR  V9.B16, V1.B16, V1.B16
+	VTBL  V1.B16, [V30.B16, V31.B16], V3.B16
+	VSHL  $20, V2.S4, V1.S4
+	VADD  V1.S4, V3.S4, V3.S4
+	FMOVQ 480(R4), F1
 	VFMLA V3.S4, V4.S4, V1.S4
-	VSHL  $23, V2.S4, V2.S4
-	FMOVQ 496(R4), F3
-	VFMLA V2.S4, V1.S4, V3.S4
-	WORD  $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	WORD  $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	FMOVQ 48(R3), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 48(R0)
@@ -982,32 +988,36 @@ DATA constants<>+320(SB)/8, $0xc120f9dbc120f9db
 DATA constants<>+328(SB)/8, $0xc120f9dbc120f9db
 DATA constants<>+336(SB)/8, $0x4120000041200000
 DATA constants<>+344(SB)/8, $0x4120000041200000
-DATA constants<>+352(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+360(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+368(SB)/8, $0xc0135761c0135761
-DATA constants<>+376(SB)/8, $0xc0135761c0135761
-DATA constants<>+384(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constants<>+392(SB)/8, $0xbdd2d3e8bdd2d3e8
-DATA constants<>+400(SB)/8, $0x3923860f3923860f
-DATA constants<>+408(SB)/8, $0x3923860f3923860f
-DATA constants<>+416(SB)/8, $0x3aafb9943aafb994
-DATA constants<>+424(SB)/8, $0x3aafb9943aafb994
-DATA constants<>+432(SB)/8, $0x3c1d93e63c1d93e6
-DATA constants<>+440(SB)/8, $0x3c1d93e63c1d93e6
-DATA constants<>+448(SB)/8, $0x3d6357693d635769
-DATA constants<>+456(SB)/8, $0x3d6357693d635769
-DATA constants<>+464(SB)/8, $0x3e75fdf03e75fdf0
-DATA constants<>+472(SB)/8, $0x3e75fdf03e75fdf0
-DATA constants<>+480(SB)/8, $0x3f3172183f317218
-DATA constants<>+488(SB)/8, $0x3f3172183f317218
-DATA constants<>+496(SB)/8, $0x3f8000003f800000
-DATA constants<>+504(SB)/8, $0x3f8000003f800000
-DATA constants<>+512(SB)/8, $0xc2b17218c2b17218
-DATA constants<>+520(SB)/8, $0xc2b17218c2b17218
-DATA constants<>+528(SB)/8, $0x42af721842af7218
-DATA constants<>+536(SB)/8, $0x42af721842af7218
-DATA constants<>+544(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constants<>+552(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA constants<>+560(SB)/8, $0xb2a57060b2a57060
-DATA constants<>+568(SB)/8, $0xb2a57060b2a57060
-GLOBL constants<>(SB), RODATA|NOPTR, $576
+DATA constants<>+352(SB)/8, $0xc7fd2af3d7f0c200
+DATA constants<>+360(SB)/8, $0xc0446704fe379500
+DATA constants<>+368(SB)/8, $0x7a77757575787b80
+DATA constants<>+376(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA constants<>+384(SB)/8, $0x49c0000049c00000
+DATA constants<>+392(SB)/8, $0x49c0000049c00000
+DATA constants<>+400(SB)/8, $0xc0135761c0135761
+DATA constants<>+408(SB)/8, $0xc0135761c0135761
+DATA constants<>+416(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constants<>+424(SB)/8, $0xbdd2d3e8bdd2d3e8
+DATA constants<>+432(SB)/8, $0x3d6359cd3d6359cd
+DATA constants<>+440(SB)/8, $0x3d6359cd3d6359cd
+DATA constants<>+448(SB)/8, $0x3e7605503e760550
+DATA constants<>+456(SB)/8, $0x3e7605503e760550
+DATA constants<>+464(SB)/8, $0x3f3172183f317218
+DATA constants<>+472(SB)/8, $0x3f3172183f317218
+DATA constants<>+480(SB)/8, $0x3f8000003f800000
+DATA constants<>+488(SB)/8, $0x3f8000003f800000
+DATA constants<>+496(SB)/8, $0xc2b17218c2b17218
+DATA constants<>+504(SB)/8, $0xc2b17218c2b17218
+DATA constants<>+512(SB)/8, $0x42af721842af7218
+DATA constants<>+520(SB)/8, $0x42af721842af7218
+DATA constants<>+528(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constants<>+536(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA constants<>+544(SB)/8, $0x0404040400000000
+DATA constants<>+552(SB)/8, $0x0c0c0c0c08080808
+DATA constants<>+560(SB)/8, $0x0707070707070707
+DATA constants<>+568(SB)/8, $0x0707070707070707
+DATA constants<>+576(SB)/8, $0x1810080018100800
+DATA constants<>+584(SB)/8, $0x1810080018100800
+DATA constants<>+592(SB)/8, $0xb2a57060b2a57060
+DATA constants<>+600(SB)/8, $0xb2a57060b2a57060
+GLOBL constants<>(SB), RODATA|NOPTR, $608

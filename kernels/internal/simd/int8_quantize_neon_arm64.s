@@ -135,7 +135,8 @@ loop3:
 	FMOVQ 496(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
 	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	WORD  $0x6e26f4c0 // fmaxp v0.4s, v6.4s, v6.4s
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F0
 	WORD  $0x4e23f4e6 // fmax v6.4s, v7.4s, v3.4s
@@ -368,7 +369,8 @@ loop3:
 	WORD  $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
 	FMOVS F0, (R0)
 	FMOVQ 48(R13), F0
-	VADDP V9.S4, V9.S4, V6.S4
+	VEXT  $8, V9.B16, V9.B16, V6.B16
+	VADD  V6.S4, V9.S4, V6.S4
 	VADDP V6.S4, V6.S4, V6.S4
 	VSUB  V6.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
@@ -414,7 +416,8 @@ end7:
 	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
 
 end8:
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V7.B16
+	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F7
 	WORD  $0x4e23f408 // fmax v8.4s, v0.4s, v3.4s
@@ -464,7 +467,8 @@ end11:
 	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
 	FMOVS F0, (R0)
 	VMOVI $0, V0.B16
-	VADDP V6.S4, V6.S4, V6.S4
+	VEXT  $8, V6.B16, V6.B16, V7.B16
+	VADD  V7.S4, V6.S4, V6.S4
 	VADDP V6.S4, V6.S4, V6.S4
 	VSUB  V6.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
@@ -506,10 +510,10 @@ end2:
 // func quantizeInt8By32NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By32NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  112(R13), F6
-	FMOVQ  128(R13), F7
-	FMOVQ  144(R13), F8
-	FMOVQ  32(R13), F9
+	FMOVQ  112(R13), F5
+	FMOVQ  128(R13), F6
+	FMOVQ  144(R13), F7
+	FMOVQ  32(R13), F8
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
 	MOVD   scale_base+88(FP), R11
@@ -522,10 +526,10 @@ TEXT ·quantizeInt8By32NEON(SB), NOSPLIT, $0-144
 	MOVD   $8, R8
 	CMP    $2, R6
 	CSEL   GT, R8, R7, R8
-	SCVTFS R6, F5
-	VDUP   V5.S[0], V5.S4
+	SCVTFS R6, F4
+	VDUP   V4.S[0], V4.S4
 	FMOVQ  (R13), F0
-	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
+	WORD   $0x6ea0e484 // fcmgt v4.4s, v4.4s, v0.4s
 	MOVD   rows+48(FP), R14
 	CMP    $1, R14
 	BLT    end2
@@ -540,86 +544,88 @@ loop1:
 
 loop3:
 	FMOVQ (R10), F0
-	VAND  V6.B16, V0.B16, V1.B16
+	VAND  V5.B16, V0.B16, V1.B16
 	FMOVQ 16(R10), F2
-	VAND  V6.B16, V2.B16, V3.B16
+	VAND  V5.B16, V2.B16, V3.B16
 	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
-	FMOVQ 32(R10), F3
-	VAND  V6.B16, V3.B16, V4.B16
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 48(R10), F14
-	VAND  V6.B16, V14.B16, V4.B16
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 64(R10), F13
-	VAND  V6.B16, V13.B16, V4.B16
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 80(R10), F10
-	VAND  V6.B16, V10.B16, V4.B16
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 96(R10), F11
-	VAND  V6.B16, V11.B16, V4.B16
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	FMOVQ 112(R10), F12
-	VAND  V6.B16, V12.B16, V4.B16
-	WORD  $0x4e24f421 // fmax v1.4s, v1.4s, v4.4s
-	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21f42f // fmaxp v15.4s, v1.4s, v1.4s
+	FMOVQ 32(R10), F15
+	VAND  V5.B16, V15.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVQ 48(R10), F13
+	VAND  V5.B16, V13.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVQ 64(R10), F12
+	VAND  V5.B16, V12.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVQ 80(R10), F9
+	VAND  V5.B16, V9.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVQ 96(R10), F10
+	VAND  V5.B16, V10.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	FMOVQ 112(R10), F11
+	VAND  V5.B16, V11.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	VEXT  $8, V1.B16, V1.B16, V3.B16
+	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
+	WORD  $0x6e21f42e // fmaxp v14.4s, v1.4s, v1.4s
 	FMOVQ 16(R13), F1
-	WORD  $0x4e27f5e4 // fmax v4.4s, v15.4s, v7.4s
-	WORD  $0x6e24fc24 // fdiv v4.4s, v1.4s, v4.4s
+	WORD  $0x4e26f5c3 // fmax v3.4s, v14.4s, v6.4s
+	WORD  $0x6e23fc23 // fdiv v3.4s, v1.4s, v3.4s
 	FMOVQ 32(R13), F16
-	VFMLA V4.S4, V0.S4, V16.S4
+	VFMLA V3.S4, V0.S4, V16.S4
 	WORD  $0x0e612a00 // xtn v0.4h, v16.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, (R9)
 	FMOVQ 32(R13), F0
-	VFMLA V4.S4, V2.S4, V0.S4
+	VFMLA V3.S4, V2.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 4(R9)
 	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V4.S4, V3.S4, V0.S4
+	VFMLA V3.S4, V15.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 8(R9)
 	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V4.S4, V14.S4, V0.S4
+	VFMLA V3.S4, V13.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 12(R9)
 	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V4.S4, V13.S4, V0.S4
+	VFMLA V3.S4, V12.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 16(R9)
 	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V4.S4, V10.S4, V0.S4
+	VFMLA V3.S4, V9.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 20(R9)
 	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V4.S4, V11.S4, V0.S4
+	VFMLA V3.S4, V10.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 24(R9)
 	VADD  V0.S4, V16.S4, V16.S4
 	FMOVQ 32(R13), F0
-	VFMLA V4.S4, V12.S4, V0.S4
+	VFMLA V3.S4, V11.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 28(R9)
 	VADD  V0.S4, V16.S4, V16.S4
-	WORD  $0x6e28dde0 // fmul v0.4s, v15.4s, v8.4s
-	WORD  $0x4eafd5e1 // fsub v1.4s, v15.4s, v15.4s
+	WORD  $0x6e27ddc0 // fmul v0.4s, v14.4s, v7.4s
+	WORD  $0x4eaed5c1 // fsub v1.4s, v14.4s, v14.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVS F0, (R0)
 	FMOVQ 64(R13), F0
-	VADDP V16.S4, V16.S4, V1.S4
+	VEXT  $8, V16.B16, V16.B16, V1.B16
+	VADD  V1.S4, V16.S4, V1.S4
 	VADDP V1.S4, V1.S4, V1.S4
 	VSUB  V1.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
@@ -646,7 +652,7 @@ end4:
 
 loop6:
 	FMOVQ (R4), F2
-	VAND  V6.B16, V2.B16, V2.B16
+	VAND  V5.B16, V2.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	ADD   $16, R4, R4
 	SUB   $4, R5, R5
@@ -660,15 +666,16 @@ end7:
 	VLD1  (R5), V2.S[1]
 	ADD   R8, R4, R4
 	VLD1  (R4), V2.S[2]
+	VAND  V4.B16, V2.B16, V2.B16
 	VAND  V5.B16, V2.B16, V2.B16
-	VAND  V6.B16, V2.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 
 end8:
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V2.B16
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F2
-	WORD  $0x4e27f403 // fmax v3.4s, v0.4s, v7.4s
+	WORD  $0x4e26f403 // fmax v3.4s, v0.4s, v6.4s
 	WORD  $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
 	MOVD  R10, R4
 	MOVD  R2, R5
@@ -677,12 +684,12 @@ end8:
 
 loop9:
 	FMOVQ (R4), F3
-	FMOVQ 32(R13), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	WORD  $0x0e612883 // xtn v3.4h, v4.4s
+	FMOVQ 32(R13), F9
+	VFMLA V2.S4, V3.S4, V9.S4
+	WORD  $0x0e612923 // xtn v3.4h, v9.4s
 	WORD  $0x0e212863 // xtn v3.8b, v3.8h
 	FMOVS F3, (R9)
-	VSUB  V9.S4, V4.S4, V3.S4
+	VSUB  V8.S4, V9.S4, V3.S4
 	VADD  V3.S4, V1.S4, V1.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
@@ -698,24 +705,25 @@ end10:
 	VLD1  (R5), V3.S[1]
 	ADD   R8, R4, R4
 	VLD1  (R4), V3.S[2]
-	VAND  V5.B16, V3.B16, V3.B16
-	FMOVQ 32(R13), F4
-	VFMLA V2.S4, V3.S4, V4.S4
-	WORD  $0x0e612882 // xtn v2.4h, v4.4s
+	VAND  V4.B16, V3.B16, V3.B16
+	FMOVQ 32(R13), F9
+	VFMLA V2.S4, V3.S4, V9.S4
+	WORD  $0x0e612922 // xtn v2.4h, v9.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
 	FMOVS F2, (R9)
-	VSUB  V9.S4, V4.S4, V2.S4
+	VSUB  V8.S4, V9.S4, V2.S4
 	VADD  V2.S4, V1.S4, V1.S4
 	ADD   $4, R9, R9
 	SUB   $4, R3, R3
 
 end11:
-	WORD  $0x6e28dc02 // fmul v2.4s, v0.4s, v8.4s
+	WORD  $0x6e27dc02 // fmul v2.4s, v0.4s, v7.4s
 	WORD  $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	FMOVS F0, (R0)
 	VMOVI $0, V0.B16
-	VADDP V1.S4, V1.S4, V1.S4
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	VADD  V2.S4, V1.S4, V1.S4
 	VADDP V1.S4, V1.S4, V1.S4
 	VSUB  V1.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
@@ -837,7 +845,8 @@ loop3:
 	FMOVQ 240(R10), F0
 	VAND  V2.B16, V0.B16, V0.B16
 	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	WORD  $0x6e26f4c0 // fmaxp v0.4s, v6.4s, v6.4s
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F0
 	WORD  $0x4e23f4e6 // fmax v6.4s, v7.4s, v3.4s
@@ -958,7 +967,8 @@ loop3:
 	WORD  $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
 	FMOVS F0, (R0)
 	FMOVQ 80(R13), F0
-	VADDP V9.S4, V9.S4, V6.S4
+	VEXT  $8, V9.B16, V9.B16, V6.B16
+	VADD  V6.S4, V9.S4, V6.S4
 	VADDP V6.S4, V6.S4, V6.S4
 	VSUB  V6.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
@@ -1004,7 +1014,8 @@ end7:
 	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
 
 end8:
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V7.B16
+	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F7
 	WORD  $0x4e23f408 // fmax v8.4s, v0.4s, v3.4s
@@ -1054,7 +1065,8 @@ end11:
 	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
 	FMOVS F0, (R0)
 	VMOVI $0, V0.B16
-	VADDP V6.S4, V6.S4, V6.S4
+	VEXT  $8, V6.B16, V6.B16, V7.B16
+	VADD  V7.S4, V6.S4, V6.S4
 	VADDP V6.S4, V6.S4, V6.S4
 	VSUB  V6.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
@@ -1140,7 +1152,8 @@ loop3:
 	FMOVQ 48(R10), F4
 	VAND  V8.B16, V4.B16, V5.B16
 	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
-	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
+	VEXT  $8, V1.B16, V1.B16, V5.B16
+	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
 	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
 	FMOVQ 16(R13), F5
 	WORD  $0x4e29f426 // fmax v6.4s, v1.4s, v9.4s
@@ -1173,7 +1186,8 @@ loop3:
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVS F0, (R0)
 	FMOVQ 96(R13), F0
-	VADDP V6.S4, V6.S4, V1.S4
+	VEXT  $8, V6.B16, V6.B16, V1.B16
+	VADD  V1.S4, V6.S4, V1.S4
 	VADDP V1.S4, V1.S4, V1.S4
 	VSUB  V1.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4
@@ -1219,7 +1233,8 @@ end7:
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 
 end8:
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
+	VEXT  $8, V0.B16, V0.B16, V2.B16
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	FMOVQ 16(R13), F2
 	WORD  $0x4e29f403 // fmax v3.4s, v0.4s, v9.4s
@@ -1269,7 +1284,8 @@ end11:
 	WORD  $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
 	FMOVS F0, (R0)
 	VMOVI $0, V0.B16
-	VADDP V1.S4, V1.S4, V1.S4
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	VADD  V2.S4, V1.S4, V1.S4
 	VADDP V1.S4, V1.S4, V1.S4
 	VSUB  V1.S4, V0.S4, V0.S4
 	VSHL  $7, V0.S4, V0.S4

@@ -6,7 +6,7 @@
 
 // func layerNormRowsAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-116
+TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $24-116
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
 	MOVQ    CX, DX
@@ -21,12 +21,12 @@ TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-116
 	VMOVUPS (R8), Y0
 	VXORPS  Y1, Y1, Y1
 	MOVQ    CX, R8
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
 	TESTQ   BX, BX
 	JZ      end1
 	CMPQ    SI, $+15
@@ -39,9 +39,7 @@ TEXT ·layerNormRowsAVX2(SB), NOSPLIT, $0-116
 
 else2:
 	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (DX), Y2
-	VADDPS     Y2, Y1, Y1
+	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y2
 	VADDPS     Y2, Y1, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y2
@@ -54,26 +52,38 @@ else2:
 	VMOVAPS    Y1, Y1
 
 end3:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y6, Y6, Y6
-	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
 	MOVQ   SI, R9
-	CMPQ   R9, $+16
+	CMPQ   R9, $+32
 	JLT    end5
 
 loop4:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y3, Y3
-	VFMADD231PS Y2, Y2, Y4
-	VMOVUPS     32(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y6, Y6
-	VFMADD231PS Y2, Y2, Y5
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y5, Y5
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y3
+	VMOVUPS     64(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     96(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop4
 
 end5:
@@ -81,11 +91,21 @@ end5:
 	JLT  end7
 
 loop6:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y3, Y3
-	VFMADD231PS Y2, Y2, Y4
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y5, Y5
+	VFMADD231PS Y10, Y10, Y2
 	ADDQ        $+32, DX
+	VMOVAPS     Y5, Y10
+	VMOVAPS     Y7, Y5
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y3, Y2
+	VMOVAPS     Y4, Y3
+	VMOVAPS     Y6, Y4
+	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
 	JGE         loop6
@@ -93,66 +113,80 @@ loop6:
 end7:
 	TESTQ       DI, DI
 	JZ          end8
-	VMASKMOVPS  (DX), Y0, Y2
-	VSUBPS      Y1, Y2, Y2
-	VANDPS      Y2, Y0, Y2
-	VADDPS      Y2, Y3, Y3
-	VFMADD231PS Y2, Y2, Y4
+	VMASKMOVPS  (DX), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y5, Y5
+	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (DX)(DI*4), DX
 
 end8:
-	VMOVAPS      Y1, Y2
-	VADDPS       Y6, Y3, Y1
-	VMOVAPS      Y1, Y3
-	VADDPS       Y5, Y4, Y1
-	VMOVAPS      Y1, Y4
+	VMOVAPS      Y1, Y1
+	VADDPS       Y8, Y5, Y5
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y6, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y6
 	CMPQ         BX, $+1
 	JGT          else9
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   SI, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y6, Y6, Y4
+	VADDPS       Y4, Y6, Y4
 	VSHUFPS      $0x4e, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
 	VSHUFPS      $0xb1, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y1
-	VUCOMISS     X4, X1
+	VDIVPS       Y2, Y4, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VUCOMISS     X2, X4
 	JLS          end11
-	VADDPS       Y3, Y2, Y2
+	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y1, Y1, Y1
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	MOVQ         R8, DX
 	MOVQ         SI, BX
-	CMPQ         BX, $+16
+	CMPQ         BX, $+32
 	JLT          end13
 
 loop12:
-	VMOVUPS     (DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
-	VMOVUPS     32(DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y6, Y6, Y4
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     64(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y5
+	VMOVUPS     96(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
 	JGE         loop12
 
 end13:
@@ -160,11 +194,21 @@ end13:
 	JLT  end15
 
 loop14:
-	VMOVUPS     (DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
 	ADDQ        $+32, DX
+	VMOVAPS     Y3, Y10
+	VMOVAPS     Y7, Y3
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y10, Y6
 	SUBQ        $+8, BX
 	CMPQ        BX, $+8
 	JGE         loop14
@@ -172,71 +216,457 @@ loop14:
 end15:
 	TESTQ       DI, DI
 	JZ          end16
-	VMASKMOVPS  (DX), Y0, Y6
-	VSUBPS      Y2, Y6, Y6
-	VANDPS      Y6, Y0, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	LEAQ        (DX)(DI*4), DX
 
 end16:
-	VADDPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
+	VADDPS       Y8, Y3, Y3
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Y4
 	VPERM2F128   $0x01, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
 	VSHUFPS      $0x4e, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
 	VSHUFPS      $0xb1, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
 	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y2, Y2
+
+end11:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
+	VBROADCASTSS eps+112(FP), Y5
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVSS       X1, (SP)
+	VMOVSS       X2, 8(SP)
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVSS       X1, 16(SP)
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS 8(SP), Y1
+	VMOVAPS      Y1, Y3
+	VBROADCASTSS 16(SP), Y1
+	VMOVAPS      Y1, Y4
+	JMP          end10
+
+else9:
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   SI, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y6, Y6, Y4
+	VADDPS       Y4, Y6, Y4
 	VSHUFPS      $0x4e, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
 	VSHUFPS      $0xb1, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end11:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VDIVPS       Y2, Y4, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VUCOMISS     X2, X4
+	JLS          end17
+	VADDPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y4, Y5, Y4
+	VXORPS       Y6, Y6, Y6
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end19
+
+loop18:
+	VMOVUPS     (R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     64(R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y5
+	VMOVUPS     96(R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop18
+
+end19:
+	CMPQ R10, $+8
+	JLT  end21
+
+loop20:
+	VMOVUPS     (R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	ADDQ        $+32, R9
+	VMOVAPS     Y3, Y10
+	VMOVAPS     Y7, Y3
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y10, Y6
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop20
+
+end21:
+	TESTQ       DI, DI
+	JZ          end22
+	VMASKMOVPS  (R9), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	LEAQ        (R9)(DI*4), R9
+
+end22:
+	VADDPS       Y8, Y3, Y3
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Y4
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y2, Y2
+
+end17:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVSS       X1, (SP)
+	VMOVSS       X2, 8(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y3
-	LEAQ         (R8)(SI*4), R8
-	VMOVAPS      Y2, Y5
-	VMOVAPS      Y4, Y6
-	VMOVAPS      Y3, Y7
-	JMP          end10
-
-else9:
-	CMPQ SI, $+15
-	JGT  else17
+	VMULPS       Y2, Y1, Y1
+	VMOVSS       X1, 16(SP)
+	CMPQ         SI, $+15
+	JGT          else23
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end18
+	JMP          end24
 
-else17:
+else23:
 	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (DX), Y5
-	VADDPS     Y5, Y1, Y1
+	VMOVUPS    (DX), Y1
+	VMOVUPS    32(DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end24:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end26
+
+loop25:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y5, Y5
+	VFMADD231PS Y2, Y2, Y9
+	VMOVUPS     32(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y6, Y6
+	VFMADD231PS Y2, Y2, Y10
+	VMOVUPS     64(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y7, Y7
+	VFMADD231PS Y2, Y2, Y11
+	VMOVUPS     96(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y8, Y8
+	VFMADD231PS Y2, Y2, Y12
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop25
+
+end26:
+	CMPQ R9, $+8
+	JLT  end28
+
+loop27:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y5, Y5
+	VFMADD231PS Y2, Y2, Y9
+	ADDQ        $+32, DX
+	VMOVAPS     Y5, Y2
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y2, Y8
+	VMOVAPS     Y9, Y2
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y2, Y12
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop27
+
+end28:
+	TESTQ       DI, DI
+	JZ          end29
+	VMASKMOVPS  (DX), Y0, Y2
+	VSUBPS      Y1, Y2, Y2
+	VANDPS      Y2, Y0, Y2
+	VADDPS      Y2, Y5, Y5
+	VFMADD231PS Y2, Y2, Y9
+	LEAQ        (DX)(DI*4), DX
+
+end29:
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS (SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 8(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 16(SP), Y4
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y1, Y1
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VADDPS       Y11, Y9, Y6
+	VADDPS       Y12, Y10, Y7
+	VADDPS       Y7, Y6, Y6
+	VMOVAPS      Y6, Y6
+	SUBQ         $0x02, BX
+	CMPQ         BX, $+1
+	JLT          end31
+
+loop30:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VUCOMISS     X6, X7
+	JLS          end32
+	VADDPS       Y5, Y1, Y1
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end34
+
+loop33:
+	VMOVUPS     (R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     32(R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     64(R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     96(R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y9
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop33
+
+end34:
+	CMPQ R12, $+8
+	JLT  end36
+
+loop35:
+	VMOVUPS     (R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	ADDQ        $+32, R11
+	VMOVAPS     Y5, Y13
+	VMOVAPS     Y10, Y5
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y6, Y13
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y13, Y9
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
+	JGE         loop35
+
+end36:
+	TESTQ       DI, DI
+	JZ          end37
+	VMASKMOVPS  (R11), Y0, Y13
+	VSUBPS      Y1, Y13, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	LEAQ        (R11)(DI*4), R11
+
+end37:
+	VADDPS       Y11, Y5, Y5
+	VADDPS       Y12, Y10, Y10
+	VADDPS       Y10, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMOVAPS      Y5, Y5
+	VMOVAPS      Y6, Y6
+
+end32:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y6, Y8, Y6
+	VBROADCASTSS eps+112(FP), Y8
+	VADDPS       Y8, Y6, Y6
+	VSQRTPS      Y6, Y6
+	VDIVPS       Y6, Y7, Y6
+	VMOVSS       X1, (SP)
+	VMOVSS       X6, 8(SP)
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y5, Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VMOVSS       X1, 16(SP)
+	CMPQ         SI, $+15
+	JGT          else38
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end39
+
+else38:
+	// Any number is right for a guess.
+	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y5
 	VADDPS     Y5, Y1, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y5
@@ -248,351 +678,71 @@ else17:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end18:
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VPERM2F128   $0x01, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VDIVPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VUCOMISS     X4, X5
-	JLS          end19
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+16
-	JLT          end21
-
-loop20:
-	VMOVUPS     (R9), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	VMOVUPS     32(R9), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y6, Y6
-	VFMADD231PS Y7, Y7, Y5
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop20
-
-end21:
-	CMPQ R10, $+8
-	JLT  end23
-
-loop22:
-	VMOVUPS     (R9), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop22
-
-end23:
-	TESTQ       DI, DI
-	JZ          end24
-	VMASKMOVPS  (R9), Y0, Y7
-	VSUBPS      Y2, Y7, Y7
-	VANDPS      Y7, Y0, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-
-end24:
-	VADDPS       Y6, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VPERM2F128   $0x01, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VDIVPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end19:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y5
-	VXORPS       Y6, Y6, Y6
-	VMAXPS       Y4, Y6, Y4
-	VBROADCASTSS eps+112(FP), Y6
-	VADDPS       Y6, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y5, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VSUBPS       Y3, Y5, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	MOVQ         SI, R9
-	CMPQ         R9, $+16
-	JLT          end26
-
-loop25:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y8, Y8
-	VFMADD231PS Y5, Y5, Y10
-	VMOVUPS     32(DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y5, Y5, Y11
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop25
-
-end26:
-	CMPQ R9, $+8
-	JLT  end28
-
-loop27:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y8, Y8
-	VFMADD231PS Y5, Y5, Y10
-	ADDQ        $+32, DX
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop27
-
-end28:
-	TESTQ       DI, DI
-	JZ          end29
-	VMASKMOVPS  (DX), Y0, Y5
-	VSUBPS      Y1, Y5, Y5
-	VANDPS      Y5, Y0, Y5
-	VADDPS      Y5, Y8, Y8
-	VFMADD231PS Y5, Y5, Y10
-	LEAQ        (DX)(DI*4), DX
-
-end29:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
-	VMOVAPS Y1, Y2
-	VADDPS  Y9, Y8, Y1
-	VMOVAPS Y1, Y3
-	VADDPS  Y11, Y10, Y1
-	VMOVAPS Y1, Y4
-	SUBQ    $0x02, BX
-	CMPQ    BX, $+1
-	JLT     end31
-
-loop30:
-	CMPQ SI, $+15
-	JGT  else32
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y1
-	VMOVAPS      Y1, Y1
-	JMP          end33
-
-else32:
-	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (DX), Y8
-	VADDPS     Y8, Y1, Y1
-	VMOVUPS    32(DX), Y8
-	VADDPS     Y8, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end33:
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       X12, X12, X12
-	VCVTSI2SSQ   SI, X12, X12
-	VBROADCASTSS X12, Y12
-	VPERM2F128   $0x01, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VDIVPS       Y12, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VDIVPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y12
-	VUCOMISS     X4, X12
-	JLS          end34
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y13, Y13, Y13
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y12, Y12, Y12
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+16
-	JLT          end36
-
-loop35:
-	VMOVUPS     (R9), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-	VMOVUPS     32(R9), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y13, Y13
-	VFMADD231PS Y14, Y14, Y12
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop35
-
-end36:
-	CMPQ R10, $+8
-	JLT  end38
-
-loop37:
-	VMOVUPS     (R9), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop37
-
-end38:
-	TESTQ       DI, DI
-	JZ          end39
-	VMASKMOVPS  (R9), Y0, Y14
-	VSUBPS      Y2, Y14, Y14
-	VANDPS      Y14, Y0, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-
 end39:
-	VADDPS       Y13, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       X12, X12, X12
-	VCVTSI2SSQ   SI, X12, X12
-	VBROADCASTSS X12, Y12
-	VPERM2F128   $0x01, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VDIVPS       Y12, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VDIVPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end34:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y12
-	VXORPS       Y13, Y13, Y13
-	VMAXPS       Y4, Y13, Y4
-	VBROADCASTSS eps+112(FP), Y13
-	VADDPS       Y13, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y12, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       Y12, Y12, Y12
-	VSUBPS       Y3, Y12, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+16
-	JLT          end41
+	VXORPS Y5, Y5, Y5
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R11
+	CMPQ   R11, $+32
+	JLT    end41
 
 loop40:
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y8, Y8
-	VFMADD231PS Y12, Y12, Y10
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y5, Y12, Y12
-	VFMADD213PS Y7, Y6, Y12
-	VMOVUPS     (R9), Y13
-	VMOVUPS     (R10), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y12, (AX)
-	VMOVUPS     32(DX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y9, Y9
-	VFMADD231PS Y12, Y12, Y11
-	VMOVUPS     32(CX), Y12
-	VSUBPS      Y5, Y12, Y12
-	VFMADD213PS Y7, Y6, Y12
-	VMOVUPS     32(R9), Y13
-	VMOVUPS     32(R10), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y12, 32(AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
+	VMOVUPS     (DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     (CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     (R9), Y14
+	VMOVUPS     (R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, (AX)
+	VMOVUPS     32(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     32(CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     32(R9), Y14
+	VMOVUPS     32(R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, 32(AX)
+	VMOVUPS     64(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     64(CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     64(R9), Y14
+	VMOVUPS     64(R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, 64(AX)
+	VMOVUPS     96(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y9
+	VMOVUPS     96(CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     96(R9), Y14
+	VMOVUPS     96(R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, 96(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop40
 
 end41:
@@ -600,22 +750,32 @@ end41:
 	JLT  end43
 
 loop42:
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y8, Y8
-	VFMADD231PS Y12, Y12, Y10
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y5, Y12, Y12
-	VFMADD213PS Y7, Y6, Y12
-	VMOVUPS     (R9), Y13
-	VMOVUPS     (R10), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y12, (AX)
+	VMOVUPS     (DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     (CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     (R9), Y14
+	VMOVUPS     (R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, (AX)
 	ADDQ        $+32, DX
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
+	VMOVAPS     Y5, Y13
+	VMOVAPS     Y10, Y5
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y6, Y13
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y13, Y9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
 	JGE         loop42
@@ -623,18 +783,18 @@ loop42:
 end43:
 	TESTQ       DI, DI
 	JZ          end44
-	VMASKMOVPS  (DX), Y0, Y12
-	VSUBPS      Y1, Y12, Y12
-	VANDPS      Y12, Y0, Y12
-	VADDPS      Y12, Y8, Y8
-	VFMADD231PS Y12, Y12, Y10
-	VMASKMOVPS  (CX), Y0, Y12
-	VSUBPS      Y5, Y12, Y5
-	VFMADD213PS Y7, Y6, Y5
-	VMASKMOVPS  (R9), Y0, Y6
-	VMASKMOVPS  (R10), Y0, Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMASKMOVPS  Y5, Y0, (AX)
+	VMASKMOVPS  (DX), Y0, Y13
+	VSUBPS      Y1, Y13, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMASKMOVPS  (CX), Y0, Y13
+	VSUBPS      Y2, Y13, Y2
+	VFMADD213PS Y4, Y3, Y2
+	VMASKMOVPS  (R9), Y0, Y3
+	VMASKMOVPS  (R10), Y0, Y4
+	VFMADD213PS Y4, Y3, Y2
+	VMASKMOVPS  Y2, Y0, (AX)
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
@@ -642,156 +802,201 @@ end43:
 	LEAQ        (R10)(DI*4), R10
 
 end44:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
-	VMOVAPS Y1, Y2
-	VADDPS  Y9, Y8, Y1
-	VMOVAPS Y1, Y3
-	VADDPS  Y11, Y10, Y1
-	VMOVAPS Y1, Y4
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop30
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS (SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 8(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 16(SP), Y4
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y1, Y1
+	VADDPS       Y11, Y5, Y5
+	VADDPS       Y12, Y10, Y10
+	VADDPS       Y10, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VMOVAPS      Y6, Y6
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop30
 
 end31:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y1
-	VUCOMISS     X4, X1
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VUCOMISS     X6, X7
 	JLS          end45
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
+	VADDPS       Y5, Y1, Y1
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y4, Y4, Y4
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+16
+	VXORPS       Y9, Y9, Y9
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
 	JLT          end47
 
 loop46:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y8, Y8
-	VFMADD231PS Y9, Y9, Y4
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     32(R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     64(R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     96(R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y9
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop46
 
 end47:
-	CMPQ BX, $+8
+	CMPQ R10, $+8
 	JLT  end49
 
 loop48:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
-	ADDQ        $+32, DX
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
+	VMOVUPS     (R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	ADDQ        $+32, R9
+	VMOVAPS     Y5, Y13
+	VMOVAPS     Y10, Y5
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y6, Y13
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y13, Y9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
 	JGE         loop48
 
 end49:
 	TESTQ       DI, DI
 	JZ          end50
-	VMASKMOVPS  (DX), Y0, Y9
-	VSUBPS      Y2, Y9, Y9
-	VANDPS      Y9, Y0, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
+	VMASKMOVPS  (R9), Y0, Y13
+	VSUBPS      Y1, Y13, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	LEAQ        (R9)(DI*4), R9
 
 end50:
-	VADDPS       Y8, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
+	VADDPS       Y11, Y5, Y5
+	VADDPS       Y12, Y10, Y10
+	VADDPS       Y10, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMOVAPS      Y5, Y5
+	VMOVAPS      Y6, Y6
 
 end45:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
 	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y6, Y8, Y6
 	VBROADCASTSS eps+112(FP), Y8
-	VADDPS       Y8, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
+	VADDPS       Y8, Y6, Y6
+	VSQRTPS      Y6, Y6
+	VDIVPS       Y6, Y7, Y6
+	VMOVSS       X1, (SP)
+	VMOVSS       X6, 8(SP)
 	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y3
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	VSUBPS       Y5, Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VMOVSS       X1, 16(SP)
 	MOVQ         SI, R9
-	CMPQ         R9, $+16
+	CMPQ         R9, $+32
 	JLT          end52
 
 loop51:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
-	VFMADD213PS Y9, Y8, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     32(DX), Y8
-	VMOVUPS     32(BX), Y9
-	VFMADD213PS Y9, Y8, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     32(DX), Y5
+	VMOVUPS     32(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
+	VMOVUPS     64(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     64(DX), Y5
+	VMOVUPS     64(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 64(AX)
+	VMOVUPS     96(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     96(DX), Y5
+	VMOVUPS     96(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop51
 
 end52:
@@ -800,11 +1005,11 @@ end52:
 
 loop53:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
-	VFMADD213PS Y9, Y8, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
@@ -818,11 +1023,11 @@ end54:
 	TESTQ       DI, DI
 	JZ          end55
 	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMASKMOVPS  (DX), Y0, Y5
-	VMASKMOVPS  (BX), Y0, Y6
-	VFMADD213PS Y6, Y5, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (BX), Y0, Y3
+	VFMADD213PS Y3, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
@@ -830,38 +1035,55 @@ end54:
 	LEAQ        (BX)(DI*4), BX
 
 end55:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS 8(SP), Y1
+	VMOVAPS      Y1, Y3
+	VBROADCASTSS 16(SP), Y1
+	VMOVAPS      Y1, Y4
 
 end10:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
-	CMPQ SI, $+16
+	CMPQ SI, $+32
 	JLT  end57
 
 loop56:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
-	VFMADD213PS Y3, Y2, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     32(DX), Y2
-	VMOVUPS     32(BX), Y3
-	VFMADD213PS Y3, Y2, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     32(DX), Y5
+	VMOVUPS     32(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
+	VMOVUPS     64(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     64(DX), Y5
+	VMOVUPS     64(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 64(AX)
+	VMOVUPS     96(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     96(DX), Y5
+	VMOVUPS     96(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
 	JGE         loop56
 
 end57:
@@ -870,11 +1092,11 @@ end57:
 
 loop58:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
-	VFMADD213PS Y3, Y2, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
@@ -888,8 +1110,8 @@ end59:
 	TESTQ       DI, DI
 	JZ          end60
 	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
 	VMASKMOVPS  (DX), Y0, Y2
 	VMASKMOVPS  (BX), Y0, Y3
 	VFMADD213PS Y3, Y2, Y1
@@ -944,7 +1166,7 @@ GLOBL f32x8_3f800000<>(SB), RODATA|NOPTR, $32
 
 // func layerNormRowsStreamAVX2(dst []float32, x []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $0-116
+TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $48-116
 	MOVQ   dst_base+0(FP), AX
 	MOVQ   x_base+24(FP), CX
 	MOVQ   cols+104(FP), DX
@@ -957,12 +1179,12 @@ TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $0-116
 	MOVQ   cols+104(FP), SI
 	VXORPS Y0, Y0, Y0
 	MOVQ   CX, DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
 	TESTQ  BX, BX
 	JZ     end3
 	CMPQ   SI, $+15
@@ -975,9 +1197,7 @@ TEXT ·layerNormRowsStreamAVX2(SB), NOSPLIT, $0-116
 
 else4:
 	// Any number is right for a guess.
-	VXORPS     Y0, Y0, Y0
-	VMOVUPS    (DX), Y1
-	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y0
 	VMOVUPS    32(DX), Y1
 	VADDPS     Y1, Y0, Y0
 	VPERM2F128 $0x01, Y0, Y0, Y1
@@ -990,28 +1210,42 @@ else4:
 	VMOVAPS    Y0, Y0
 
 end5:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y5, Y5, Y5
-	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y5, Y5, Y5
 	MOVQ   SI, R8
-	CMPQ   R8, $+16
+	CMPQ   R8, $+32
 	JLT    end7
 
 loop6:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y2, Y2
-	VFMADD231PS Y1, Y1, Y3
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y4, Y4
+	VFMADD231PS Y9, Y9, Y1
 	PREFETCHT0  4128(DX)
-	VMOVUPS     32(DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y5, Y5
-	VFMADD231PS Y1, Y1, Y4
-	ADDQ        $+64, DX
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y6, Y6
+	VFMADD231PS Y9, Y9, Y2
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y7, Y7
+	VFMADD231PS Y9, Y9, Y3
+	PREFETCHT0  4192(DX)
+	VMOVUPS     96(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y9, Y9, Y5
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
 	JGE         loop6
 
 end7:
@@ -1020,68 +1254,92 @@ end7:
 
 loop8:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y1
-	VSUBPS      Y0, Y1, Y1
-	VADDPS      Y1, Y2, Y2
-	VFMADD231PS Y1, Y1, Y3
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y4, Y4
+	VFMADD231PS Y9, Y9, Y1
 	ADDQ        $+32, DX
+	VMOVAPS     Y4, Y9
+	VMOVAPS     Y6, Y4
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y1, Y9
+	VMOVAPS     Y2, Y1
+	VMOVAPS     Y3, Y2
+	VMOVAPS     Y5, Y3
+	VMOVAPS     Y9, Y5
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
 	JGE         loop8
 
 end9:
-	VMOVAPS      Y0, Y1
-	VADDPS       Y5, Y2, Y0
-	VMOVAPS      Y0, Y2
-	VADDPS       Y4, Y3, Y0
-	VMOVAPS      Y0, Y3
+	VMOVAPS      Y0, Y0
+	VADDPS       Y7, Y4, Y4
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y5
 	CMPQ         BX, $+1
 	JGT          else10
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Y0
-	VPERM2F128   $0x01, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y4
-	VADDPS       Y4, Y2, Y2
-	VDIVPS       Y0, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y4, Y4, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
 	VSHUFPS      $0x4e, Y3, Y3, Y4
 	VADDPS       Y4, Y3, Y3
 	VSHUFPS      $0xb1, Y3, Y3, Y4
 	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y0, Y3, Y0
-	VMOVAPS      Y0, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y2, Y2, Y0
-	VUCOMISS     X3, X0
+	VDIVPS       Y1, Y3, Y1
+	VFNMADD231PS Y2, Y2, Y1
+	VMULPS       Y2, Y2, Y3
+	VUCOMISS     X1, X3
 	JLS          end12
-	VADDPS       Y2, Y1, Y1
+	VADDPS       Y2, Y0, Y0
 	VXORPS       Y2, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y0, Y0, Y0
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y1, Y1, Y1
 	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
 	MOVQ         DI, DX
 	MOVQ         SI, BX
-	CMPQ         BX, $+16
+	CMPQ         BX, $+32
 	JLT          end14
 
 loop13:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y2, Y2
-	VFMADD231PS Y5, Y5, Y0
-	VMOVUPS     32(DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y4, Y4
-	VFMADD231PS Y5, Y5, Y3
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y2, Y2
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     32(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y6, Y6
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     64(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y7, Y7
+	VFMADD231PS Y9, Y9, Y4
+	VMOVUPS     96(DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y9, Y9, Y5
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
 	JGE         loop13
 
 end14:
@@ -1089,74 +1347,444 @@ end14:
 	JLT  end16
 
 loop15:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y2, Y2
-	VFMADD231PS Y5, Y5, Y0
+	VMOVUPS     (DX), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y2, Y2
+	VFMADD231PS Y9, Y9, Y1
 	ADDQ        $+32, DX
+	VMOVAPS     Y2, Y9
+	VMOVAPS     Y6, Y2
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y1, Y9
+	VMOVAPS     Y3, Y1
+	VMOVAPS     Y4, Y3
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y9, Y5
 	SUBQ        $+8, BX
 	CMPQ        BX, $+8
 	JGE         loop15
 
 end16:
-	VADDPS       Y4, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VADDPS       Y3, Y0, Y0
-	VMOVAPS      Y0, Y3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Y0
+	VADDPS       Y7, Y2, Y2
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y4, Y1, Y1
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Y3
 	VPERM2F128   $0x01, Y2, Y2, Y4
 	VADDPS       Y4, Y2, Y2
 	VSHUFPS      $0x4e, Y2, Y2, Y4
 	VADDPS       Y4, Y2, Y2
 	VSHUFPS      $0xb1, Y2, Y2, Y4
 	VADDPS       Y4, Y2, Y2
-	VDIVPS       Y0, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y1, Y1, Y4
+	VADDPS       Y4, Y1, Y1
+	VSHUFPS      $0x4e, Y1, Y1, Y4
+	VADDPS       Y4, Y1, Y1
+	VSHUFPS      $0xb1, Y1, Y1, Y4
+	VADDPS       Y4, Y1, Y1
+	VDIVPS       Y3, Y1, Y1
+	VFNMADD231PS Y2, Y2, Y1
 	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y4
-	VADDPS       Y4, Y3, Y3
+	VMOVAPS      Y1, Y1
+
+end12:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y1, Y4, Y1
+	VBROADCASTSS eps+112(FP), Y4
+	VADDPS       Y4, Y1, Y1
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y1, Y3, Y1
+	VMOVSS       X0, (SP)
+	VMOVSS       X1, 8(SP)
+	VXORPS       Y0, Y0, Y0
+	VSUBPS       Y2, Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVSS       X0, 16(SP)
+	LEAQ         (DI)(SI*4), DI
+	VBROADCASTSS (SP), Y0
+	VMOVAPS      Y0, Y1
+	VBROADCASTSS 8(SP), Y0
+	VMOVAPS      Y0, Y2
+	VBROADCASTSS 16(SP), Y0
+	VMOVAPS      Y0, Y3
+	JMP          end11
+
+else10:
+	VXORPS       X1, X1, X1
+	VCVTSI2SSQ   SI, X1, X1
+	VBROADCASTSS X1, Y1
+	VPERM2F128   $0x01, Y4, Y4, Y2
+	VADDPS       Y2, Y4, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y1, Y2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
 	VSHUFPS      $0x4e, Y3, Y3, Y4
 	VADDPS       Y4, Y3, Y3
 	VSHUFPS      $0xb1, Y3, Y3, Y4
 	VADDPS       Y4, Y3, Y3
-	VDIVPS       Y0, Y3, Y0
-	VMOVAPS      Y0, Y3
-	VFNMADD231PS Y2, Y2, Y3
-
-end12:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y0
+	VDIVPS       Y1, Y3, Y1
+	VFNMADD231PS Y2, Y2, Y1
+	VMULPS       Y2, Y2, Y3
+	VUCOMISS     X1, X3
+	JLS          end17
+	VADDPS       Y2, Y0, Y0
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	VMAXPS       Y3, Y4, Y3
+	VXORPS       Y5, Y5, Y5
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end19
+
+loop18:
+	VMOVUPS     (R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y2, Y2
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     32(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y6, Y6
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     64(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y7, Y7
+	VFMADD231PS Y9, Y9, Y4
+	VMOVUPS     96(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y8, Y8
+	VFMADD231PS Y9, Y9, Y5
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop18
+
+end19:
+	CMPQ R9, $+8
+	JLT  end21
+
+loop20:
+	VMOVUPS     (R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VADDPS      Y9, Y2, Y2
+	VFMADD231PS Y9, Y9, Y1
+	ADDQ        $+32, R8
+	VMOVAPS     Y2, Y9
+	VMOVAPS     Y6, Y2
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y1, Y9
+	VMOVAPS     Y3, Y1
+	VMOVAPS     Y4, Y3
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y9, Y5
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop20
+
+end21:
+	VADDPS       Y7, Y2, Y2
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y4, Y1, Y1
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y4
+	VADDPS       Y4, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VPERM2F128   $0x01, Y1, Y1, Y4
+	VADDPS       Y4, Y1, Y1
+	VSHUFPS      $0x4e, Y1, Y1, Y4
+	VADDPS       Y4, Y1, Y1
+	VSHUFPS      $0xb1, Y1, Y1, Y4
+	VADDPS       Y4, Y1, Y1
+	VDIVPS       Y3, Y1, Y1
+	VFNMADD231PS Y2, Y2, Y1
+	VMOVAPS      Y2, Y2
+	VMOVAPS      Y1, Y1
+
+end17:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y3
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y1, Y4, Y1
 	VBROADCASTSS eps+112(FP), Y4
-	VADDPS       Y4, Y3, Y3
-	VSQRTPS      Y3, Y3
-	VDIVPS       Y3, Y0, Y0
-	VMOVAPS      Y0, Y3
+	VADDPS       Y4, Y1, Y1
+	VSQRTPS      Y1, Y1
+	VDIVPS       Y1, Y3, Y1
+	VMOVSS       X0, (SP)
+	VMOVSS       X1, 8(SP)
 	VXORPS       Y0, Y0, Y0
 	VSUBPS       Y2, Y0, Y0
-	VMULPS       Y3, Y0, Y0
-	VMOVAPS      Y0, Y2
-	LEAQ         (DI)(SI*4), DI
-	VMOVAPS      Y1, Y4
-	VMOVAPS      Y3, Y5
-	VMOVAPS      Y2, Y6
-	JMP          end11
-
-else10:
-	CMPQ SI, $+15
-	JGT  else17
+	VMULPS       Y1, Y0, Y0
+	VMOVSS       X0, 16(SP)
+	CMPQ         SI, $+15
+	JGT          else22
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y0
 	VMOVAPS      Y0, Y0
-	JMP          end18
+	JMP          end23
 
-else17:
+else22:
 	// Any number is right for a guess.
-	VXORPS     Y0, Y0, Y0
-	VMOVUPS    (DX), Y4
-	VADDPS     Y4, Y0, Y0
+	VMOVUPS    (DX), Y0
+	VMOVUPS    32(DX), Y1
+	VADDPS     Y1, Y0, Y0
+	VPERM2F128 $0x01, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VSHUFPS    $0x4e, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VSHUFPS    $0xb1, Y0, Y0, Y1
+	VADDPS     Y1, Y0, Y0
+	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
+	VMOVAPS    Y0, Y0
+
+end23:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   SI, R8
+	CMPQ   R8, $+32
+	JLT    end25
+
+loop24:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y4, Y4
+	VFMADD231PS Y1, Y1, Y8
+	PREFETCHT0  4128(DX)
+	VMOVUPS     32(DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y5, Y5
+	VFMADD231PS Y1, Y1, Y9
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y6, Y6
+	VFMADD231PS Y1, Y1, Y10
+	PREFETCHT0  4192(DX)
+	VMOVUPS     96(DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y7, Y7
+	VFMADD231PS Y1, Y1, Y11
+	ADDQ        $+128, DX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
+	JGE         loop24
+
+end25:
+	CMPQ R8, $+8
+	JLT  end27
+
+loop26:
+	PREFETCHT0  4096(DX)
+	VMOVUPS     (DX), Y1
+	VSUBPS      Y0, Y1, Y1
+	VADDPS      Y1, Y4, Y4
+	VFMADD231PS Y1, Y1, Y8
+	ADDQ        $+32, DX
+	VMOVAPS     Y4, Y1
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y1, Y7
+	VMOVAPS     Y8, Y1
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y1, Y11
+	SUBQ        $+8, R8
+	CMPQ        R8, $+8
+	JGE         loop26
+
+end27:
+	LEAQ         (DI)(SI*4), DI
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y1
+	VBROADCASTSS 8(SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 16(SP), Y3
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y0, Y0
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y10, Y8, Y5
+	VADDPS       Y11, Y9, Y6
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	SUBQ         $0x02, BX
+	CMPQ         BX, $+1
+	JLT          end29
+
+loop28:
+	MOVQ         weight_base+48(FP), R8
+	MOVQ         bias_base+72(FP), R9
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   SI, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VUCOMISS     X5, X6
+	JLS          end30
+	VADDPS       Y4, Y0, Y0
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         DI, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end32
+
+loop31:
+	VMOVUPS     (R10), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	VMOVUPS     32(R10), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y6
+	VMOVUPS     64(R10), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y10, Y10
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     96(R10), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y11, Y11
+	VFMADD231PS Y12, Y12, Y8
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop31
+
+end32:
+	CMPQ R11, $+8
+	JLT  end34
+
+loop33:
+	VMOVUPS     (R10), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	ADDQ        $+32, R10
+	VMOVAPS     Y4, Y12
+	VMOVAPS     Y9, Y4
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y5, Y12
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
+	SUBQ        $+8, R11
+	CMPQ        R11, $+8
+	JGE         loop33
+
+end34:
+	VADDPS       Y10, Y4, Y4
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   SI, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y5, Y5
+
+end30:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y5, Y7, Y5
+	VBROADCASTSS eps+112(FP), Y7
+	VADDPS       Y7, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VDIVPS       Y5, Y6, Y5
+	VMOVSS       X0, (SP)
+	VMOVSS       X5, 8(SP)
+	VXORPS       Y0, Y0, Y0
+	VSUBPS       Y4, Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VMOVSS       X0, 16(SP)
+	CMPQ         SI, $+15
+	JGT          else35
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y0
+	VMOVAPS      Y0, Y0
+	JMP          end36
+
+else35:
+	// Any number is right for a guess.
+	VMOVUPS    (DX), Y0
 	VMOVUPS    32(DX), Y4
 	VADDPS     Y4, Y0, Y0
 	VPERM2F128 $0x01, Y0, Y0, Y4
@@ -1168,328 +1796,75 @@ else17:
 	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
 	VMOVAPS    Y0, Y0
 
-end18:
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y2, Y2, Y4
-	VUCOMISS     X3, X4
-	JLS          end19
-	VADDPS       Y2, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+16
-	JLT          end21
-
-loop20:
-	VMOVUPS     (R8), Y6
-	VSUBPS      Y1, Y6, Y6
-	VADDPS      Y6, Y2, Y2
-	VFMADD231PS Y6, Y6, Y3
-	VMOVUPS     32(R8), Y6
-	VSUBPS      Y1, Y6, Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y6, Y6, Y4
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop20
-
-end21:
-	CMPQ R9, $+8
-	JLT  end23
-
-loop22:
-	VMOVUPS     (R8), Y6
-	VSUBPS      Y1, Y6, Y6
-	VADDPS      Y6, Y2, Y2
-	VFMADD231PS Y6, Y6, Y3
-	ADDQ        $+32, R8
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop22
-
-end23:
-	VADDPS       Y5, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VADDPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Y4
-	VPERM2F128   $0x01, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y5
-	VADDPS       Y5, Y2, Y2
-	VDIVPS       Y4, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VFNMADD231PS Y2, Y2, Y3
-
-end19:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y3, Y5, Y3
-	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y3, Y3
-	VSQRTPS      Y3, Y3
-	VDIVPS       Y3, Y4, Y3
-	VMOVAPS      Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VSUBPS       Y2, Y4, Y2
-	VMULPS       Y3, Y2, Y2
-	VMOVAPS      Y2, Y2
-	MOVQ         SI, R8
-	CMPQ         R8, $+16
-	JLT          end25
-
-loop24:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y4
-	VSUBPS      Y0, Y4, Y4
-	VADDPS      Y4, Y7, Y7
-	VFMADD231PS Y4, Y4, Y9
-	PREFETCHT0  4128(DX)
-	VMOVUPS     32(DX), Y4
-	VSUBPS      Y0, Y4, Y4
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y4, Y4, Y10
-	ADDQ        $+64, DX
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
-	JGE         loop24
-
-end25:
-	CMPQ R8, $+8
-	JLT  end27
-
-loop26:
-	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y4
-	VSUBPS      Y0, Y4, Y4
-	VADDPS      Y4, Y7, Y7
-	VFMADD231PS Y4, Y4, Y9
-	ADDQ        $+32, DX
-	SUBQ        $+8, R8
-	CMPQ        R8, $+8
-	JGE         loop26
-
-end27:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Y1, Y4
-	VMOVAPS Y3, Y5
-	VMOVAPS Y2, Y6
-	VMOVAPS Y0, Y1
-	VADDPS  Y8, Y7, Y0
-	VMOVAPS Y0, Y2
-	VADDPS  Y10, Y9, Y0
-	VMOVAPS Y0, Y3
-	SUBQ    $0x02, BX
-	CMPQ    BX, $+1
-	JLT     end29
-
-loop28:
-	CMPQ SI, $+15
-	JGT  else30
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y0
-	VMOVAPS      Y0, Y0
-	JMP          end31
-
-else30:
-	// Any number is right for a guess.
-	VXORPS     Y0, Y0, Y0
-	VMOVUPS    (DX), Y7
-	VADDPS     Y7, Y0, Y0
-	VMOVUPS    32(DX), Y7
-	VADDPS     Y7, Y0, Y0
-	VPERM2F128 $0x01, Y0, Y0, Y7
-	VADDPS     Y7, Y0, Y0
-	VSHUFPS    $0x4e, Y0, Y0, Y7
-	VADDPS     Y7, Y0, Y0
-	VSHUFPS    $0xb1, Y0, Y0, Y7
-	VADDPS     Y7, Y0, Y0
-	VMULPS     f32x8_3d800000<>+0(SB), Y0, Y0
-	VMOVAPS    Y0, Y0
-
-end31:
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Y11
-	VPERM2F128   $0x01, Y2, Y2, Y12
-	VADDPS       Y12, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y12
-	VADDPS       Y12, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y12
-	VADDPS       Y12, Y2, Y2
-	VDIVPS       Y11, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y12
-	VADDPS       Y12, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y12
-	VADDPS       Y12, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y12
-	VADDPS       Y12, Y3, Y3
-	VDIVPS       Y11, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y2, Y2, Y11
-	VUCOMISS     X3, X11
-	JLS          end32
-	VADDPS       Y2, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y12, Y12, Y12
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y11, Y11, Y11
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+16
-	JLT          end34
-
-loop33:
-	VMOVUPS     (R8), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y2, Y2
-	VFMADD231PS Y13, Y13, Y3
-	VMOVUPS     32(R8), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y12, Y12
-	VFMADD231PS Y13, Y13, Y11
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop33
-
-end34:
-	CMPQ R9, $+8
-	JLT  end36
-
-loop35:
-	VMOVUPS     (R8), Y13
-	VSUBPS      Y1, Y13, Y13
-	VADDPS      Y13, Y2, Y2
-	VFMADD231PS Y13, Y13, Y3
-	ADDQ        $+32, R8
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop35
-
 end36:
-	VADDPS       Y12, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VADDPS       Y11, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Y11
-	VPERM2F128   $0x01, Y2, Y2, Y12
-	VADDPS       Y12, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y12
-	VADDPS       Y12, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y12
-	VADDPS       Y12, Y2, Y2
-	VDIVPS       Y11, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y12
-	VADDPS       Y12, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y12
-	VADDPS       Y12, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y12
-	VADDPS       Y12, Y3, Y3
-	VDIVPS       Y11, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VFNMADD231PS Y2, Y2, Y3
-
-end32:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y11
-	VXORPS       Y12, Y12, Y12
-	VMAXPS       Y3, Y12, Y3
-	VBROADCASTSS eps+112(FP), Y12
-	VADDPS       Y12, Y3, Y3
-	VSQRTPS      Y3, Y3
-	VDIVPS       Y3, Y11, Y3
-	VMOVAPS      Y3, Y3
-	VXORPS       Y11, Y11, Y11
-	VSUBPS       Y2, Y11, Y2
-	VMULPS       Y3, Y2, Y2
-	VMOVAPS      Y2, Y2
-	MOVQ         weight_base+48(FP), R8
-	MOVQ         bias_base+72(FP), R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+16
-	JLT          end38
+	VXORPS Y4, Y4, Y4
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   SI, R10
+	CMPQ   R10, $+32
+	JLT    end38
 
 loop37:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y11
-	VSUBPS      Y0, Y11, Y11
-	VADDPS      Y11, Y7, Y7
-	VFMADD231PS Y11, Y11, Y9
-	VMOVUPS     (CX), Y11
-	VSUBPS      Y4, Y11, Y11
-	VFMADD213PS Y6, Y5, Y11
-	VMOVUPS     (R8), Y12
-	VMOVUPS     (R9), Y13
-	VFMADD213PS Y13, Y12, Y11
-	VMOVNTPS    Y11, (AX)
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     (R8), Y13
+	VMOVUPS     (R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, (AX)
 	PREFETCHT0  4128(DX)
-	VMOVUPS     32(DX), Y11
-	VSUBPS      Y0, Y11, Y11
-	VADDPS      Y11, Y8, Y8
-	VFMADD231PS Y11, Y11, Y10
-	VMOVUPS     32(CX), Y11
-	VSUBPS      Y4, Y11, Y11
-	VFMADD213PS Y6, Y5, Y11
-	VMOVUPS     32(R8), Y12
-	VMOVUPS     32(R9), Y13
-	VFMADD213PS Y13, Y12, Y11
-	VMOVNTPS    Y11, 32(AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	VMOVUPS     32(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y6
+	VMOVUPS     32(CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     32(R8), Y13
+	VMOVUPS     32(R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, 32(AX)
+	PREFETCHT0  4160(DX)
+	VMOVUPS     64(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y10, Y10
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     64(CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     64(R8), Y13
+	VMOVUPS     64(R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, 64(AX)
+	PREFETCHT0  4192(DX)
+	VMOVUPS     96(DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y11, Y11
+	VFMADD231PS Y12, Y12, Y8
+	VMOVUPS     96(CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     96(R8), Y13
+	VMOVUPS     96(R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, 96(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop37
 
 end38:
@@ -1498,168 +1873,222 @@ end38:
 
 loop39:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Y11
-	VSUBPS      Y0, Y11, Y11
-	VADDPS      Y11, Y7, Y7
-	VFMADD231PS Y11, Y11, Y9
-	VMOVUPS     (CX), Y11
-	VSUBPS      Y4, Y11, Y11
-	VFMADD213PS Y6, Y5, Y11
-	VMOVUPS     (R8), Y12
-	VMOVUPS     (R9), Y13
-	VFMADD213PS Y13, Y12, Y11
-	VMOVNTPS    Y11, (AX)
+	VMOVUPS     (DX), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	VMOVUPS     (CX), Y12
+	VSUBPS      Y1, Y12, Y12
+	VFMADD213PS Y3, Y2, Y12
+	VMOVUPS     (R8), Y13
+	VMOVUPS     (R9), Y14
+	VFMADD213PS Y14, Y13, Y12
+	VMOVNTPS    Y12, (AX)
 	ADDQ        $+32, DX
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R8
 	ADDQ        $+32, R9
+	VMOVAPS     Y4, Y12
+	VMOVAPS     Y9, Y4
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y5, Y12
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
 	JGE         loop39
 
 end40:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Y1, Y4
-	VMOVAPS Y3, Y5
-	VMOVAPS Y2, Y6
-	VMOVAPS Y0, Y1
-	VADDPS  Y8, Y7, Y0
-	VMOVAPS Y0, Y2
-	VADDPS  Y10, Y9, Y0
-	VMOVAPS Y0, Y3
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop28
+	LEAQ         (DI)(SI*4), DI
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y1
+	VBROADCASTSS 8(SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 16(SP), Y3
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y0, Y0
+	VADDPS       Y10, Y4, Y4
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop28
 
 end29:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Y0
-	VPERM2F128   $0x01, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VDIVPS       Y0, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y7
-	VADDPS       Y7, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y7
-	VADDPS       Y7, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y7
-	VADDPS       Y7, Y3, Y3
-	VDIVPS       Y0, Y3, Y0
-	VMOVAPS      Y0, Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y2, Y2, Y0
-	VUCOMISS     X3, X0
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   SI, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VUCOMISS     X5, X6
 	JLS          end41
-	VADDPS       Y2, Y1, Y1
-	VXORPS       Y2, Y2, Y2
+	VADDPS       Y4, Y0, Y0
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	VXORPS       Y0, Y0, Y0
-	VXORPS       Y3, Y3, Y3
-	MOVQ         DI, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+16
+	VXORPS       Y8, Y8, Y8
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
 	JLT          end43
 
 loop42:
-	VMOVUPS     (DX), Y8
-	VSUBPS      Y1, Y8, Y8
-	VADDPS      Y8, Y2, Y2
-	VFMADD231PS Y8, Y8, Y0
-	VMOVUPS     32(DX), Y8
-	VSUBPS      Y1, Y8, Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y8, Y8, Y3
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (R8), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	VMOVUPS     32(R8), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y6
+	VMOVUPS     64(R8), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y10, Y10
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     96(R8), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y11, Y11
+	VFMADD231PS Y12, Y12, Y8
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop42
 
 end43:
-	CMPQ BX, $+8
+	CMPQ R9, $+8
 	JLT  end45
 
 loop44:
-	VMOVUPS     (DX), Y8
-	VSUBPS      Y1, Y8, Y8
-	VADDPS      Y8, Y2, Y2
-	VFMADD231PS Y8, Y8, Y0
-	ADDQ        $+32, DX
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
+	VMOVUPS     (R8), Y12
+	VSUBPS      Y0, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	ADDQ        $+32, R8
+	VMOVAPS     Y4, Y12
+	VMOVAPS     Y9, Y4
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y5, Y12
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
 	JGE         loop44
 
 end45:
-	VADDPS       Y7, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VADDPS       Y3, Y0, Y0
-	VMOVAPS      Y0, Y3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Y0
-	VPERM2F128   $0x01, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0x4e, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VSHUFPS      $0xb1, Y2, Y2, Y7
-	VADDPS       Y7, Y2, Y2
-	VDIVPS       Y0, Y2, Y2
-	VMOVAPS      Y2, Y2
-	VPERM2F128   $0x01, Y3, Y3, Y7
-	VADDPS       Y7, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y7
-	VADDPS       Y7, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y7
-	VADDPS       Y7, Y3, Y3
-	VDIVPS       Y0, Y3, Y0
-	VMOVAPS      Y0, Y3
-	VFNMADD231PS Y2, Y2, Y3
+	VADDPS       Y10, Y4, Y4
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   SI, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y5, Y5
 
 end41:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y0
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
 	VXORPS       Y7, Y7, Y7
-	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y5, Y7, Y5
 	VBROADCASTSS eps+112(FP), Y7
-	VADDPS       Y7, Y3, Y3
-	VSQRTPS      Y3, Y3
-	VDIVPS       Y3, Y0, Y0
-	VMOVAPS      Y0, Y3
+	VADDPS       Y7, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VDIVPS       Y5, Y6, Y5
+	VMOVSS       X0, (SP)
+	VMOVSS       X5, 8(SP)
 	VXORPS       Y0, Y0, Y0
-	VSUBPS       Y2, Y0, Y0
-	VMULPS       Y3, Y0, Y0
-	VMOVAPS      Y0, Y2
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	VSUBPS       Y4, Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VMOVSS       X0, 16(SP)
 	MOVQ         SI, R8
-	CMPQ         R8, $+16
+	CMPQ         R8, $+32
 	JLT          end47
 
 loop46:
 	VMOVUPS     (CX), Y0
-	VSUBPS      Y4, Y0, Y0
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     (DX), Y7
-	VMOVUPS     (BX), Y8
-	VFMADD213PS Y8, Y7, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y4
+	VMOVUPS     (BX), Y5
+	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	VMOVUPS     32(CX), Y0
-	VSUBPS      Y4, Y0, Y0
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     32(DX), Y7
-	VMOVUPS     32(BX), Y8
-	VFMADD213PS Y8, Y7, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     32(BX), Y5
+	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
+	VMOVUPS     64(CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     64(DX), Y4
+	VMOVUPS     64(BX), Y5
+	VFMADD213PS Y5, Y4, Y0
+	VMOVNTPS    Y0, 64(AX)
+	VMOVUPS     96(CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     96(DX), Y4
+	VMOVUPS     96(BX), Y5
+	VFMADD213PS Y5, Y4, Y0
+	VMOVNTPS    Y0, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
 	JGE         loop46
 
 end47:
@@ -1668,11 +2097,11 @@ end47:
 
 loop48:
 	VMOVUPS     (CX), Y0
-	VSUBPS      Y4, Y0, Y0
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     (DX), Y7
-	VMOVUPS     (BX), Y8
-	VFMADD213PS Y8, Y7, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y4
+	VMOVUPS     (BX), Y5
+	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
@@ -1683,38 +2112,55 @@ loop48:
 	JGE         loop48
 
 end49:
-	LEAQ    (DI)(SI*4), DI
-	VMOVAPS Y1, Y4
-	VMOVAPS Y3, Y5
-	VMOVAPS Y2, Y6
+	LEAQ         (DI)(SI*4), DI
+	VBROADCASTSS (SP), Y0
+	VMOVAPS      Y0, Y1
+	VBROADCASTSS 8(SP), Y0
+	VMOVAPS      Y0, Y2
+	VBROADCASTSS 16(SP), Y0
+	VMOVAPS      Y0, Y3
 
 end11:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
-	CMPQ SI, $+16
+	CMPQ SI, $+32
 	JLT  end51
 
 loop50:
 	VMOVUPS     (CX), Y0
-	VSUBPS      Y4, Y0, Y0
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     (DX), Y1
-	VMOVUPS     (BX), Y2
-	VFMADD213PS Y2, Y1, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y4
+	VMOVUPS     (BX), Y5
+	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	VMOVUPS     32(CX), Y0
-	VSUBPS      Y4, Y0, Y0
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     32(DX), Y1
-	VMOVUPS     32(BX), Y2
-	VFMADD213PS Y2, Y1, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     32(DX), Y4
+	VMOVUPS     32(BX), Y5
+	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
+	VMOVUPS     64(CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     64(DX), Y4
+	VMOVUPS     64(BX), Y5
+	VFMADD213PS Y5, Y4, Y0
+	VMOVNTPS    Y0, 64(AX)
+	VMOVUPS     96(CX), Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     96(DX), Y4
+	VMOVUPS     96(BX), Y5
+	VFMADD213PS Y5, Y4, Y0
+	VMOVNTPS    Y0, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
 	JGE         loop50
 
 end51:
@@ -1723,11 +2169,11 @@ end51:
 
 loop52:
 	VMOVUPS     (CX), Y0
-	VSUBPS      Y4, Y0, Y0
-	VFMADD213PS Y6, Y5, Y0
-	VMOVUPS     (DX), Y1
-	VMOVUPS     (BX), Y2
-	VFMADD213PS Y2, Y1, Y0
+	VSUBPS      Y1, Y0, Y0
+	VFMADD213PS Y3, Y2, Y0
+	VMOVUPS     (DX), Y4
+	VMOVUPS     (BX), Y5
+	VFMADD213PS Y5, Y4, Y0
 	VMOVNTPS    Y0, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
@@ -1755,12 +2201,12 @@ else1:
 	VMOVUPS (R8), Y0
 	VXORPS  Y1, Y1, Y1
 	MOVQ    CX, R8
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
 	TESTQ   BX, BX
 	JZ      end54
 	CMPQ    SI, $+15
@@ -1773,9 +2219,7 @@ else1:
 
 else55:
 	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (DX), Y2
-	VADDPS     Y2, Y1, Y1
+	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y2
 	VADDPS     Y2, Y1, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y2
@@ -1788,26 +2232,38 @@ else55:
 	VMOVAPS    Y1, Y1
 
 end56:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y6, Y6, Y6
-	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6
 	MOVQ   SI, R9
-	CMPQ   R9, $+16
+	CMPQ   R9, $+32
 	JLT    end58
 
 loop57:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y3, Y3
-	VFMADD231PS Y2, Y2, Y4
-	VMOVUPS     32(DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y6, Y6
-	VFMADD231PS Y2, Y2, Y5
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y5, Y5
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y3
+	VMOVUPS     64(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     96(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop57
 
 end58:
@@ -1815,11 +2271,21 @@ end58:
 	JLT  end60
 
 loop59:
-	VMOVUPS     (DX), Y2
-	VSUBPS      Y1, Y2, Y2
-	VADDPS      Y2, Y3, Y3
-	VFMADD231PS Y2, Y2, Y4
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y5, Y5
+	VFMADD231PS Y10, Y10, Y2
 	ADDQ        $+32, DX
+	VMOVAPS     Y5, Y10
+	VMOVAPS     Y7, Y5
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y3, Y2
+	VMOVAPS     Y4, Y3
+	VMOVAPS     Y6, Y4
+	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
 	JGE         loop59
@@ -1827,66 +2293,80 @@ loop59:
 end60:
 	TESTQ       DI, DI
 	JZ          end61
-	VMASKMOVPS  (DX), Y0, Y2
-	VSUBPS      Y1, Y2, Y2
-	VANDPS      Y2, Y0, Y2
-	VADDPS      Y2, Y3, Y3
-	VFMADD231PS Y2, Y2, Y4
+	VMASKMOVPS  (DX), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y5, Y5
+	VFMADD231PS Y10, Y10, Y2
 	LEAQ        (DX)(DI*4), DX
 
 end61:
-	VMOVAPS      Y1, Y2
-	VADDPS       Y6, Y3, Y1
-	VMOVAPS      Y1, Y3
-	VADDPS       Y5, Y4, Y1
-	VMOVAPS      Y1, Y4
+	VMOVAPS      Y1, Y1
+	VADDPS       Y8, Y5, Y5
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y6, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y6
 	CMPQ         BX, $+1
 	JGT          else62
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   SI, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y6, Y6, Y4
+	VADDPS       Y4, Y6, Y4
 	VSHUFPS      $0x4e, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
 	VSHUFPS      $0xb1, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y1
-	VUCOMISS     X4, X1
+	VDIVPS       Y2, Y4, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VUCOMISS     X2, X4
 	JLS          end64
-	VADDPS       Y3, Y2, Y2
+	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y1, Y1, Y1
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	MOVQ         R8, DX
 	MOVQ         SI, BX
-	CMPQ         BX, $+16
+	CMPQ         BX, $+32
 	JLT          end66
 
 loop65:
-	VMOVUPS     (DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
-	VMOVUPS     32(DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y6, Y6, Y4
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     64(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y5
+	VMOVUPS     96(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
 	JGE         loop65
 
 end66:
@@ -1894,11 +2374,21 @@ end66:
 	JLT  end68
 
 loop67:
-	VMOVUPS     (DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
 	ADDQ        $+32, DX
+	VMOVAPS     Y3, Y10
+	VMOVAPS     Y7, Y3
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y10, Y6
 	SUBQ        $+8, BX
 	CMPQ        BX, $+8
 	JGE         loop67
@@ -1906,71 +2396,457 @@ loop67:
 end68:
 	TESTQ       DI, DI
 	JZ          end69
-	VMASKMOVPS  (DX), Y0, Y6
-	VSUBPS      Y2, Y6, Y6
-	VANDPS      Y6, Y0, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	LEAQ        (DX)(DI*4), DX
 
 end69:
-	VADDPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
+	VADDPS       Y8, Y3, Y3
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Y4
 	VPERM2F128   $0x01, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
 	VSHUFPS      $0x4e, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
 	VSHUFPS      $0xb1, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
 	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y2, Y2
+
+end64:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
+	VBROADCASTSS eps+112(FP), Y5
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVSS       X1, 24(SP)
+	VMOVSS       X2, 32(SP)
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVSS       X1, 40(SP)
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS 24(SP), Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS 32(SP), Y1
+	VMOVAPS      Y1, Y3
+	VBROADCASTSS 40(SP), Y1
+	VMOVAPS      Y1, Y4
+	JMP          end63
+
+else62:
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   SI, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y5, Y5, Y3
+	VADDPS       Y3, Y5, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y6, Y6, Y4
+	VADDPS       Y4, Y6, Y4
 	VSHUFPS      $0x4e, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
 	VSHUFPS      $0xb1, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end64:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VDIVPS       Y2, Y4, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VUCOMISS     X2, X4
+	JLS          end70
+	VADDPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y4, Y5, Y4
+	VXORPS       Y6, Y6, Y6
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end72
+
+loop71:
+	VMOVUPS     (R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     64(R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y5
+	VMOVUPS     96(R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop71
+
+end72:
+	CMPQ R10, $+8
+	JLT  end74
+
+loop73:
+	VMOVUPS     (R9), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	ADDQ        $+32, R9
+	VMOVAPS     Y3, Y10
+	VMOVAPS     Y7, Y3
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y10, Y6
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
+	JGE         loop73
+
+end74:
+	TESTQ       DI, DI
+	JZ          end75
+	VMASKMOVPS  (R9), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	LEAQ        (R9)(DI*4), R9
+
+end75:
+	VADDPS       Y8, Y3, Y3
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   SI, X4, X4
+	VBROADCASTSS X4, Y4
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y2, Y2
+
+end70:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
 	VBROADCASTSS eps+112(FP), Y5
-	VADDPS       Y5, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVSS       X1, 24(SP)
+	VMOVSS       X2, 32(SP)
 	VXORPS       Y1, Y1, Y1
 	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y3
-	LEAQ         (R8)(SI*4), R8
-	VMOVAPS      Y2, Y5
-	VMOVAPS      Y4, Y6
-	VMOVAPS      Y3, Y7
-	JMP          end63
-
-else62:
-	CMPQ SI, $+15
-	JGT  else70
+	VMULPS       Y2, Y1, Y1
+	VMOVSS       X1, 40(SP)
+	CMPQ         SI, $+15
+	JGT          else76
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Y1
 	VMOVAPS      Y1, Y1
-	JMP          end71
+	JMP          end77
 
-else70:
+else76:
 	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (DX), Y5
-	VADDPS     Y5, Y1, Y1
+	VMOVUPS    (DX), Y1
+	VMOVUPS    32(DX), Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
+
+end77:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end79
+
+loop78:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y5, Y5
+	VFMADD231PS Y2, Y2, Y9
+	VMOVUPS     32(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y6, Y6
+	VFMADD231PS Y2, Y2, Y10
+	VMOVUPS     64(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y7, Y7
+	VFMADD231PS Y2, Y2, Y11
+	VMOVUPS     96(DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y8, Y8
+	VFMADD231PS Y2, Y2, Y12
+	ADDQ        $+128, DX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop78
+
+end79:
+	CMPQ R9, $+8
+	JLT  end81
+
+loop80:
+	VMOVUPS     (DX), Y2
+	VSUBPS      Y1, Y2, Y2
+	VADDPS      Y2, Y5, Y5
+	VFMADD231PS Y2, Y2, Y9
+	ADDQ        $+32, DX
+	VMOVAPS     Y5, Y2
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y2, Y8
+	VMOVAPS     Y9, Y2
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y2, Y12
+	SUBQ        $+8, R9
+	CMPQ        R9, $+8
+	JGE         loop80
+
+end81:
+	TESTQ       DI, DI
+	JZ          end82
+	VMASKMOVPS  (DX), Y0, Y2
+	VSUBPS      Y1, Y2, Y2
+	VANDPS      Y2, Y0, Y2
+	VADDPS      Y2, Y5, Y5
+	VFMADD231PS Y2, Y2, Y9
+	LEAQ        (DX)(DI*4), DX
+
+end82:
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS 24(SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 32(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 40(SP), Y4
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y1, Y1
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VADDPS       Y11, Y9, Y6
+	VADDPS       Y12, Y10, Y7
+	VADDPS       Y7, Y6, Y6
+	VMOVAPS      Y6, Y6
+	SUBQ         $0x02, BX
+	CMPQ         BX, $+1
+	JLT          end84
+
+loop83:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VUCOMISS     X6, X7
+	JLS          end85
+	VADDPS       Y5, Y1, Y1
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end87
+
+loop86:
+	VMOVUPS     (R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     32(R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     64(R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     96(R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y9
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop86
+
+end87:
+	CMPQ R12, $+8
+	JLT  end89
+
+loop88:
+	VMOVUPS     (R11), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	ADDQ        $+32, R11
+	VMOVAPS     Y5, Y13
+	VMOVAPS     Y10, Y5
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y6, Y13
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y13, Y9
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
+	JGE         loop88
+
+end89:
+	TESTQ       DI, DI
+	JZ          end90
+	VMASKMOVPS  (R11), Y0, Y13
+	VSUBPS      Y1, Y13, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	LEAQ        (R11)(DI*4), R11
+
+end90:
+	VADDPS       Y11, Y5, Y5
+	VADDPS       Y12, Y10, Y10
+	VADDPS       Y10, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMOVAPS      Y5, Y5
+	VMOVAPS      Y6, Y6
+
+end85:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y6, Y8, Y6
+	VBROADCASTSS eps+112(FP), Y8
+	VADDPS       Y8, Y6, Y6
+	VSQRTPS      Y6, Y6
+	VDIVPS       Y6, Y7, Y6
+	VMOVSS       X1, 24(SP)
+	VMOVSS       X6, 32(SP)
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y5, Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VMOVSS       X1, 40(SP)
+	CMPQ         SI, $+15
+	JGT          else91
+
+	// Any number is right for a guess.
+	VBROADCASTSS (DX), Y1
+	VMOVAPS      Y1, Y1
+	JMP          end92
+
+else91:
+	// Any number is right for a guess.
+	VMOVUPS    (DX), Y1
 	VMOVUPS    32(DX), Y5
 	VADDPS     Y5, Y1, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y5
@@ -1982,351 +2858,71 @@ else70:
 	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
 	VMOVAPS    Y1, Y1
 
-end71:
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VPERM2F128   $0x01, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VDIVPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VUCOMISS     X4, X5
-	JLS          end72
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+16
-	JLT          end74
-
-loop73:
-	VMOVUPS     (R9), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	VMOVUPS     32(R9), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y6, Y6
-	VFMADD231PS Y7, Y7, Y5
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop73
-
-end74:
-	CMPQ R10, $+8
-	JLT  end76
-
-loop75:
-	VMOVUPS     (R9), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop75
-
-end76:
-	TESTQ       DI, DI
-	JZ          end77
-	VMASKMOVPS  (R9), Y0, Y7
-	VSUBPS      Y2, Y7, Y7
-	VANDPS      Y7, Y0, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-
-end77:
-	VADDPS       Y6, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   SI, X5, X5
-	VBROADCASTSS X5, Y5
-	VPERM2F128   $0x01, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VDIVPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end72:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y5
-	VXORPS       Y6, Y6, Y6
-	VMAXPS       Y4, Y6, Y4
-	VBROADCASTSS eps+112(FP), Y6
-	VADDPS       Y6, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y5, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VSUBPS       Y3, Y5, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	MOVQ         SI, R9
-	CMPQ         R9, $+16
-	JLT          end79
-
-loop78:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y8, Y8
-	VFMADD231PS Y5, Y5, Y10
-	VMOVUPS     32(DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y5, Y5, Y11
-	ADDQ        $+64, DX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop78
-
-end79:
-	CMPQ R9, $+8
-	JLT  end81
-
-loop80:
-	VMOVUPS     (DX), Y5
-	VSUBPS      Y1, Y5, Y5
-	VADDPS      Y5, Y8, Y8
-	VFMADD231PS Y5, Y5, Y10
-	ADDQ        $+32, DX
-	SUBQ        $+8, R9
-	CMPQ        R9, $+8
-	JGE         loop80
-
-end81:
-	TESTQ       DI, DI
-	JZ          end82
-	VMASKMOVPS  (DX), Y0, Y5
-	VSUBPS      Y1, Y5, Y5
-	VANDPS      Y5, Y0, Y5
-	VADDPS      Y5, Y8, Y8
-	VFMADD231PS Y5, Y5, Y10
-	LEAQ        (DX)(DI*4), DX
-
-end82:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
-	VMOVAPS Y1, Y2
-	VADDPS  Y9, Y8, Y1
-	VMOVAPS Y1, Y3
-	VADDPS  Y11, Y10, Y1
-	VMOVAPS Y1, Y4
-	SUBQ    $0x02, BX
-	CMPQ    BX, $+1
-	JLT     end84
-
-loop83:
-	CMPQ SI, $+15
-	JGT  else85
-
-	// Any number is right for a guess.
-	VBROADCASTSS (DX), Y1
-	VMOVAPS      Y1, Y1
-	JMP          end86
-
-else85:
-	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (DX), Y8
-	VADDPS     Y8, Y1, Y1
-	VMOVUPS    32(DX), Y8
-	VADDPS     Y8, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end86:
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       X12, X12, X12
-	VCVTSI2SSQ   SI, X12, X12
-	VBROADCASTSS X12, Y12
-	VPERM2F128   $0x01, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VDIVPS       Y12, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VDIVPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y12
-	VUCOMISS     X4, X12
-	JLS          end87
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y13, Y13, Y13
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y12, Y12, Y12
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+16
-	JLT          end89
-
-loop88:
-	VMOVUPS     (R9), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-	VMOVUPS     32(R9), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y13, Y13
-	VFMADD231PS Y14, Y14, Y12
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop88
-
-end89:
-	CMPQ R10, $+8
-	JLT  end91
-
-loop90:
-	VMOVUPS     (R9), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-	ADDQ        $+32, R9
-	SUBQ        $+8, R10
-	CMPQ        R10, $+8
-	JGE         loop90
-
-end91:
-	TESTQ       DI, DI
-	JZ          end92
-	VMASKMOVPS  (R9), Y0, Y14
-	VSUBPS      Y2, Y14, Y14
-	VANDPS      Y14, Y0, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-
 end92:
-	VADDPS       Y13, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       X12, X12, X12
-	VCVTSI2SSQ   SI, X12, X12
-	VBROADCASTSS X12, Y12
-	VPERM2F128   $0x01, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VDIVPS       Y12, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VDIVPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end87:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y12
-	VXORPS       Y13, Y13, Y13
-	VMAXPS       Y4, Y13, Y4
-	VBROADCASTSS eps+112(FP), Y13
-	VADDPS       Y13, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y12, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       Y12, Y12, Y12
-	VSUBPS       Y3, Y12, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+16
-	JLT          end94
+	VXORPS Y5, Y5, Y5
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y12, Y12, Y12
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   SI, R11
+	CMPQ   R11, $+32
+	JLT    end94
 
 loop93:
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y8, Y8
-	VFMADD231PS Y12, Y12, Y10
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y5, Y12, Y12
-	VFMADD213PS Y7, Y6, Y12
-	VMOVUPS     (R9), Y13
-	VMOVUPS     (R10), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y12, (AX)
-	VMOVUPS     32(DX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y9, Y9
-	VFMADD231PS Y12, Y12, Y11
-	VMOVUPS     32(CX), Y12
-	VSUBPS      Y5, Y12, Y12
-	VFMADD213PS Y7, Y6, Y12
-	VMOVUPS     32(R9), Y13
-	VMOVUPS     32(R10), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y12, 32(AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
+	VMOVUPS     (DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     (CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     (R9), Y14
+	VMOVUPS     (R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, (AX)
+	VMOVUPS     32(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     32(CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     32(R9), Y14
+	VMOVUPS     32(R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, 32(AX)
+	VMOVUPS     64(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     64(CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     64(R9), Y14
+	VMOVUPS     64(R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, 64(AX)
+	VMOVUPS     96(DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y9
+	VMOVUPS     96(CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     96(R9), Y14
+	VMOVUPS     96(R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, 96(AX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R9
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop93
 
 end94:
@@ -2334,22 +2930,32 @@ end94:
 	JLT  end96
 
 loop95:
-	VMOVUPS     (DX), Y12
-	VSUBPS      Y1, Y12, Y12
-	VADDPS      Y12, Y8, Y8
-	VFMADD231PS Y12, Y12, Y10
-	VMOVUPS     (CX), Y12
-	VSUBPS      Y5, Y12, Y12
-	VFMADD213PS Y7, Y6, Y12
-	VMOVUPS     (R9), Y13
-	VMOVUPS     (R10), Y14
-	VFMADD213PS Y14, Y13, Y12
-	VMOVUPS     Y12, (AX)
+	VMOVUPS     (DX), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     (CX), Y13
+	VSUBPS      Y2, Y13, Y13
+	VFMADD213PS Y4, Y3, Y13
+	VMOVUPS     (R9), Y14
+	VMOVUPS     (R10), Y15
+	VFMADD213PS Y15, Y14, Y13
+	VMOVUPS     Y13, (AX)
 	ADDQ        $+32, DX
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R9
 	ADDQ        $+32, R10
+	VMOVAPS     Y5, Y13
+	VMOVAPS     Y10, Y5
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y6, Y13
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y13, Y9
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
 	JGE         loop95
@@ -2357,18 +2963,18 @@ loop95:
 end96:
 	TESTQ       DI, DI
 	JZ          end97
-	VMASKMOVPS  (DX), Y0, Y12
-	VSUBPS      Y1, Y12, Y12
-	VANDPS      Y12, Y0, Y12
-	VADDPS      Y12, Y8, Y8
-	VFMADD231PS Y12, Y12, Y10
-	VMASKMOVPS  (CX), Y0, Y12
-	VSUBPS      Y5, Y12, Y5
-	VFMADD213PS Y7, Y6, Y5
-	VMASKMOVPS  (R9), Y0, Y6
-	VMASKMOVPS  (R10), Y0, Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMASKMOVPS  Y5, Y0, (AX)
+	VMASKMOVPS  (DX), Y0, Y13
+	VSUBPS      Y1, Y13, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMASKMOVPS  (CX), Y0, Y13
+	VSUBPS      Y2, Y13, Y2
+	VFMADD213PS Y4, Y3, Y2
+	VMASKMOVPS  (R9), Y0, Y3
+	VMASKMOVPS  (R10), Y0, Y4
+	VFMADD213PS Y4, Y3, Y2
+	VMASKMOVPS  Y2, Y0, (AX)
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
@@ -2376,156 +2982,201 @@ end96:
 	LEAQ        (R10)(DI*4), R10
 
 end97:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
-	VMOVAPS Y1, Y2
-	VADDPS  Y9, Y8, Y1
-	VMOVAPS Y1, Y3
-	VADDPS  Y11, Y10, Y1
-	VMOVAPS Y1, Y4
-	SUBQ    $+1, BX
-	CMPQ    BX, $+1
-	JGE     loop83
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS 24(SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 32(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 40(SP), Y4
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y1, Y1
+	VADDPS       Y11, Y5, Y5
+	VADDPS       Y12, Y10, Y10
+	VADDPS       Y10, Y5, Y5
+	VMOVAPS      Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VMOVAPS      Y6, Y6
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop83
 
 end84:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y1
-	VUCOMISS     X4, X1
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMULPS       Y5, Y5, Y7
+	VUCOMISS     X6, X7
 	JLS          end98
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
+	VADDPS       Y5, Y1, Y1
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y4, Y4, Y4
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+16
+	VXORPS       Y9, Y9, Y9
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
 	JLT          end100
 
 loop99:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y8, Y8
-	VFMADD231PS Y9, Y9, Y4
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	VMOVUPS     32(R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y10, Y10
+	VFMADD231PS Y13, Y13, Y7
+	VMOVUPS     64(R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y11, Y11
+	VFMADD231PS Y13, Y13, Y8
+	VMOVUPS     96(R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y12, Y12
+	VFMADD231PS Y13, Y13, Y9
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop99
 
 end100:
-	CMPQ BX, $+8
+	CMPQ R10, $+8
 	JLT  end102
 
 loop101:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
-	ADDQ        $+32, DX
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
+	VMOVUPS     (R9), Y13
+	VSUBPS      Y1, Y13, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	ADDQ        $+32, R9
+	VMOVAPS     Y5, Y13
+	VMOVAPS     Y10, Y5
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y13, Y12
+	VMOVAPS     Y6, Y13
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y13, Y9
+	SUBQ        $+8, R10
+	CMPQ        R10, $+8
 	JGE         loop101
 
 end102:
 	TESTQ       DI, DI
 	JZ          end103
-	VMASKMOVPS  (DX), Y0, Y9
-	VSUBPS      Y2, Y9, Y9
-	VANDPS      Y9, Y0, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
+	VMASKMOVPS  (R9), Y0, Y13
+	VSUBPS      Y1, Y13, Y13
+	VANDPS      Y13, Y0, Y13
+	VADDPS      Y13, Y5, Y5
+	VFMADD231PS Y13, Y13, Y6
+	LEAQ        (R9)(DI*4), R9
 
 end103:
-	VADDPS       Y8, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   SI, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
+	VADDPS       Y11, Y5, Y5
+	VADDPS       Y12, Y10, Y10
+	VADDPS       Y10, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y6, Y6
+	VXORPS       X7, X7, X7
+	VCVTSI2SSQ   SI, X7, X7
+	VBROADCASTSS X7, Y7
+	VPERM2F128   $0x01, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y8
+	VADDPS       Y8, Y5, Y5
+	VDIVPS       Y7, Y5, Y5
+	VPERM2F128   $0x01, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0x4e, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VSHUFPS      $0xb1, Y6, Y6, Y8
+	VADDPS       Y8, Y6, Y6
+	VDIVPS       Y7, Y6, Y6
+	VFNMADD231PS Y5, Y5, Y6
+	VMOVAPS      Y5, Y5
+	VMOVAPS      Y6, Y6
 
 end98:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y7
 	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y6, Y8, Y6
 	VBROADCASTSS eps+112(FP), Y8
-	VADDPS       Y8, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
+	VADDPS       Y8, Y6, Y6
+	VSQRTPS      Y6, Y6
+	VDIVPS       Y6, Y7, Y6
+	VMOVSS       X1, 24(SP)
+	VMOVSS       X6, 32(SP)
 	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y3
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	VSUBPS       Y5, Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VMOVSS       X1, 40(SP)
 	MOVQ         SI, R9
-	CMPQ         R9, $+16
+	CMPQ         R9, $+32
 	JLT          end105
 
 loop104:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
-	VFMADD213PS Y9, Y8, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     32(DX), Y8
-	VMOVUPS     32(BX), Y9
-	VFMADD213PS Y9, Y8, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     32(DX), Y5
+	VMOVUPS     32(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
+	VMOVUPS     64(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     64(DX), Y5
+	VMOVUPS     64(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 64(AX)
+	VMOVUPS     96(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     96(DX), Y5
+	VMOVUPS     96(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop104
 
 end105:
@@ -2534,11 +3185,11 @@ end105:
 
 loop106:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
-	VFMADD213PS Y9, Y8, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
@@ -2552,11 +3203,11 @@ end107:
 	TESTQ       DI, DI
 	JZ          end108
 	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMASKMOVPS  (DX), Y0, Y5
-	VMASKMOVPS  (BX), Y0, Y6
-	VFMADD213PS Y6, Y5, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMASKMOVPS  (DX), Y0, Y2
+	VMASKMOVPS  (BX), Y0, Y3
+	VFMADD213PS Y3, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (AX)
 	LEAQ        (AX)(DI*4), AX
 	LEAQ        (CX)(DI*4), CX
@@ -2564,38 +3215,55 @@ end107:
 	LEAQ        (BX)(DI*4), BX
 
 end108:
-	LEAQ    (R8)(SI*4), R8
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
+	LEAQ         (R8)(SI*4), R8
+	VBROADCASTSS 24(SP), Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS 32(SP), Y1
+	VMOVAPS      Y1, Y3
+	VBROADCASTSS 40(SP), Y1
+	VMOVAPS      Y1, Y4
 
 end63:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
-	CMPQ SI, $+16
+	CMPQ SI, $+32
 	JLT  end110
 
 loop109:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
-	VFMADD213PS Y3, Y2, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	VMOVUPS     32(CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     32(DX), Y2
-	VMOVUPS     32(BX), Y3
-	VFMADD213PS Y3, Y2, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     32(DX), Y5
+	VMOVUPS     32(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
+	VMOVUPS     64(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     64(DX), Y5
+	VMOVUPS     64(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 64(AX)
+	VMOVUPS     96(CX), Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     96(DX), Y5
+	VMOVUPS     96(BX), Y6
+	VFMADD213PS Y6, Y5, Y1
+	VMOVUPS     Y1, 96(AX)
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
 	JGE         loop109
 
 end110:
@@ -2604,11 +3272,11 @@ end110:
 
 loop111:
 	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
-	VFMADD213PS Y3, Y2, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
+	VMOVUPS     (DX), Y5
+	VMOVUPS     (BX), Y6
+	VFMADD213PS Y6, Y5, Y1
 	VMOVUPS     Y1, (AX)
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
@@ -2622,8 +3290,8 @@ end112:
 	TESTQ       DI, DI
 	JZ          end113
 	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
+	VSUBPS      Y2, Y1, Y1
+	VFMADD213PS Y4, Y3, Y1
 	VMASKMOVPS  (DX), Y0, Y2
 	VMASKMOVPS  (BX), Y0, Y3
 	VFMADD213PS Y3, Y2, Y1
@@ -2641,7 +3309,7 @@ end2:
 
 // func addLayerNormRowsAVX2(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $0-164
+TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $32-164
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    sum_base+24(FP), CX
 	MOVQ    CX, DX
@@ -2658,12 +3326,12 @@ TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $0-164
 	VMOVUPS (R10), Y0
 	VXORPS  Y1, Y1, Y1
 	MOVQ    CX, R10
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
+	VXORPS  Y1, Y1, Y1
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y1, Y1, Y1
 	TESTQ   DI, DI
 	JZ      end1
 	CMPQ    R8, $+15
@@ -2678,10 +3346,8 @@ TEXT ·addLayerNormRowsAVX2(SB), NOSPLIT, $0-164
 
 else2:
 	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (BX), Y2
-	VMOVUPS    (SI), Y3
-	VADDPS     Y3, Y2, Y2
+	VMOVUPS    (BX), Y1
+	VMOVUPS    (SI), Y2
 	VADDPS     Y2, Y1, Y1
 	VMOVUPS    32(BX), Y2
 	VMOVUPS    32(SI), Y3
@@ -2697,34 +3363,52 @@ else2:
 	VMOVAPS    Y1, Y1
 
 end3:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y6, Y6, Y6
 	VXORPS Y4, Y4, Y4
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
 	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
 	MOVQ   R8, R11
-	CMPQ   R11, $+16
+	CMPQ   R11, $+32
 	JLT    end5
 
 loop4:
-	VMOVUPS     (BX), Y2
-	VMOVUPS     (SI), Y7
-	VADDPS      Y7, Y2, Y2
-	VSUBPS      Y1, Y2, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	VMOVUPS     Y2, (DX)
-	VMOVUPS     32(BX), Y2
-	VMOVUPS     32(SI), Y7
-	VADDPS      Y7, Y2, Y2
-	VSUBPS      Y1, Y2, Y7
-	VADDPS      Y7, Y6, Y6
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     Y2, 32(DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (SI), Y11
+	VADDPS      Y11, Y10, Y10
+	VSUBPS      Y1, Y10, Y11
+	VADDPS      Y11, Y4, Y4
+	VFMADD231PS Y11, Y11, Y2
+	VMOVUPS     Y10, (DX)
+	VMOVUPS     32(BX), Y10
+	VMOVUPS     32(SI), Y11
+	VADDPS      Y11, Y10, Y10
+	VSUBPS      Y1, Y10, Y11
+	VADDPS      Y11, Y7, Y7
+	VFMADD231PS Y11, Y11, Y3
+	VMOVUPS     Y10, 32(DX)
+	VMOVUPS     64(BX), Y10
+	VMOVUPS     64(SI), Y11
+	VADDPS      Y11, Y10, Y10
+	VSUBPS      Y1, Y10, Y11
+	VADDPS      Y11, Y8, Y8
+	VFMADD231PS Y11, Y11, Y5
+	VMOVUPS     Y10, 64(DX)
+	VMOVUPS     96(BX), Y10
+	VMOVUPS     96(SI), Y11
+	VADDPS      Y11, Y10, Y10
+	VSUBPS      Y1, Y10, Y11
+	VADDPS      Y11, Y9, Y9
+	VFMADD231PS Y11, Y11, Y6
+	VMOVUPS     Y10, 96(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop4
 
 end5:
@@ -2732,16 +3416,26 @@ end5:
 	JLT  end7
 
 loop6:
-	VMOVUPS     (BX), Y2
-	VMOVUPS     (SI), Y7
-	VADDPS      Y7, Y2, Y2
-	VSUBPS      Y1, Y2, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	VMOVUPS     Y2, (DX)
+	VMOVUPS     (BX), Y10
+	VMOVUPS     (SI), Y11
+	VADDPS      Y11, Y10, Y10
+	VSUBPS      Y1, Y10, Y11
+	VADDPS      Y11, Y4, Y4
+	VFMADD231PS Y11, Y11, Y2
+	VMOVUPS     Y10, (DX)
 	ADDQ        $+32, DX
 	ADDQ        $+32, BX
 	ADDQ        $+32, SI
+	VMOVAPS     Y4, Y10
+	VMOVAPS     Y7, Y4
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y3, Y2
+	VMOVAPS     Y5, Y3
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y10, Y6
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
 	JGE         loop6
@@ -2749,71 +3443,85 @@ loop6:
 end7:
 	TESTQ       R9, R9
 	JZ          end8
-	VMASKMOVPS  (BX), Y0, Y2
-	VMASKMOVPS  (SI), Y0, Y7
-	VADDPS      Y7, Y2, Y2
-	VSUBPS      Y1, Y2, Y7
-	VANDPS      Y7, Y0, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	VMASKMOVPS  Y2, Y0, (DX)
+	VMASKMOVPS  (BX), Y0, Y10
+	VMASKMOVPS  (SI), Y0, Y11
+	VADDPS      Y11, Y10, Y10
+	VSUBPS      Y1, Y10, Y11
+	VANDPS      Y11, Y0, Y11
+	VADDPS      Y11, Y4, Y4
+	VFMADD231PS Y11, Y11, Y2
+	VMASKMOVPS  Y10, Y0, (DX)
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
 end8:
-	VMOVAPS      Y1, Y2
-	VADDPS       Y6, Y3, Y1
-	VMOVAPS      Y1, Y3
-	VADDPS       Y5, Y4, Y1
-	VMOVAPS      Y1, Y4
+	VMOVAPS      Y1, Y1
+	VADDPS       Y8, Y4, Y4
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVAPS      Y2, Y5
 	CMPQ         DI, $+1
 	JGT          else9
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R8, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y5
-	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   R8, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y4, Y4, Y3
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y5, Y5, Y4
+	VADDPS       Y4, Y5, Y4
 	VSHUFPS      $0x4e, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
 	VSHUFPS      $0xb1, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y1
-	VUCOMISS     X4, X1
+	VDIVPS       Y2, Y4, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VUCOMISS     X2, X4
 	JLS          end11
-	VADDPS       Y3, Y2, Y2
+	VADDPS       Y3, Y1, Y1
 	VXORPS       Y3, Y3, Y3
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y1, Y1, Y1
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	MOVQ         R10, DX
 	MOVQ         R8, BX
-	CMPQ         BX, $+16
+	CMPQ         BX, $+32
 	JLT          end13
 
 loop12:
-	VMOVUPS     (DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
-	VMOVUPS     32(DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y6, Y6, Y4
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     64(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y5
+	VMOVUPS     96(DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, DX
+	SUBQ        $+32, BX
+	CMPQ        BX, $+32
 	JGE         loop12
 
 end13:
@@ -2821,11 +3529,21 @@ end13:
 	JLT  end15
 
 loop14:
-	VMOVUPS     (DX), Y6
-	VSUBPS      Y2, Y6, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
+	VMOVUPS     (DX), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
 	ADDQ        $+32, DX
+	VMOVAPS     Y3, Y10
+	VMOVAPS     Y7, Y3
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y10, Y6
 	SUBQ        $+8, BX
 	CMPQ        BX, $+8
 	JGE         loop14
@@ -2833,226 +3551,273 @@ loop14:
 end15:
 	TESTQ       R9, R9
 	JZ          end16
-	VMASKMOVPS  (DX), Y0, Y6
-	VSUBPS      Y2, Y6, Y6
-	VANDPS      Y6, Y0, Y6
-	VADDPS      Y6, Y3, Y3
-	VFMADD231PS Y6, Y6, Y1
+	VMASKMOVPS  (DX), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	LEAQ        (DX)(R9*4), DX
 
 end16:
-	VADDPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R8, X1, X1
-	VBROADCASTSS X1, Y1
+	VADDPS       Y8, Y3, Y3
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   R8, X4, X4
+	VBROADCASTSS X4, Y4
 	VPERM2F128   $0x01, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
 	VSHUFPS      $0x4e, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
 	VSHUFPS      $0xb1, Y3, Y3, Y5
 	VADDPS       Y5, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
 	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y5
-	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y2, Y2
+
+end11:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
+	VBROADCASTSS eps+160(FP), Y5
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVSS       X1, (SP)
+	VMOVSS       X2, 8(SP)
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVSS       X1, 16(SP)
+	LEAQ         (R10)(R8*4), R10
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS 8(SP), Y1
+	VMOVAPS      Y1, Y3
+	VBROADCASTSS 16(SP), Y1
+	VMOVSS       X1, 24(SP)
+	JMP          end10
+
+else9:
+	VXORPS       X2, X2, X2
+	VCVTSI2SSQ   R8, X2, X2
+	VBROADCASTSS X2, Y2
+	VPERM2F128   $0x01, Y4, Y4, Y3
+	VADDPS       Y3, Y4, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y4
+	VADDPS       Y4, Y3, Y3
+	VDIVPS       Y2, Y3, Y3
+	VPERM2F128   $0x01, Y5, Y5, Y4
+	VADDPS       Y4, Y5, Y4
 	VSHUFPS      $0x4e, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
 	VSHUFPS      $0xb1, Y4, Y4, Y5
 	VADDPS       Y5, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end11:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
-	VXORPS       Y5, Y5, Y5
-	VMAXPS       Y4, Y5, Y4
-	VBROADCASTSS eps+160(FP), Y5
-	VADDPS       Y5, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
-	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y3
-	LEAQ         (R10)(R8*4), R10
-	VMOVAPS      Y2, Y5
-	VMOVAPS      Y4, Y6
-	VMOVAPS      Y3, Y7
-	JMP          end10
-
-else9:
-	CMPQ R8, $+15
-	JGT  else17
-
-	// Any number is right for a guess.
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS (SI), Y5
-	VADDPS       Y5, Y1, Y1
-	VMOVAPS      Y1, Y1
-	JMP          end18
-
-else17:
-	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (BX), Y5
-	VMOVUPS    (SI), Y6
-	VADDPS     Y6, Y5, Y5
-	VADDPS     Y5, Y1, Y1
-	VMOVUPS    32(BX), Y5
-	VMOVUPS    32(SI), Y6
-	VADDPS     Y6, Y5, Y5
-	VADDPS     Y5, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y5
-	VADDPS     Y5, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y5
-	VADDPS     Y5, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y5
-	VADDPS     Y5, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end18:
+	VDIVPS       Y2, Y4, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMULPS       Y3, Y3, Y4
+	VUCOMISS     X2, X4
+	JLS          end17
+	VADDPS       Y3, Y1, Y1
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
 	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   R8, X5, X5
-	VBROADCASTSS X5, Y5
-	VPERM2F128   $0x01, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VDIVPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VUCOMISS     X4, X5
-	JLS          end19
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y6, Y6, Y6
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	MOVQ         R10, R11
 	MOVQ         R8, R12
-	CMPQ         R12, $+16
-	JLT          end21
+	CMPQ         R12, $+32
+	JLT          end19
+
+loop18:
+	VMOVUPS     (R11), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	VMOVUPS     32(R11), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y7, Y7
+	VFMADD231PS Y10, Y10, Y4
+	VMOVUPS     64(R11), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y8, Y8
+	VFMADD231PS Y10, Y10, Y5
+	VMOVUPS     96(R11), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y10, Y10, Y6
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop18
+
+end19:
+	CMPQ R12, $+8
+	JLT  end21
 
 loop20:
-	VMOVUPS     (R11), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	VMOVUPS     32(R11), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y6, Y6
-	VFMADD231PS Y7, Y7, Y5
-	ADDQ        $+64, R11
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
+	VMOVUPS     (R11), Y10
+	VSUBPS      Y1, Y10, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	ADDQ        $+32, R11
+	VMOVAPS     Y3, Y10
+	VMOVAPS     Y7, Y3
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y2, Y10
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y10, Y6
+	SUBQ        $+8, R12
+	CMPQ        R12, $+8
 	JGE         loop20
 
 end21:
-	CMPQ R12, $+8
-	JLT  end23
-
-loop22:
-	VMOVUPS     (R11), Y7
-	VSUBPS      Y2, Y7, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
-	ADDQ        $+32, R11
-	SUBQ        $+8, R12
-	CMPQ        R12, $+8
-	JGE         loop22
-
-end23:
 	TESTQ       R9, R9
-	JZ          end24
-	VMASKMOVPS  (R11), Y0, Y7
-	VSUBPS      Y2, Y7, Y7
-	VANDPS      Y7, Y0, Y7
-	VADDPS      Y7, Y3, Y3
-	VFMADD231PS Y7, Y7, Y4
+	JZ          end22
+	VMASKMOVPS  (R11), Y0, Y10
+	VSUBPS      Y1, Y10, Y10
+	VANDPS      Y10, Y0, Y10
+	VADDPS      Y10, Y3, Y3
+	VFMADD231PS Y10, Y10, Y2
+	LEAQ        (R11)(R9*4), R11
+
+end22:
+	VADDPS       Y8, Y3, Y3
+	VADDPS       Y9, Y7, Y7
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y5, Y2, Y2
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VXORPS       X4, X4, X4
+	VCVTSI2SSQ   R8, X4, X4
+	VBROADCASTSS X4, Y4
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0x4e, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VSHUFPS      $0xb1, Y3, Y3, Y5
+	VADDPS       Y5, Y3, Y3
+	VDIVPS       Y4, Y3, Y3
+	VPERM2F128   $0x01, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0x4e, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VSHUFPS      $0xb1, Y2, Y2, Y5
+	VADDPS       Y5, Y2, Y2
+	VDIVPS       Y4, Y2, Y2
+	VFNMADD231PS Y3, Y3, Y2
+	VMOVAPS      Y3, Y3
+	VMOVAPS      Y2, Y2
+
+end17:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y4
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y2, Y5, Y2
+	VBROADCASTSS eps+160(FP), Y5
+	VADDPS       Y5, Y2, Y2
+	VSQRTPS      Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVSS       X1, (SP)
+	VMOVSS       X2, 8(SP)
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVSS       X1, 16(SP)
+	CMPQ         R8, $+15
+	JGT          else23
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Y1
+	VBROADCASTSS (SI), Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVAPS      Y1, Y1
+	JMP          end24
+
+else23:
+	// Any number is right for a guess.
+	VMOVUPS    (BX), Y1
+	VMOVUPS    (SI), Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMOVUPS    32(SI), Y3
+	VADDPS     Y3, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
 
 end24:
-	VADDPS       Y6, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       X5, X5, X5
-	VCVTSI2SSQ   R8, X5, X5
-	VBROADCASTSS X5, Y5
-	VPERM2F128   $0x01, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y6
-	VADDPS       Y6, Y3, Y3
-	VDIVPS       Y5, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y6
-	VADDPS       Y6, Y4, Y4
-	VDIVPS       Y5, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end19:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y5
-	VXORPS       Y6, Y6, Y6
-	VMAXPS       Y4, Y6, Y4
-	VBROADCASTSS eps+160(FP), Y6
-	VADDPS       Y6, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y5, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VSUBPS       Y3, Y5, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	MOVQ         R8, R11
-	CMPQ         R11, $+16
-	JLT          end26
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   R8, R11
+	CMPQ   R11, $+32
+	JLT    end26
 
 loop25:
-	VMOVUPS     (BX), Y5
-	VMOVUPS     (SI), Y6
-	VADDPS      Y6, Y5, Y5
-	VSUBPS      Y1, Y5, Y6
-	VADDPS      Y6, Y8, Y8
-	VFMADD231PS Y6, Y6, Y10
-	VMOVUPS     Y5, (DX)
-	VMOVUPS     32(BX), Y5
-	VMOVUPS     32(SI), Y6
-	VADDPS      Y6, Y5, Y5
-	VSUBPS      Y1, Y5, Y6
-	VADDPS      Y6, Y9, Y9
-	VFMADD231PS Y6, Y6, Y11
-	VMOVUPS     Y5, 32(DX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
+	VMOVUPS     (BX), Y2
+	VMOVUPS     (SI), Y3
+	VADDPS      Y3, Y2, Y2
+	VSUBPS      Y1, Y2, Y3
+	VADDPS      Y3, Y4, Y4
+	VFMADD231PS Y3, Y3, Y8
+	VMOVUPS     Y2, (DX)
+	VMOVUPS     32(BX), Y2
+	VMOVUPS     32(SI), Y3
+	VADDPS      Y3, Y2, Y2
+	VSUBPS      Y1, Y2, Y3
+	VADDPS      Y3, Y5, Y5
+	VFMADD231PS Y3, Y3, Y9
+	VMOVUPS     Y2, 32(DX)
+	VMOVUPS     64(BX), Y2
+	VMOVUPS     64(SI), Y3
+	VADDPS      Y3, Y2, Y2
+	VSUBPS      Y1, Y2, Y3
+	VADDPS      Y3, Y6, Y6
+	VFMADD231PS Y3, Y3, Y10
+	VMOVUPS     Y2, 64(DX)
+	VMOVUPS     96(BX), Y2
+	VMOVUPS     96(SI), Y3
+	VADDPS      Y3, Y2, Y2
+	VSUBPS      Y1, Y2, Y3
+	VADDPS      Y3, Y7, Y7
+	VFMADD231PS Y3, Y3, Y11
+	VMOVUPS     Y2, 96(DX)
+	ADDQ        $+128, DX
+	ADDQ        $+128, BX
+	ADDQ        $+128, SI
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop25
 
 end26:
@@ -3060,16 +3825,26 @@ end26:
 	JLT  end28
 
 loop27:
-	VMOVUPS     (BX), Y5
-	VMOVUPS     (SI), Y6
-	VADDPS      Y6, Y5, Y5
-	VSUBPS      Y1, Y5, Y6
-	VADDPS      Y6, Y8, Y8
-	VFMADD231PS Y6, Y6, Y10
-	VMOVUPS     Y5, (DX)
+	VMOVUPS     (BX), Y2
+	VMOVUPS     (SI), Y3
+	VADDPS      Y3, Y2, Y2
+	VSUBPS      Y1, Y2, Y3
+	VADDPS      Y3, Y4, Y4
+	VFMADD231PS Y3, Y3, Y8
+	VMOVUPS     Y2, (DX)
 	ADDQ        $+32, DX
 	ADDQ        $+32, BX
 	ADDQ        $+32, SI
+	VMOVAPS     Y4, Y2
+	VMOVAPS     Y5, Y4
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y2, Y7
+	VMOVAPS     Y8, Y2
+	VMOVAPS     Y9, Y8
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y2, Y11
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
 	JGE         loop27
@@ -3077,537 +3852,688 @@ loop27:
 end28:
 	TESTQ       R9, R9
 	JZ          end29
-	VMASKMOVPS  (BX), Y0, Y5
-	VMASKMOVPS  (SI), Y0, Y6
-	VADDPS      Y6, Y5, Y5
-	VSUBPS      Y1, Y5, Y6
-	VANDPS      Y6, Y0, Y6
-	VADDPS      Y6, Y8, Y8
-	VFMADD231PS Y6, Y6, Y10
-	VMASKMOVPS  Y5, Y0, (DX)
+	VMASKMOVPS  (BX), Y0, Y2
+	VMASKMOVPS  (SI), Y0, Y3
+	VADDPS      Y3, Y2, Y2
+	VSUBPS      Y1, Y2, Y3
+	VANDPS      Y3, Y0, Y3
+	VADDPS      Y3, Y4, Y4
+	VFMADD231PS Y3, Y3, Y8
+	VMASKMOVPS  Y2, Y0, (DX)
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
 end29:
-	LEAQ    (R10)(R8*4), R10
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
-	VMOVAPS Y1, Y2
-	VADDPS  Y9, Y8, Y1
-	VMOVAPS Y1, Y3
-	VADDPS  Y11, Y10, Y1
-	VMOVAPS Y1, Y4
-	SUBQ    $0x02, DI
-	CMPQ    DI, $+1
-	JLT     end31
+	LEAQ         (R10)(R8*4), R10
+	VBROADCASTSS (SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 8(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 16(SP), Y12
+	VMOVSS       X12, 24(SP)
+	VMOVAPS      Y1, Y1
+	VADDPS       Y6, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y10, Y8, Y5
+	VADDPS       Y11, Y9, Y6
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	SUBQ         $0x02, DI
+	CMPQ         DI, $+1
+	JLT          end31
 
 loop30:
-	CMPQ R8, $+15
-	JGT  else32
-
-	// Any number is right for a guess.
-	VBROADCASTSS (BX), Y1
-	VBROADCASTSS (SI), Y8
-	VADDPS       Y8, Y1, Y1
-	VMOVAPS      Y1, Y1
-	JMP          end33
-
-else32:
-	// Any number is right for a guess.
-	VXORPS     Y1, Y1, Y1
-	VMOVUPS    (BX), Y8
-	VMOVUPS    (SI), Y9
-	VADDPS     Y9, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	VMOVUPS    32(BX), Y8
-	VMOVUPS    32(SI), Y9
-	VADDPS     Y9, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VSHUFPS    $0x4e, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VSHUFPS    $0xb1, Y1, Y1, Y8
-	VADDPS     Y8, Y1, Y1
-	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
-	VMOVAPS    Y1, Y1
-
-end33:
-	VXORPS       Y8, Y8, Y8
+	MOVQ         weight_base+96(FP), R11
+	MOVQ         bias_base+120(FP), R12
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   R8, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VUCOMISS     X5, X6
+	JLS          end32
+	VADDPS       Y4, Y1, Y1
+	VXORPS       Y4, Y4, Y4
 	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
 	VXORPS       Y11, Y11, Y11
-	VXORPS       X12, X12, X12
-	VCVTSI2SSQ   R8, X12, X12
-	VBROADCASTSS X12, Y12
-	VPERM2F128   $0x01, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VDIVPS       Y12, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VDIVPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y12
-	VUCOMISS     X4, X12
-	JLS          end34
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y13, Y13, Y13
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y12, Y12, Y12
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+16
-	JLT          end36
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         R10, R13
+	MOVQ         R8, R14
+	CMPQ         R14, $+32
+	JLT          end34
+
+loop33:
+	VMOVUPS     (R13), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	VMOVUPS     32(R13), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y6
+	VMOVUPS     64(R13), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y10, Y10
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     96(R13), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y11, Y11
+	VFMADD231PS Y12, Y12, Y8
+	ADDQ        $+128, R13
+	SUBQ        $+32, R14
+	CMPQ        R14, $+32
+	JGE         loop33
+
+end34:
+	CMPQ R14, $+8
+	JLT  end36
 
 loop35:
-	VMOVUPS     (R11), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-	VMOVUPS     32(R11), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y13, Y13
-	VFMADD231PS Y14, Y14, Y12
-	ADDQ        $+64, R11
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
+	VMOVUPS     (R13), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	ADDQ        $+32, R13
+	VMOVAPS     Y4, Y12
+	VMOVAPS     Y9, Y4
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y5, Y12
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
+	SUBQ        $+8, R14
+	CMPQ        R14, $+8
 	JGE         loop35
 
 end36:
-	CMPQ R12, $+8
-	JLT  end38
-
-loop37:
-	VMOVUPS     (R11), Y14
-	VSUBPS      Y2, Y14, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
-	ADDQ        $+32, R11
-	SUBQ        $+8, R12
-	CMPQ        R12, $+8
-	JGE         loop37
-
-end38:
 	TESTQ       R9, R9
-	JZ          end39
-	VMASKMOVPS  (R11), Y0, Y14
-	VSUBPS      Y2, Y14, Y14
-	VANDPS      Y14, Y0, Y14
-	VADDPS      Y14, Y3, Y3
-	VFMADD231PS Y14, Y14, Y4
+	JZ          end37
+	VMASKMOVPS  (R13), Y0, Y12
+	VSUBPS      Y1, Y12, Y12
+	VANDPS      Y12, Y0, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	LEAQ        (R13)(R9*4), R13
+
+end37:
+	VADDPS       Y10, Y4, Y4
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   R8, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y5, Y5
+
+end32:
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y5, Y7, Y5
+	VBROADCASTSS eps+160(FP), Y7
+	VADDPS       Y7, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VDIVPS       Y5, Y6, Y5
+	VMOVSS       X1, (SP)
+	VMOVSS       X5, 8(SP)
+	VXORPS       Y1, Y1, Y1
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VMOVSS       X1, 16(SP)
+	CMPQ         R8, $+15
+	JGT          else38
+
+	// Any number is right for a guess.
+	VBROADCASTSS (BX), Y1
+	VBROADCASTSS (SI), Y4
+	VADDPS       Y4, Y1, Y1
+	VMOVAPS      Y1, Y1
+	JMP          end39
+
+else38:
+	// Any number is right for a guess.
+	VMOVUPS    (BX), Y1
+	VMOVUPS    (SI), Y4
+	VADDPS     Y4, Y1, Y1
+	VMOVUPS    32(BX), Y4
+	VMOVUPS    32(SI), Y5
+	VADDPS     Y5, Y4, Y4
+	VADDPS     Y4, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y4
+	VADDPS     Y4, Y1, Y1
+	VSHUFPS    $0x4e, Y1, Y1, Y4
+	VADDPS     Y4, Y1, Y1
+	VSHUFPS    $0xb1, Y1, Y1, Y4
+	VADDPS     Y4, Y1, Y1
+	VMULPS     f32x8_3d800000<>+0(SB), Y1, Y1
+	VMOVAPS    Y1, Y1
 
 end39:
-	VADDPS       Y13, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       X12, X12, X12
-	VCVTSI2SSQ   R8, X12, X12
-	VBROADCASTSS X12, Y12
-	VPERM2F128   $0x01, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y13
-	VADDPS       Y13, Y3, Y3
-	VDIVPS       Y12, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y13
-	VADDPS       Y13, Y4, Y4
-	VDIVPS       Y12, Y4, Y4
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y3, Y3, Y4
-
-end34:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y12
-	VXORPS       Y13, Y13, Y13
-	VMAXPS       Y4, Y13, Y4
-	VBROADCASTSS eps+160(FP), Y13
-	VADDPS       Y13, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y12, Y4
-	VMOVAPS      Y4, Y4
-	VXORPS       Y12, Y12, Y12
-	VSUBPS       Y3, Y12, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVAPS      Y3, Y3
-	MOVQ         weight_base+96(FP), R11
-	MOVQ         bias_base+120(FP), R12
-	MOVQ         R8, R13
-	CMPQ         R13, $+16
-	JLT          end41
+	VXORPS Y4, Y4, Y4
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   R8, R13
+	CMPQ   R13, $+32
+	JLT    end41
 
 loop40:
-	VMOVUPS     (BX), Y12
-	VMOVUPS     (SI), Y13
-	VADDPS      Y13, Y12, Y12
-	VSUBPS      Y1, Y12, Y13
-	VADDPS      Y13, Y8, Y8
-	VFMADD231PS Y13, Y13, Y10
-	VMOVUPS     (CX), Y13
-	VSUBPS      Y5, Y13, Y13
-	VFMADD213PS Y7, Y6, Y13
-	VMOVUPS     (R11), Y14
-	VMOVUPS     (R12), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y12, (DX)
-	VMOVUPS     Y13, (AX)
-	VMOVUPS     32(BX), Y12
-	VMOVUPS     32(SI), Y13
-	VADDPS      Y13, Y12, Y12
-	VSUBPS      Y1, Y12, Y13
-	VADDPS      Y13, Y9, Y9
-	VFMADD231PS Y13, Y13, Y11
-	VMOVUPS     32(CX), Y13
-	VSUBPS      Y5, Y13, Y13
-	VFMADD213PS Y7, Y6, Y13
-	VMOVUPS     32(R11), Y14
-	VMOVUPS     32(R12), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y12, 32(DX)
-	VMOVUPS     Y13, 32(AX)
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	ADDQ        $+64, SI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop40
+	VMOVUPS      (BX), Y12
+	VMOVUPS      (SI), Y13
+	VADDPS       Y13, Y12, Y12
+	VSUBPS       Y1, Y12, Y13
+	VADDPS       Y13, Y4, Y4
+	VFMADD231PS  Y13, Y13, Y5
+	VMOVUPS      (CX), Y13
+	VSUBPS       Y2, Y13, Y13
+	VBROADCASTSS 24(SP), Y14
+	VFMADD213PS  Y14, Y3, Y13
+	VMOVUPS      (R11), Y14
+	VMOVUPS      (R12), Y15
+	VFMADD213PS  Y15, Y14, Y13
+	VMOVUPS      Y12, (DX)
+	VMOVUPS      Y13, (AX)
+	VMOVUPS      32(BX), Y12
+	VMOVUPS      32(SI), Y13
+	VADDPS       Y13, Y12, Y12
+	VSUBPS       Y1, Y12, Y13
+	VADDPS       Y13, Y9, Y9
+	VFMADD231PS  Y13, Y13, Y6
+	VMOVUPS      32(CX), Y13
+	VSUBPS       Y2, Y13, Y13
+	VBROADCASTSS 24(SP), Y14
+	VFMADD213PS  Y14, Y3, Y13
+	VMOVUPS      32(R11), Y14
+	VMOVUPS      32(R12), Y15
+	VFMADD213PS  Y15, Y14, Y13
+	VMOVUPS      Y12, 32(DX)
+	VMOVUPS      Y13, 32(AX)
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      64(SI), Y13
+	VADDPS       Y13, Y12, Y12
+	VSUBPS       Y1, Y12, Y13
+	VADDPS       Y13, Y10, Y10
+	VFMADD231PS  Y13, Y13, Y7
+	VMOVUPS      64(CX), Y13
+	VSUBPS       Y2, Y13, Y13
+	VBROADCASTSS 24(SP), Y14
+	VFMADD213PS  Y14, Y3, Y13
+	VMOVUPS      64(R11), Y14
+	VMOVUPS      64(R12), Y15
+	VFMADD213PS  Y15, Y14, Y13
+	VMOVUPS      Y12, 64(DX)
+	VMOVUPS      Y13, 64(AX)
+	VMOVUPS      96(BX), Y12
+	VMOVUPS      96(SI), Y13
+	VADDPS       Y13, Y12, Y12
+	VSUBPS       Y1, Y12, Y13
+	VADDPS       Y13, Y11, Y11
+	VFMADD231PS  Y13, Y13, Y8
+	VMOVUPS      96(CX), Y13
+	VSUBPS       Y2, Y13, Y13
+	VBROADCASTSS 24(SP), Y14
+	VFMADD213PS  Y14, Y3, Y13
+	VMOVUPS      96(R11), Y14
+	VMOVUPS      96(R12), Y15
+	VFMADD213PS  Y15, Y14, Y13
+	VMOVUPS      Y12, 96(DX)
+	VMOVUPS      Y13, 96(AX)
+	ADDQ         $+128, DX
+	ADDQ         $+128, BX
+	ADDQ         $+128, SI
+	ADDQ         $+128, AX
+	ADDQ         $+128, CX
+	ADDQ         $+128, R11
+	ADDQ         $+128, R12
+	SUBQ         $+32, R13
+	CMPQ         R13, $+32
+	JGE          loop40
 
 end41:
 	CMPQ R13, $+8
 	JLT  end43
 
 loop42:
-	VMOVUPS     (BX), Y12
-	VMOVUPS     (SI), Y13
-	VADDPS      Y13, Y12, Y12
-	VSUBPS      Y1, Y12, Y13
-	VADDPS      Y13, Y8, Y8
-	VFMADD231PS Y13, Y13, Y10
-	VMOVUPS     (CX), Y13
-	VSUBPS      Y5, Y13, Y13
-	VFMADD213PS Y7, Y6, Y13
-	VMOVUPS     (R11), Y14
-	VMOVUPS     (R12), Y15
-	VFMADD213PS Y15, Y14, Y13
-	VMOVUPS     Y12, (DX)
-	VMOVUPS     Y13, (AX)
-	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	ADDQ        $+32, SI
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, R11
-	ADDQ        $+32, R12
-	SUBQ        $+8, R13
-	CMPQ        R13, $+8
-	JGE         loop42
+	VMOVUPS      (BX), Y12
+	VMOVUPS      (SI), Y13
+	VADDPS       Y13, Y12, Y12
+	VSUBPS       Y1, Y12, Y13
+	VADDPS       Y13, Y4, Y4
+	VFMADD231PS  Y13, Y13, Y5
+	VMOVUPS      (CX), Y13
+	VSUBPS       Y2, Y13, Y13
+	VBROADCASTSS 24(SP), Y14
+	VFMADD213PS  Y14, Y3, Y13
+	VMOVUPS      (R11), Y14
+	VMOVUPS      (R12), Y15
+	VFMADD213PS  Y15, Y14, Y13
+	VMOVUPS      Y12, (DX)
+	VMOVUPS      Y13, (AX)
+	ADDQ         $+32, DX
+	ADDQ         $+32, BX
+	ADDQ         $+32, SI
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	ADDQ         $+32, R11
+	ADDQ         $+32, R12
+	VMOVAPS      Y4, Y12
+	VMOVAPS      Y9, Y4
+	VMOVAPS      Y10, Y9
+	VMOVAPS      Y11, Y10
+	VMOVAPS      Y12, Y11
+	VMOVAPS      Y5, Y12
+	VMOVAPS      Y6, Y5
+	VMOVAPS      Y7, Y6
+	VMOVAPS      Y8, Y7
+	VMOVAPS      Y12, Y8
+	SUBQ         $+8, R13
+	CMPQ         R13, $+8
+	JGE          loop42
 
 end43:
-	TESTQ       R9, R9
-	JZ          end44
-	VMASKMOVPS  (BX), Y0, Y12
-	VMASKMOVPS  (SI), Y0, Y13
-	VADDPS      Y13, Y12, Y12
-	VSUBPS      Y1, Y12, Y13
-	VANDPS      Y13, Y0, Y13
-	VADDPS      Y13, Y8, Y8
-	VFMADD231PS Y13, Y13, Y10
-	VMASKMOVPS  (CX), Y0, Y13
-	VSUBPS      Y5, Y13, Y5
-	VFMADD213PS Y7, Y6, Y5
-	VMASKMOVPS  (R11), Y0, Y6
-	VMASKMOVPS  (R12), Y0, Y7
-	VFMADD213PS Y7, Y6, Y5
-	VMASKMOVPS  Y12, Y0, (DX)
-	VMASKMOVPS  Y5, Y0, (AX)
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
-	LEAQ        (SI)(R9*4), SI
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (R11)(R9*4), R11
-	LEAQ        (R12)(R9*4), R12
+	TESTQ        R9, R9
+	JZ           end44
+	VMASKMOVPS   (BX), Y0, Y12
+	VMASKMOVPS   (SI), Y0, Y13
+	VADDPS       Y13, Y12, Y12
+	VSUBPS       Y1, Y12, Y13
+	VANDPS       Y13, Y0, Y13
+	VADDPS       Y13, Y4, Y4
+	VFMADD231PS  Y13, Y13, Y5
+	VMASKMOVPS   (CX), Y0, Y13
+	VSUBPS       Y2, Y13, Y2
+	VBROADCASTSS 24(SP), Y13
+	VFMADD213PS  Y13, Y3, Y2
+	VMASKMOVPS   (R11), Y0, Y3
+	VMASKMOVPS   (R12), Y0, Y13
+	VFMADD213PS  Y13, Y3, Y2
+	VMASKMOVPS   Y12, Y0, (DX)
+	VMASKMOVPS   Y2, Y0, (AX)
+	LEAQ         (DX)(R9*4), DX
+	LEAQ         (BX)(R9*4), BX
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (AX)(R9*4), AX
+	LEAQ         (CX)(R9*4), CX
+	LEAQ         (R11)(R9*4), R11
+	LEAQ         (R12)(R9*4), R12
 
 end44:
-	LEAQ    (R10)(R8*4), R10
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
-	VMOVAPS Y1, Y2
-	VADDPS  Y9, Y8, Y1
-	VMOVAPS Y1, Y3
-	VADDPS  Y11, Y10, Y1
-	VMOVAPS Y1, Y4
-	SUBQ    $+1, DI
-	CMPQ    DI, $+1
-	JGE     loop30
+	LEAQ         (R10)(R8*4), R10
+	VBROADCASTSS (SP), Y2
+	VMOVAPS      Y2, Y2
+	VBROADCASTSS 8(SP), Y3
+	VMOVAPS      Y3, Y3
+	VBROADCASTSS 16(SP), Y12
+	VMOVSS       X12, 24(SP)
+	VMOVAPS      Y1, Y1
+	VADDPS       Y10, Y4, Y4
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VMOVAPS      Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VMOVAPS      Y5, Y5
+	SUBQ         $+1, DI
+	CMPQ         DI, $+1
+	JGE          loop30
 
 end31:
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R8, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
-	VMULPS       Y3, Y3, Y1
-	VUCOMISS     X4, X1
+	MOVQ         weight_base+96(FP), DX
+	MOVQ         bias_base+120(FP), BX
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   R8, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VUCOMISS     X5, X6
 	JLS          end45
-	VADDPS       Y3, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y1, Y1, Y1
+	VADDPS       Y4, Y1, Y1
 	VXORPS       Y4, Y4, Y4
-	MOVQ         R10, DX
-	MOVQ         R8, BX
-	CMPQ         BX, $+16
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         R10, SI
+	MOVQ         R8, DI
+	CMPQ         DI, $+32
 	JLT          end47
 
 loop46:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
-	VMOVUPS     32(DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y8, Y8
-	VFMADD231PS Y9, Y9, Y4
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
+	VMOVUPS     (SI), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	VMOVUPS     32(SI), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y9, Y9
+	VFMADD231PS Y12, Y12, Y6
+	VMOVUPS     64(SI), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y10, Y10
+	VFMADD231PS Y12, Y12, Y7
+	VMOVUPS     96(SI), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y11, Y11
+	VFMADD231PS Y12, Y12, Y8
+	ADDQ        $+128, SI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
 	JGE         loop46
 
 end47:
-	CMPQ BX, $+8
+	CMPQ DI, $+8
 	JLT  end49
 
 loop48:
-	VMOVUPS     (DX), Y9
-	VSUBPS      Y2, Y9, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
-	ADDQ        $+32, DX
-	SUBQ        $+8, BX
-	CMPQ        BX, $+8
+	VMOVUPS     (SI), Y12
+	VSUBPS      Y1, Y12, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	ADDQ        $+32, SI
+	VMOVAPS     Y4, Y12
+	VMOVAPS     Y9, Y4
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMOVAPS     Y5, Y12
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y12, Y8
+	SUBQ        $+8, DI
+	CMPQ        DI, $+8
 	JGE         loop48
 
 end49:
 	TESTQ       R9, R9
 	JZ          end50
-	VMASKMOVPS  (DX), Y0, Y9
-	VSUBPS      Y2, Y9, Y9
-	VANDPS      Y9, Y0, Y9
-	VADDPS      Y9, Y3, Y3
-	VFMADD231PS Y9, Y9, Y1
+	VMASKMOVPS  (SI), Y0, Y12
+	VSUBPS      Y1, Y12, Y12
+	VANDPS      Y12, Y0, Y12
+	VADDPS      Y12, Y4, Y4
+	VFMADD231PS Y12, Y12, Y5
+	LEAQ        (SI)(R9*4), SI
 
 end50:
-	VADDPS       Y8, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VADDPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
-	VXORPS       X1, X1, X1
-	VCVTSI2SSQ   R8, X1, X1
-	VBROADCASTSS X1, Y1
-	VPERM2F128   $0x01, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0x4e, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VSHUFPS      $0xb1, Y3, Y3, Y8
-	VADDPS       Y8, Y3, Y3
-	VDIVPS       Y1, Y3, Y3
-	VMOVAPS      Y3, Y3
-	VPERM2F128   $0x01, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0x4e, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VSHUFPS      $0xb1, Y4, Y4, Y8
-	VADDPS       Y8, Y4, Y4
-	VDIVPS       Y1, Y4, Y1
-	VMOVAPS      Y1, Y4
-	VFNMADD231PS Y3, Y3, Y4
+	VADDPS       Y10, Y4, Y4
+	VADDPS       Y11, Y9, Y9
+	VADDPS       Y9, Y4, Y4
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VXORPS       X6, X6, X6
+	VCVTSI2SSQ   R8, X6, X6
+	VBROADCASTSS X6, Y6
+	VPERM2F128   $0x01, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0x4e, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VSHUFPS      $0xb1, Y4, Y4, Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y6, Y4, Y4
+	VPERM2F128   $0x01, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0x4e, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VSHUFPS      $0xb1, Y5, Y5, Y7
+	VADDPS       Y7, Y5, Y5
+	VDIVPS       Y6, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMOVAPS      Y4, Y4
+	VMOVAPS      Y5, Y5
 
 end45:
-	VMOVUPS      f32x8_3f800000<>+0(SB), Y1
-	VXORPS       Y8, Y8, Y8
-	VMAXPS       Y4, Y8, Y4
-	VBROADCASTSS eps+160(FP), Y8
-	VADDPS       Y8, Y4, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y4
+	VMOVUPS      f32x8_3f800000<>+0(SB), Y6
+	VXORPS       Y7, Y7, Y7
+	VMAXPS       Y5, Y7, Y5
+	VBROADCASTSS eps+160(FP), Y7
+	VADDPS       Y7, Y5, Y5
+	VSQRTPS      Y5, Y5
+	VDIVPS       Y5, Y6, Y5
+	VMOVSS       X1, (SP)
+	VMOVSS       X5, 8(SP)
 	VXORPS       Y1, Y1, Y1
-	VSUBPS       Y3, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVAPS      Y1, Y3
-	MOVQ         weight_base+96(FP), DX
-	MOVQ         bias_base+120(FP), BX
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VMOVSS       X1, 16(SP)
 	MOVQ         R8, SI
-	CMPQ         SI, $+16
+	CMPQ         SI, $+32
 	JLT          end52
 
 loop51:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
-	VFMADD213PS Y9, Y8, Y1
-	VMOVUPS     Y1, (AX)
-	VMOVUPS     32(CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     32(DX), Y8
-	VMOVUPS     32(BX), Y9
-	VFMADD213PS Y9, Y8, Y1
-	VMOVUPS     Y1, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop51
+	VMOVUPS      (CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      (DX), Y4
+	VMOVUPS      (BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      32(DX), Y4
+	VMOVUPS      32(BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      64(DX), Y4
+	VMOVUPS      64(BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      96(DX), Y4
+	VMOVUPS      96(BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, 96(AX)
+	ADDQ         $+128, AX
+	ADDQ         $+128, CX
+	ADDQ         $+128, DX
+	ADDQ         $+128, BX
+	SUBQ         $+32, SI
+	CMPQ         SI, $+32
+	JGE          loop51
 
 end52:
 	CMPQ SI, $+8
 	JLT  end54
 
 loop53:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (BX), Y9
-	VFMADD213PS Y9, Y8, Y1
-	VMOVUPS     Y1, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
-	JGE         loop53
+	VMOVUPS      (CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      (DX), Y4
+	VMOVUPS      (BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	ADDQ         $+32, DX
+	ADDQ         $+32, BX
+	SUBQ         $+8, SI
+	CMPQ         SI, $+8
+	JGE          loop53
 
 end54:
-	TESTQ       R9, R9
-	JZ          end55
-	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMASKMOVPS  (DX), Y0, Y5
-	VMASKMOVPS  (BX), Y0, Y6
-	VFMADD213PS Y6, Y5, Y1
-	VMASKMOVPS  Y1, Y0, (AX)
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
+	TESTQ        R9, R9
+	JZ           end55
+	VMASKMOVPS   (CX), Y0, Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y2
+	VFMADD213PS  Y2, Y3, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VMASKMOVPS   (BX), Y0, Y3
+	VFMADD213PS  Y3, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+	LEAQ         (AX)(R9*4), AX
+	LEAQ         (CX)(R9*4), CX
+	LEAQ         (DX)(R9*4), DX
+	LEAQ         (BX)(R9*4), BX
 
 end55:
-	LEAQ    (R10)(R8*4), R10
-	VMOVAPS Y2, Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y3, Y7
+	LEAQ         (R10)(R8*4), R10
+	VBROADCASTSS (SP), Y1
+	VMOVAPS      Y1, Y2
+	VBROADCASTSS 8(SP), Y1
+	VMOVAPS      Y1, Y3
+	VBROADCASTSS 16(SP), Y1
+	VMOVSS       X1, 24(SP)
 
 end10:
 	MOVQ weight_base+96(FP), DX
 	MOVQ bias_base+120(FP), BX
 	MOVQ R8, SI
-	CMPQ SI, $+16
+	CMPQ SI, $+32
 	JLT  end57
 
 loop56:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMOVUPS     Y1, (AX)
-	VMOVUPS     32(CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     32(DX), Y2
-	VMOVUPS     32(BX), Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMOVUPS     Y1, 32(AX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	CMPQ        SI, $+16
-	JGE         loop56
+	VMOVUPS      (CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      (DX), Y4
+	VMOVUPS      (BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      32(CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      32(DX), Y4
+	VMOVUPS      32(BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      64(CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      64(DX), Y4
+	VMOVUPS      64(BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, 64(AX)
+	VMOVUPS      96(CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      96(DX), Y4
+	VMOVUPS      96(BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, 96(AX)
+	ADDQ         $+128, AX
+	ADDQ         $+128, CX
+	ADDQ         $+128, DX
+	ADDQ         $+128, BX
+	SUBQ         $+32, SI
+	CMPQ         SI, $+32
+	JGE          loop56
 
 end57:
 	CMPQ SI, $+8
 	JLT  end59
 
 loop58:
-	VMOVUPS     (CX), Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (BX), Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMOVUPS     Y1, (AX)
-	ADDQ        $+32, AX
-	ADDQ        $+32, CX
-	ADDQ        $+32, DX
-	ADDQ        $+32, BX
-	SUBQ        $+8, SI
-	CMPQ        SI, $+8
-	JGE         loop58
+	VMOVUPS      (CX), Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y4
+	VFMADD213PS  Y4, Y3, Y1
+	VMOVUPS      (DX), Y4
+	VMOVUPS      (BX), Y5
+	VFMADD213PS  Y5, Y4, Y1
+	VMOVUPS      Y1, (AX)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	ADDQ         $+32, DX
+	ADDQ         $+32, BX
+	SUBQ         $+8, SI
+	CMPQ         SI, $+8
+	JGE          loop58
 
 end59:
-	TESTQ       R9, R9
-	JZ          end60
-	VMASKMOVPS  (CX), Y0, Y1
-	VSUBPS      Y5, Y1, Y1
-	VFMADD213PS Y7, Y6, Y1
-	VMASKMOVPS  (DX), Y0, Y2
-	VMASKMOVPS  (BX), Y0, Y3
-	VFMADD213PS Y3, Y2, Y1
-	VMASKMOVPS  Y1, Y0, (AX)
-	LEAQ        (AX)(R9*4), AX
-	LEAQ        (CX)(R9*4), CX
-	LEAQ        (DX)(R9*4), DX
-	LEAQ        (BX)(R9*4), BX
+	TESTQ        R9, R9
+	JZ           end60
+	VMASKMOVPS   (CX), Y0, Y1
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS 24(SP), Y2
+	VFMADD213PS  Y2, Y3, Y1
+	VMASKMOVPS   (DX), Y0, Y2
+	VMASKMOVPS   (BX), Y0, Y3
+	VFMADD213PS  Y3, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (AX)
+	LEAQ         (AX)(R9*4), AX
+	LEAQ         (CX)(R9*4), CX
+	LEAQ         (DX)(R9*4), DX
+	LEAQ         (BX)(R9*4), BX
 
 end60:
 end1:
@@ -3639,18 +4565,24 @@ TEXT ·rmsNormRowsAVX2(SB), NOSPLIT, $0-92
 	JZ           end1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	MOVQ         BX, R8
-	CMPQ         R8, $+16
+	CMPQ         R8, $+32
 	JLT          end3
 
 loop2:
-	VMOVUPS     (DI), Y5
-	VFMADD231PS Y5, Y5, Y2
-	VMOVUPS     32(DI), Y5
-	VFMADD231PS Y5, Y5, Y3
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
+	VMOVUPS     (DI), Y7
+	VFMADD231PS Y7, Y7, Y2
+	VMOVUPS     32(DI), Y7
+	VFMADD231PS Y7, Y7, Y3
+	VMOVUPS     64(DI), Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     96(DI), Y7
+	VFMADD231PS Y7, Y7, Y6
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
 	JGE         loop2
 
 end3:
@@ -3658,9 +4590,14 @@ end3:
 	JLT  end5
 
 loop4:
-	VMOVUPS     (DI), Y5
-	VFMADD231PS Y5, Y5, Y2
+	VMOVUPS     (DI), Y7
+	VFMADD231PS Y7, Y7, Y2
 	ADDQ        $+32, DI
+	VMOVAPS     Y2, Y7
+	VMOVAPS     Y3, Y2
+	VMOVAPS     Y5, Y3
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
 	JGE         loop4
@@ -3668,11 +4605,13 @@ loop4:
 end5:
 	TESTQ       SI, SI
 	JZ          end6
-	VMASKMOVPS  (DI), Y4, Y5
-	VFMADD231PS Y5, Y5, Y2
+	VMASKMOVPS  (DI), Y4, Y7
+	VFMADD231PS Y7, Y7, Y2
 	LEAQ        (DI)(SI*4), DI
 
 end6:
+	VADDPS     Y5, Y2, Y2
+	VADDPS     Y6, Y3, Y3
 	VADDPS     Y3, Y2, Y2
 	VMOVAPS    Y2, Y2
 	CMPQ       DX, $+1
@@ -3694,8 +4633,6 @@ end6:
 	JMP        end8
 
 else7:
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -3709,8 +4646,12 @@ else7:
 	VSQRTPS    Y2, Y2
 	VDIVPS     Y2, Y3, Y2
 	VMOVAPS    Y2, Y2
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
 	MOVQ       BX, R8
-	CMPQ       R8, $+16
+	CMPQ       R8, $+32
 	JLT        end10
 
 loop9:
@@ -3718,9 +4659,13 @@ loop9:
 	VFMADD231PS Y3, Y3, Y5
 	VMOVUPS     32(DI), Y3
 	VFMADD231PS Y3, Y3, Y6
-	ADDQ        $+64, DI
-	SUBQ        $+16, R8
-	CMPQ        R8, $+16
+	VMOVUPS     64(DI), Y3
+	VFMADD231PS Y3, Y3, Y7
+	VMOVUPS     96(DI), Y3
+	VFMADD231PS Y3, Y3, Y8
+	ADDQ        $+128, DI
+	SUBQ        $+32, R8
+	CMPQ        R8, $+32
 	JGE         loop9
 
 end10:
@@ -3731,6 +4676,11 @@ loop11:
 	VMOVUPS     (DI), Y3
 	VFMADD231PS Y3, Y3, Y5
 	ADDQ        $+32, DI
+	VMOVAPS     Y5, Y3
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y3, Y8
 	SUBQ        $+8, R8
 	CMPQ        R8, $+8
 	JGE         loop11
@@ -3744,54 +4694,72 @@ end12:
 
 end13:
 	VMOVAPS Y2, Y3
-	VADDPS  Y6, Y5, Y2
+	VADDPS  Y7, Y5, Y2
+	VADDPS  Y8, Y6, Y5
+	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
 	SUBQ    $0x02, DX
 	CMPQ    DX, $+1
 	JLT     end15
 
 loop14:
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VPERM2F128 $0x01, Y2, Y2, Y7
-	VADDPS     Y7, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y7
-	VADDPS     Y7, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y7
-	VADDPS     Y7, Y2, Y2
+	MOVQ       weight_base+48(FP), R8
+	VPERM2F128 $0x01, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
 	VDIVPS     Y1, Y2, Y2
 	VMOVAPS    Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y7
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
 	VADDPS     Y0, Y2, Y2
 	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y7, Y2
+	VDIVPS     Y2, Y5, Y2
 	VMOVAPS    Y2, Y2
-	MOVQ       weight_base+48(FP), R8
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
 	MOVQ       BX, R9
-	CMPQ       R9, $+16
+	CMPQ       R9, $+32
 	JLT        end17
 
 loop16:
-	VMOVUPS     (DI), Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     (CX), Y7
-	VMULPS      Y3, Y7, Y7
-	VMOVUPS     (R8), Y8
-	VMULPS      Y8, Y7, Y7
-	VMOVUPS     Y7, (AX)
-	VMOVUPS     32(DI), Y7
-	VFMADD231PS Y7, Y7, Y6
-	VMOVUPS     32(CX), Y7
-	VMULPS      Y3, Y7, Y7
-	VMOVUPS     32(R8), Y8
-	VMULPS      Y8, Y7, Y7
-	VMOVUPS     Y7, 32(AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
+	VMOVUPS     (DI), Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     (CX), Y9
+	VMULPS      Y3, Y9, Y9
+	VMOVUPS     (R8), Y10
+	VMULPS      Y10, Y9, Y9
+	VMOVUPS     Y9, (AX)
+	VMOVUPS     32(DI), Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMOVUPS     32(CX), Y9
+	VMULPS      Y3, Y9, Y9
+	VMOVUPS     32(R8), Y10
+	VMULPS      Y10, Y9, Y9
+	VMOVUPS     Y9, 32(AX)
+	VMOVUPS     64(DI), Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     64(CX), Y9
+	VMULPS      Y3, Y9, Y9
+	VMOVUPS     64(R8), Y10
+	VMULPS      Y10, Y9, Y9
+	VMOVUPS     Y9, 64(AX)
+	VMOVUPS     96(DI), Y9
+	VFMADD231PS Y9, Y9, Y8
+	VMOVUPS     96(CX), Y9
+	VMULPS      Y3, Y9, Y9
+	VMOVUPS     96(R8), Y10
+	VMULPS      Y10, Y9, Y9
+	VMOVUPS     Y9, 96(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop16
 
 end17:
@@ -3799,17 +4767,22 @@ end17:
 	JLT  end19
 
 loop18:
-	VMOVUPS     (DI), Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     (CX), Y7
-	VMULPS      Y3, Y7, Y7
-	VMOVUPS     (R8), Y8
-	VMULPS      Y8, Y7, Y7
-	VMOVUPS     Y7, (AX)
+	VMOVUPS     (DI), Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     (CX), Y9
+	VMULPS      Y3, Y9, Y9
+	VMOVUPS     (R8), Y10
+	VMULPS      Y10, Y9, Y9
+	VMOVUPS     Y9, (AX)
 	ADDQ        $+32, DI
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R8
+	VMOVAPS     Y5, Y9
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
 	SUBQ        $+8, R9
 	CMPQ        R9, $+8
 	JGE         loop18
@@ -3817,12 +4790,12 @@ loop18:
 end19:
 	TESTQ       SI, SI
 	JZ          end20
-	VMASKMOVPS  (DI), Y4, Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMASKMOVPS  (CX), Y4, Y7
-	VMULPS      Y3, Y7, Y3
-	VMASKMOVPS  (R8), Y4, Y7
-	VMULPS      Y7, Y3, Y3
+	VMASKMOVPS  (DI), Y4, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMASKMOVPS  (CX), Y4, Y9
+	VMULPS      Y3, Y9, Y3
+	VMASKMOVPS  (R8), Y4, Y9
+	VMULPS      Y9, Y3, Y3
 	VMASKMOVPS  Y3, Y4, (AX)
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (AX)(SI*4), AX
@@ -3831,13 +4804,16 @@ end19:
 
 end20:
 	VMOVAPS Y2, Y3
-	VADDPS  Y6, Y5, Y2
+	VADDPS  Y7, Y5, Y2
+	VADDPS  Y8, Y6, Y5
+	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
 	JGE     loop14
 
 end15:
+	MOVQ       weight_base+48(FP), DX
 	VPERM2F128 $0x01, Y2, Y2, Y5
 	VADDPS     Y5, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y5
@@ -3851,9 +4827,8 @@ end15:
 	VSQRTPS    Y0, Y0
 	VDIVPS     Y0, Y1, Y0
 	VMOVAPS    Y0, Y2
-	MOVQ       weight_base+48(FP), DX
 	MOVQ       BX, DI
-	CMPQ       DI, $+16
+	CMPQ       DI, $+32
 	JLT        end22
 
 loop21:
@@ -3867,11 +4842,21 @@ loop21:
 	VMOVUPS 32(DX), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 32(AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	SUBQ    $+16, DI
-	CMPQ    DI, $+16
+	VMOVUPS 64(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 64(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 96(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
 	JGE     loop21
 
 end22:
@@ -3908,7 +4893,7 @@ end25:
 
 end8:
 	MOVQ weight_base+48(FP), DX
-	CMPQ BX, $+16
+	CMPQ BX, $+32
 	JLT  end27
 
 loop26:
@@ -3922,11 +4907,21 @@ loop26:
 	VMOVUPS 32(DX), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 32(AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	SUBQ    $+16, BX
-	CMPQ    BX, $+16
+	VMOVUPS 64(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 64(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 96(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
 	JGE     loop26
 
 end27:
@@ -3990,26 +4985,38 @@ TEXT ·addRMSNormRowsAVX2(SB), NOSPLIT, $0-140
 	JZ           end1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
 	MOVQ         BX, R10
-	CMPQ         R10, $+16
+	CMPQ         R10, $+32
 	JLT          end3
 
 loop2:
-	VMOVUPS     (R8), Y5
-	VMOVUPS     (R9), Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y5, Y5, Y2
-	VMOVUPS     Y5, (DI)
-	VMOVUPS     32(R8), Y5
-	VMOVUPS     32(R9), Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y5, Y5, Y3
-	VMOVUPS     Y5, 32(DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	VMOVUPS     (R8), Y7
+	VMOVUPS     (R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y2
+	VMOVUPS     Y7, (DI)
+	VMOVUPS     32(R8), Y7
+	VMOVUPS     32(R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y3
+	VMOVUPS     Y7, 32(DI)
+	VMOVUPS     64(R8), Y7
+	VMOVUPS     64(R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y5
+	VMOVUPS     Y7, 64(DI)
+	VMOVUPS     96(R8), Y7
+	VMOVUPS     96(R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y6
+	VMOVUPS     Y7, 96(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop2
 
 end3:
@@ -4017,14 +5024,19 @@ end3:
 	JLT  end5
 
 loop4:
-	VMOVUPS     (R8), Y5
-	VMOVUPS     (R9), Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y5, Y5, Y2
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     (R8), Y7
+	VMOVUPS     (R9), Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y2
+	VMOVUPS     Y7, (DI)
 	ADDQ        $+32, DI
 	ADDQ        $+32, R8
 	ADDQ        $+32, R9
+	VMOVAPS     Y2, Y7
+	VMOVAPS     Y3, Y2
+	VMOVAPS     Y5, Y3
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
 	JGE         loop4
@@ -4032,16 +5044,18 @@ loop4:
 end5:
 	TESTQ       SI, SI
 	JZ          end6
-	VMASKMOVPS  (R8), Y4, Y5
-	VMASKMOVPS  (R9), Y4, Y6
-	VADDPS      Y6, Y5, Y5
-	VFMADD231PS Y5, Y5, Y2
-	VMASKMOVPS  Y5, Y4, (DI)
+	VMASKMOVPS  (R8), Y4, Y7
+	VMASKMOVPS  (R9), Y4, Y8
+	VADDPS      Y8, Y7, Y7
+	VFMADD231PS Y7, Y7, Y2
+	VMASKMOVPS  Y7, Y4, (DI)
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (R8)(SI*4), R8
 	LEAQ        (R9)(SI*4), R9
 
 end6:
+	VADDPS     Y5, Y2, Y2
+	VADDPS     Y6, Y3, Y3
 	VADDPS     Y3, Y2, Y2
 	VMOVAPS    Y2, Y2
 	CMPQ       DX, $+1
@@ -4063,8 +5077,6 @@ end6:
 	JMP        end8
 
 else7:
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y3
@@ -4078,26 +5090,40 @@ else7:
 	VSQRTPS    Y2, Y2
 	VDIVPS     Y2, Y3, Y2
 	VMOVAPS    Y2, Y2
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
 	MOVQ       BX, R10
-	CMPQ       R10, $+16
+	CMPQ       R10, $+32
 	JLT        end10
 
 loop9:
 	VMOVUPS     (R8), Y3
-	VMOVUPS     (R9), Y7
-	VADDPS      Y7, Y3, Y3
+	VMOVUPS     (R9), Y9
+	VADDPS      Y9, Y3, Y3
 	VFMADD231PS Y3, Y3, Y5
 	VMOVUPS     Y3, (DI)
 	VMOVUPS     32(R8), Y3
-	VMOVUPS     32(R9), Y7
-	VADDPS      Y7, Y3, Y3
+	VMOVUPS     32(R9), Y9
+	VADDPS      Y9, Y3, Y3
 	VFMADD231PS Y3, Y3, Y6
 	VMOVUPS     Y3, 32(DI)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
+	VMOVUPS     64(R8), Y3
+	VMOVUPS     64(R9), Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y3, Y3, Y7
+	VMOVUPS     Y3, 64(DI)
+	VMOVUPS     96(R8), Y3
+	VMOVUPS     96(R9), Y9
+	VADDPS      Y9, Y3, Y3
+	VFMADD231PS Y3, Y3, Y8
+	VMOVUPS     Y3, 96(DI)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
 	JGE         loop9
 
 end10:
@@ -4106,13 +5132,18 @@ end10:
 
 loop11:
 	VMOVUPS     (R8), Y3
-	VMOVUPS     (R9), Y7
-	VADDPS      Y7, Y3, Y3
+	VMOVUPS     (R9), Y9
+	VADDPS      Y9, Y3, Y3
 	VFMADD231PS Y3, Y3, Y5
 	VMOVUPS     Y3, (DI)
 	ADDQ        $+32, DI
 	ADDQ        $+32, R8
 	ADDQ        $+32, R9
+	VMOVAPS     Y5, Y3
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y3, Y8
 	SUBQ        $+8, R10
 	CMPQ        R10, $+8
 	JGE         loop11
@@ -4121,8 +5152,8 @@ end12:
 	TESTQ       SI, SI
 	JZ          end13
 	VMASKMOVPS  (R8), Y4, Y3
-	VMASKMOVPS  (R9), Y4, Y7
-	VADDPS      Y7, Y3, Y3
+	VMASKMOVPS  (R9), Y4, Y9
+	VADDPS      Y9, Y3, Y3
 	VFMADD231PS Y3, Y3, Y5
 	VMASKMOVPS  Y3, Y4, (DI)
 	LEAQ        (DI)(SI*4), DI
@@ -4131,62 +5162,86 @@ end12:
 
 end13:
 	VMOVAPS Y2, Y3
-	VADDPS  Y6, Y5, Y2
+	VADDPS  Y7, Y5, Y2
+	VADDPS  Y8, Y6, Y5
+	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
 	SUBQ    $0x02, DX
 	CMPQ    DX, $+1
 	JLT     end15
 
 loop14:
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VPERM2F128 $0x01, Y2, Y2, Y7
-	VADDPS     Y7, Y2, Y2
-	VSHUFPS    $0x4e, Y2, Y2, Y7
-	VADDPS     Y7, Y2, Y2
-	VSHUFPS    $0xb1, Y2, Y2, Y7
-	VADDPS     Y7, Y2, Y2
+	MOVQ       weight_base+96(FP), R10
+	VPERM2F128 $0x01, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0x4e, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
+	VSHUFPS    $0xb1, Y2, Y2, Y5
+	VADDPS     Y5, Y2, Y2
 	VDIVPS     Y1, Y2, Y2
 	VMOVAPS    Y2, Y2
-	VMOVUPS    f32x8_3f800000<>+0(SB), Y7
+	VMOVUPS    f32x8_3f800000<>+0(SB), Y5
 	VADDPS     Y0, Y2, Y2
 	VSQRTPS    Y2, Y2
-	VDIVPS     Y2, Y7, Y2
+	VDIVPS     Y2, Y5, Y2
 	VMOVAPS    Y2, Y2
-	MOVQ       weight_base+96(FP), R10
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
 	MOVQ       BX, R11
-	CMPQ       R11, $+16
+	CMPQ       R11, $+32
 	JLT        end17
 
 loop16:
-	VMOVUPS     (R8), Y7
-	VMOVUPS     (R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     (CX), Y8
-	VMULPS      Y3, Y8, Y8
-	VMOVUPS     (R10), Y9
-	VMULPS      Y9, Y8, Y8
-	VMOVUPS     Y7, (DI)
-	VMOVUPS     Y8, (AX)
-	VMOVUPS     32(R8), Y7
-	VMOVUPS     32(R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y6
-	VMOVUPS     32(CX), Y8
-	VMULPS      Y3, Y8, Y8
-	VMOVUPS     32(R10), Y9
-	VMULPS      Y9, Y8, Y8
-	VMOVUPS     Y7, 32(DI)
-	VMOVUPS     Y8, 32(AX)
-	ADDQ        $+64, DI
-	ADDQ        $+64, R8
-	ADDQ        $+64, R9
-	ADDQ        $+64, AX
-	ADDQ        $+64, CX
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
+	VMOVUPS     (R8), Y9
+	VMOVUPS     (R9), Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     (CX), Y10
+	VMULPS      Y3, Y10, Y10
+	VMOVUPS     (R10), Y11
+	VMULPS      Y11, Y10, Y10
+	VMOVUPS     Y9, (DI)
+	VMOVUPS     Y10, (AX)
+	VMOVUPS     32(R8), Y9
+	VMOVUPS     32(R9), Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMOVUPS     32(CX), Y10
+	VMULPS      Y3, Y10, Y10
+	VMOVUPS     32(R10), Y11
+	VMULPS      Y11, Y10, Y10
+	VMOVUPS     Y9, 32(DI)
+	VMOVUPS     Y10, 32(AX)
+	VMOVUPS     64(R8), Y9
+	VMOVUPS     64(R9), Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     64(CX), Y10
+	VMULPS      Y3, Y10, Y10
+	VMOVUPS     64(R10), Y11
+	VMULPS      Y11, Y10, Y10
+	VMOVUPS     Y9, 64(DI)
+	VMOVUPS     Y10, 64(AX)
+	VMOVUPS     96(R8), Y9
+	VMOVUPS     96(R9), Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y8
+	VMOVUPS     96(CX), Y10
+	VMULPS      Y3, Y10, Y10
+	VMOVUPS     96(R10), Y11
+	VMULPS      Y11, Y10, Y10
+	VMOVUPS     Y9, 96(DI)
+	VMOVUPS     Y10, 96(AX)
+	ADDQ        $+128, DI
+	ADDQ        $+128, R8
+	ADDQ        $+128, R9
+	ADDQ        $+128, AX
+	ADDQ        $+128, CX
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
 	JGE         loop16
 
 end17:
@@ -4194,22 +5249,27 @@ end17:
 	JLT  end19
 
 loop18:
-	VMOVUPS     (R8), Y7
-	VMOVUPS     (R9), Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMOVUPS     (CX), Y8
-	VMULPS      Y3, Y8, Y8
-	VMOVUPS     (R10), Y9
-	VMULPS      Y9, Y8, Y8
-	VMOVUPS     Y7, (DI)
-	VMOVUPS     Y8, (AX)
+	VMOVUPS     (R8), Y9
+	VMOVUPS     (R9), Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     (CX), Y10
+	VMULPS      Y3, Y10, Y10
+	VMOVUPS     (R10), Y11
+	VMULPS      Y11, Y10, Y10
+	VMOVUPS     Y9, (DI)
+	VMOVUPS     Y10, (AX)
 	ADDQ        $+32, DI
 	ADDQ        $+32, R8
 	ADDQ        $+32, R9
 	ADDQ        $+32, AX
 	ADDQ        $+32, CX
 	ADDQ        $+32, R10
+	VMOVAPS     Y5, Y9
+	VMOVAPS     Y6, Y5
+	VMOVAPS     Y7, Y6
+	VMOVAPS     Y8, Y7
+	VMOVAPS     Y9, Y8
 	SUBQ        $+8, R11
 	CMPQ        R11, $+8
 	JGE         loop18
@@ -4217,15 +5277,15 @@ loop18:
 end19:
 	TESTQ       SI, SI
 	JZ          end20
-	VMASKMOVPS  (R8), Y4, Y7
-	VMASKMOVPS  (R9), Y4, Y8
-	VADDPS      Y8, Y7, Y7
-	VFMADD231PS Y7, Y7, Y5
-	VMASKMOVPS  (CX), Y4, Y8
-	VMULPS      Y3, Y8, Y3
-	VMASKMOVPS  (R10), Y4, Y8
-	VMULPS      Y8, Y3, Y3
-	VMASKMOVPS  Y7, Y4, (DI)
+	VMASKMOVPS  (R8), Y4, Y9
+	VMASKMOVPS  (R9), Y4, Y10
+	VADDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMASKMOVPS  (CX), Y4, Y10
+	VMULPS      Y3, Y10, Y3
+	VMASKMOVPS  (R10), Y4, Y10
+	VMULPS      Y10, Y3, Y3
+	VMASKMOVPS  Y9, Y4, (DI)
 	VMASKMOVPS  Y3, Y4, (AX)
 	LEAQ        (DI)(SI*4), DI
 	LEAQ        (R8)(SI*4), R8
@@ -4236,13 +5296,16 @@ end19:
 
 end20:
 	VMOVAPS Y2, Y3
-	VADDPS  Y6, Y5, Y2
+	VADDPS  Y7, Y5, Y2
+	VADDPS  Y8, Y6, Y5
+	VADDPS  Y5, Y2, Y2
 	VMOVAPS Y2, Y2
 	SUBQ    $+1, DX
 	CMPQ    DX, $+1
 	JGE     loop14
 
 end15:
+	MOVQ       weight_base+96(FP), DX
 	VPERM2F128 $0x01, Y2, Y2, Y5
 	VADDPS     Y5, Y2, Y2
 	VSHUFPS    $0x4e, Y2, Y2, Y5
@@ -4256,9 +5319,8 @@ end15:
 	VSQRTPS    Y0, Y0
 	VDIVPS     Y0, Y1, Y0
 	VMOVAPS    Y0, Y2
-	MOVQ       weight_base+96(FP), DX
 	MOVQ       BX, DI
-	CMPQ       DI, $+16
+	CMPQ       DI, $+32
 	JLT        end22
 
 loop21:
@@ -4272,11 +5334,21 @@ loop21:
 	VMOVUPS 32(DX), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 32(AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	SUBQ    $+16, DI
-	CMPQ    DI, $+16
+	VMOVUPS 64(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 64(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 96(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, DI
+	CMPQ    DI, $+32
 	JGE     loop21
 
 end22:
@@ -4313,7 +5385,7 @@ end25:
 
 end8:
 	MOVQ weight_base+96(FP), DX
-	CMPQ BX, $+16
+	CMPQ BX, $+32
 	JLT  end27
 
 loop26:
@@ -4327,11 +5399,21 @@ loop26:
 	VMOVUPS 32(DX), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, 32(AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	SUBQ    $+16, BX
-	CMPQ    BX, $+16
+	VMOVUPS 64(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 64(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 96(DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, BX
+	CMPQ    BX, $+32
 	JGE     loop26
 
 end27:

@@ -19,6 +19,9 @@ TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
 	KMOVW  R8, K1
 	VXORPS Z0, Z0, Z0
 	MOVQ   CX, R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -46,9 +49,7 @@ TEXT ·layerNormRowsAVX512(SB), NOSPLIT, $0-116
 
 else4:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z1
-	VADDPS     Z1, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z1
@@ -61,10 +62,10 @@ else4:
 	VMOVAPS    Z0, Z0
 
 end5:
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z3, Z3, Z3
+	VXORPS      Z1, Z1, Z1
 	VXORPS      Z4, Z4, Z4
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z3, Z3, Z3
 	MOVQ        DX, R9
 	ANDQ        $+63, R9
 	SHRQ        $0x02, R9
@@ -74,11 +75,11 @@ end5:
 	MOVQ        R9, R10
 	SHLQ        $0x02, R10
 	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+64, DX
 	MOVQ        SI, R10
 	ADDQ        $+14, R10
@@ -88,14 +89,14 @@ end5:
 	JLT         end7
 
 loop6:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
-	VMOVUPS     64(DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+128, DX
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
@@ -117,94 +118,92 @@ end7:
 	KMOVW       R9, K2
 	SHRQ        $0x10, R9
 	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+64, DX
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
 	JS          end10
-	VMOVUPS.Z   (DX), K3, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K3, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS.Z   (DX), K3, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K3, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 
 end10:
 	JMP end9
 
 else8:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+64, DX
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K2
 	SHRQ        $0x10, R9
 	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+64, DX
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
 	JS          end11
-	VMOVUPS.Z   (DX), K3, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K3, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS.Z   (DX), K3, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K3, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 
 end11:
 end9:
 	ADDQ         $-64, DX
 	LEAQ         (DX)(R11*4), DX
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z2, Z0
-	VMOVAPS      Z0, Z2
-	VADDPS       Z4, Z3, Z0
-	VMOVAPS      Z0, Z3
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
 	CMPQ         BX, $+1
 	JGT          else12
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end14
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end14
+	VADDPS       Z4, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R8, DX
 	MOVQ         SI, BX
@@ -213,11 +212,11 @@ end9:
 
 loop15:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	VMOVUPS     64(DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
@@ -226,36 +225,42 @@ loop15:
 	JGE         loop15
 
 end16:
-	CMPQ BX, $+16
-	JLT  end18
-
-loop17:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop17
-
-end18:
+	CMPQ        BX, $+15
+	JGT         else17
 	TESTQ       DI, DI
 	JZ          end19
 	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(DI*4), DX
 
 end19:
+	JMP end18
+
+else17:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end20
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end20:
+end18:
 	VADDPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -264,53 +269,174 @@ end19:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
 
 end14:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS eps+112(FP), Z4
-	VADDPS       Z4, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	LEAQ         (R8)(SI*4), R8
 	VMOVAPS      Z1, Z4
-	VMOVAPS      Z3, Z5
-	VMOVAPS      Z2, Z6
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z3, Z6
 	JMP          end13
 
 else12:
-	CMPQ SI, $+15
-	JGT  else20
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end21
+	VADDPS       Z4, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end23
+
+loop22:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop22
+
+end23:
+	CMPQ        R10, $+15
+	JGT         else24
+	TESTQ       DI, DI
+	JZ          end26
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end26:
+	JMP end25
+
+else24:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end27
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end27:
+end25:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
+
+end21:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else28
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end21
+	JMP          end29
 
-else20:
+else28:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z4
-	VADDPS     Z4, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z4
 	VADDPS     Z4, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z4
@@ -322,151 +448,34 @@ else20:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end21:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VUCOMISS     X3, X4
-	JLS          end22
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end24
-
-loop23:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     64(R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	ADDQ        $+128, R9
+end29:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        DX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop23
+	JLT         end31
 
-end24:
-	CMPQ R10, $+16
-	JLT  end26
-
-loop25:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop25
-
-end26:
-	TESTQ       DI, DI
-	JZ          end27
-	VMOVUPS.Z   (R9), K1, Z6
-	VSUBPS      Z1, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-
-end27:
-	VADDPS       Z5, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end22:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
-	VXORPS       Z5, Z5, Z5
-	VMAXPS       Z3, Z5, Z3
-	VBROADCASTSS eps+112(FP), Z5
-	VADDPS       Z5, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         DX, R9
-	ANDQ         $+63, R9
-	SHRQ         $0x02, R9
-	MOVQ         $-1, R10
-	SHLXQ        R9, R10, R10
-	KMOVW        R10, K2
-	MOVQ         R9, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, DX
-	VMOVUPS.Z    (DX), K2, Z4
-	VSUBPS       Z0, Z4, Z4
-	VMOVAPS.Z    Z4, K2, Z4
-	VADDPS       Z4, Z7, Z7
-	VFMADD231PS  Z4, Z4, Z9
-	ADDQ         $+64, DX
-	MOVQ         SI, R10
-	ADDQ         $+14, R10
-	ANDQ         $-16, R10
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JLT          end29
-
-loop28:
+loop30:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z8, Z8
@@ -478,9 +487,9 @@ loop28:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop28
+	JGE         loop30
 
-end29:
+end31:
 	MOVQ        SI, R11
 	ADDQ        R9, R11
 	MOVQ        SI, R9
@@ -490,7 +499,7 @@ end29:
 	SUBQ        R9, R11
 	SUBQ        $+16, R11
 	CMPQ        R10, $+15
-	JGT         else30
+	JGT         else32
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K2
@@ -505,17 +514,17 @@ end29:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end32
+	JS          end34
 	VMOVUPS.Z   (DX), K3, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K3, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 
-end32:
-	JMP end31
+end34:
+	JMP end33
 
-else30:
+else32:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z8, Z8
@@ -535,44 +544,166 @@ else30:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end33
+	JS          end35
 	VMOVUPS.Z   (DX), K3, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K3, Z4
 	VADDPS      Z4, Z8, Z8
 	VFMADD231PS Z4, Z4, Z10
 
+end35:
 end33:
-end31:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R11*4), DX
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end35
+	JLT     end37
 
-loop34:
-	CMPQ SI, $+15
-	JGT  else36
+loop36:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end38
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end40
+
+loop39:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop39
+
+end40:
+	CMPQ        R12, $+15
+	JGT         else41
+	TESTQ       DI, DI
+	JZ          end43
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R11)(DI*4), R11
+
+end43:
+	JMP end42
+
+else41:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R11
+	TESTQ       DI, DI
+	JZ          end44
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R11)(DI*4), R11
+
+end44:
+end42:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end38:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z1, Z7, Z1
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z7
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z7, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z7, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else45
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end37
+	JMP          end46
 
-else36:
+else45:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z7
-	VADDPS     Z7, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z7
 	VADDPS     Z7, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z7
@@ -584,184 +715,65 @@ else36:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end37:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z11
-	VUCOMISS     X3, X11
-	JLS          end38
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end40
-
-loop39:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	VMOVUPS     64(R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z12, Z12
-	VFMADD231PS Z13, Z13, Z11
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop39
-
-end40:
-	CMPQ R10, $+16
-	JLT  end42
-
-loop41:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
+end46:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        DX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, DX
+	MOVQ        AX, R12
+	ANDQ        $+63, R12
+	SHRQ        $0x02, R12
+	MOVQ        $-1, R13
+	SHLXQ       R12, R13, R13
+	KMOVW       R13, K3
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, AX
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, CX
+	VMOVUPS.Z   (DX), K2, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K2, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K3, Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VEXPANDPS.Z Z12, K3, Z12
+	VMOVUPS     (R10), Z13
+	VEXPANDPS.Z Z13, K3, Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, K3, (AX)
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, R9
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, R10
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
 	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop41
+	ADDQ        $+64, R10
+	MOVQ        SI, R13
+	ADDQ        $+14, R13
+	ANDQ        $-16, R13
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JLT         end48
 
-end42:
-	TESTQ       DI, DI
-	JZ          end43
-	VMOVUPS.Z   (R9), K1, Z13
-	VSUBPS      Z1, Z13, Z13
-	VMOVAPS.Z   Z13, K1, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-
-end43:
-	VADDPS       Z12, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end38:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
-	VXORPS       Z12, Z12, Z12
-	VMAXPS       Z3, Z12, Z3
-	VBROADCASTSS eps+112(FP), Z12
-	VADDPS       Z12, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z11, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	VSUBPS       Z2, Z11, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	MOVQ         DX, R11
-	ANDQ         $+63, R11
-	SHRQ         $0x02, R11
-	MOVQ         $-1, R12
-	SHLXQ        R11, R12, R12
-	KMOVW        R12, K2
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, DX
-	MOVQ         AX, R12
-	ANDQ         $+63, R12
-	SHRQ         $0x02, R12
-	MOVQ         $-1, R13
-	SHLXQ        R12, R13, R13
-	KMOVW        R13, K3
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, AX
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, CX
-	VMOVUPS.Z    (DX), K2, Z11
-	VSUBPS       Z0, Z11, Z11
-	VMOVAPS.Z    Z11, K2, Z11
-	VADDPS       Z11, Z7, Z7
-	VFMADD231PS  Z11, Z11, Z9
-	VMOVUPS.Z    (CX), K3, Z11
-	VSUBPS       Z4, Z11, Z11
-	VFMADD213PS  Z6, Z5, Z11
-	VMOVUPS      (R9), Z12
-	VEXPANDPS.Z  Z12, K3, Z12
-	VMOVUPS      (R10), Z13
-	VEXPANDPS.Z  Z13, K3, Z13
-	VFMADD213PS  Z13, Z12, Z11
-	VMOVUPS      Z11, K3, (AX)
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, R9
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, R10
-	ADDQ         $+64, DX
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, R9
-	ADDQ         $+64, R10
-	MOVQ         SI, R13
-	ADDQ         $+14, R13
-	ANDQ         $-16, R13
-	SUBQ         $+32, R13
-	CMPQ         R13, $+32
-	JLT          end45
-
-loop44:
+loop47:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z8, Z8
@@ -791,9 +803,9 @@ loop44:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop44
+	JGE         loop47
 
-end45:
+end48:
 	MOVQ        SI, R14
 	ADDQ        R11, R14
 	MOVQ        SI, R11
@@ -811,7 +823,7 @@ end45:
 	SUBQ        R12, R11
 	SUBQ        $+16, R11
 	CMPQ        R13, $+15
-	JGT         else46
+	JGT         else49
 	MOVQ        $-1, R12
 	BZHIQ       R14, R12, R12
 	KMOVW       R12, K2
@@ -845,7 +857,7 @@ end45:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end48
+	JS          end51
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -859,10 +871,10 @@ end45:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end48:
-	JMP end47
+end51:
+	JMP end50
 
-else46:
+else49:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z8, Z8
@@ -912,7 +924,7 @@ else46:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end49
+	JS          end52
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -926,8 +938,8 @@ else46:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end49:
-end47:
+end52:
+end50:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R14*4), DX
 	ADDQ    $-64, AX
@@ -940,137 +952,142 @@ end47:
 	LEAQ    (R10)(R11*4), R10
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop34
+	JGE     loop36
 
-end35:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end50
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end52
-
-loop51:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop51
-
-end52:
-	CMPQ BX, $+16
-	JLT  end54
-
-loop53:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop53
-
-end54:
-	TESTQ       DI, DI
-	JZ          end55
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z1, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-
-end55:
-	VADDPS       Z7, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end50:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z3, Z7, Z3
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+end37:
 	MOVQ         weight_base+48(FP), DX
 	MOVQ         bias_base+72(FP), BX
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end53
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end55
+
+loop54:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop54
+
+end55:
+	CMPQ        R10, $+15
+	JGT         else56
+	TESTQ       DI, DI
+	JZ          end58
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end58:
+	JMP end57
+
+else56:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end59
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end59:
+end57:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end53:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
 	MOVQ         AX, DI
 	ANDQ         $+63, DI
 	SHRQ         $0x02, DI
@@ -1107,9 +1124,9 @@ end50:
 	ANDQ         $-16, R9
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JLT          end57
+	JLT          end61
 
-loop56:
+loop60:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1130,9 +1147,9 @@ loop56:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop56
+	JGE         loop60
 
-end57:
+end61:
 	MOVQ        SI, R10
 	ADDQ        DI, R10
 	MOVQ        SI, DI
@@ -1142,7 +1159,7 @@ end57:
 	SUBQ        DI, R10
 	SUBQ        $+16, R10
 	CMPQ        R9, $+15
-	JGT         else58
+	JGT         else62
 	MOVQ        $-1, DI
 	BZHIQ       R10, DI, DI
 	KMOVW       DI, K1
@@ -1162,7 +1179,7 @@ end57:
 	MOVQ        R10, DI
 	SUBQ        $+17, DI
 	TESTQ       DI, DI
-	JS          end60
+	JS          end64
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1171,10 +1188,10 @@ end57:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end60:
-	JMP end59
+end64:
+	JMP end63
 
-else58:
+else62:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1205,7 +1222,7 @@ else58:
 	MOVQ        R10, DI
 	SUBQ        $+17, DI
 	TESTQ       DI, DI
-	JS          end61
+	JS          end65
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1214,8 +1231,8 @@ else58:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end61:
-end59:
+end65:
+end63:
 	ADDQ    $-64, AX
 	LEAQ    (AX)(R10*4), AX
 	ADDQ    $-64, CX
@@ -1226,8 +1243,8 @@ end59:
 	LEAQ    (BX)(R10*4), BX
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
 
 end13:
 	MOVQ        weight_base+48(FP), DX
@@ -1268,9 +1285,9 @@ end13:
 	ANDQ        $-16, R8
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JLT         end63
+	JLT         end67
 
-loop62:
+loop66:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1291,9 +1308,9 @@ loop62:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop62
+	JGE         loop66
 
-end63:
+end67:
 	MOVQ        SI, R9
 	ADDQ        DI, R9
 	ADDQ        $+14, SI
@@ -1302,7 +1319,7 @@ end63:
 	SUBQ        SI, R9
 	SUBQ        $+16, R9
 	CMPQ        R8, $+15
-	JGT         else64
+	JGT         else68
 	MOVQ        $-1, SI
 	BZHIQ       R9, SI, SI
 	KMOVW       SI, K1
@@ -1322,7 +1339,7 @@ end63:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end66
+	JS          end70
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1331,10 +1348,10 @@ end63:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end66:
-	JMP end65
+end70:
+	JMP end69
 
-else64:
+else68:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1365,7 +1382,7 @@ else64:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end67
+	JS          end71
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -1374,8 +1391,8 @@ else64:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end67:
-end65:
+end71:
+end69:
 	ADDQ $-64, AX
 	LEAQ (AX)(R9*4), AX
 	ADDQ $-64, CX
@@ -1390,20 +1407,18 @@ end3:
 
 else1:
 	TESTQ BX, BX
-	JZ    end68
+	JZ    end72
 	CMPQ  SI, $+15
-	JGT   else69
+	JGT   else73
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end70
+	JMP          end74
 
-else69:
+else73:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z1
-	VADDPS     Z1, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z1
@@ -1415,150 +1430,154 @@ else69:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end70:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z5, Z5, Z5
-	VXORPS Z3, Z3, Z3
+end74:
+	VXORPS Z1, Z1, Z1
 	VXORPS Z4, Z4, Z4
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
-	JLT    end72
+	JLT    end76
 
-loop71:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	VMOVUPS     64(DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+loop75:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop71
-
-end72:
-	CMPQ        R9, $+15
-	JGT         else73
-	TESTQ       DI, DI
-	JZ          end75
-	VMOVUPS.Z   (DX), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	LEAQ        (DX)(DI*4), DX
-
-end75:
-	JMP end74
-
-else73:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	ADDQ        $+64, DX
-	TESTQ       DI, DI
-	JZ          end76
-	VMOVUPS.Z   (DX), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
-	LEAQ        (DX)(DI*4), DX
+	JGE         loop75
 
 end76:
-end74:
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z2, Z0
-	VMOVAPS      Z0, Z2
-	VADDPS       Z4, Z3, Z0
-	VMOVAPS      Z0, Z3
-	CMPQ         BX, $+1
-	JGT          else77
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
+	CMPQ        R9, $+15
+	JGT         else77
+	TESTQ       DI, DI
+	JZ          end79
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	LEAQ        (DX)(DI*4), DX
+
+end79:
+	JMP end78
+
+else77:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end80
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end80:
+end78:
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end79
+	CMPQ         BX, $+1
+	JGT          else81
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end83
+	VADDPS       Z4, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end81
+	JLT          end85
 
-loop80:
+loop84:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	VMOVUPS     64(DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop80
+	JGE         loop84
 
-end81:
-	CMPQ BX, $+16
-	JLT  end83
-
-loop82:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop82
-
-end83:
+end85:
+	CMPQ        BX, $+15
+	JGT         else86
 	TESTQ       DI, DI
-	JZ          end84
+	JZ          end88
 	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(DI*4), DX
 
-end84:
+end88:
+	JMP end87
+
+else86:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end89
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end89:
+end87:
 	VADDPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -1567,53 +1586,174 @@ end84:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
 
-end79:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS eps+112(FP), Z4
-	VADDPS       Z4, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+end83:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	LEAQ         (R8)(SI*4), R8
 	VMOVAPS      Z1, Z4
-	VMOVAPS      Z3, Z5
-	VMOVAPS      Z2, Z6
-	JMP          end78
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z3, Z6
+	JMP          end82
 
-else77:
-	CMPQ SI, $+15
-	JGT  else85
+else81:
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end90
+	VADDPS       Z4, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end92
+
+loop91:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop91
+
+end92:
+	CMPQ        R10, $+15
+	JGT         else93
+	TESTQ       DI, DI
+	JZ          end95
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end95:
+	JMP end94
+
+else93:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end96
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end96:
+end94:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
+
+end90:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else97
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end86
+	JMP          end98
 
-else85:
+else97:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z4
-	VADDPS     Z4, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z4
 	VADDPS     Z4, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z4
@@ -1625,133 +1765,16 @@ else85:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end86:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VUCOMISS     X3, X4
-	JLS          end87
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end89
+end98:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end100
 
-loop88:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     64(R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop88
-
-end89:
-	CMPQ R10, $+16
-	JLT  end91
-
-loop90:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop90
-
-end91:
-	TESTQ       DI, DI
-	JZ          end92
-	VMOVUPS.Z   (R9), K1, Z6
-	VSUBPS      Z1, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-
-end92:
-	VADDPS       Z5, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end87:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
-	VXORPS       Z5, Z5, Z5
-	VMAXPS       Z3, Z5, Z3
-	VBROADCASTSS eps+112(FP), Z5
-	VADDPS       Z5, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end94
-
-loop93:
+loop99:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
@@ -1763,13 +1786,13 @@ loop93:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop93
+	JGE         loop99
 
-end94:
+end100:
 	CMPQ        R9, $+15
-	JGT         else95
+	JGT         else101
 	TESTQ       DI, DI
-	JZ          end97
+	JZ          end103
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -1777,17 +1800,17 @@ end94:
 	VFMADD231PS Z4, Z4, Z9
 	LEAQ        (DX)(DI*4), DX
 
-end97:
-	JMP end96
+end103:
+	JMP end102
 
-else95:
+else101:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end98
+	JZ          end104
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -1795,35 +1818,157 @@ else95:
 	VFMADD231PS Z4, Z4, Z10
 	LEAQ        (DX)(DI*4), DX
 
-end98:
-end96:
+end104:
+end102:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end100
+	JLT     end106
 
-loop99:
-	CMPQ SI, $+15
-	JGT  else101
+loop105:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end107
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end109
+
+loop108:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop108
+
+end109:
+	CMPQ        R12, $+15
+	JGT         else110
+	TESTQ       DI, DI
+	JZ          end112
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R11)(DI*4), R11
+
+end112:
+	JMP end111
+
+else110:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R11
+	TESTQ       DI, DI
+	JZ          end113
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R11)(DI*4), R11
+
+end113:
+end111:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end107:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else114
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end102
+	JMP          end115
 
-else101:
+else114:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z7
-	VADDPS     Z7, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z7
 	VADDPS     Z7, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z7
@@ -1835,135 +1980,16 @@ else101:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end102:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z11
-	VUCOMISS     X3, X11
-	JLS          end103
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end105
+end115:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R11
+	CMPQ   R11, $+32
+	JLT    end117
 
-loop104:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	VMOVUPS     64(R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z12, Z12
-	VFMADD231PS Z13, Z13, Z11
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop104
-
-end105:
-	CMPQ R10, $+16
-	JLT  end107
-
-loop106:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop106
-
-end107:
-	TESTQ       DI, DI
-	JZ          end108
-	VMOVUPS.Z   (R9), K1, Z13
-	VSUBPS      Z1, Z13, Z13
-	VMOVAPS.Z   Z13, K1, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-
-end108:
-	VADDPS       Z12, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end103:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
-	VXORPS       Z12, Z12, Z12
-	VMAXPS       Z3, Z12, Z3
-	VBROADCASTSS eps+112(FP), Z12
-	VADDPS       Z12, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z11, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	VSUBPS       Z2, Z11, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end110
-
-loop109:
+loop116:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -1993,13 +2019,13 @@ loop109:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop109
+	JGE         loop116
 
-end110:
+end117:
 	CMPQ        R11, $+15
-	JGT         else111
+	JGT         else118
 	TESTQ       DI, DI
-	JZ          end113
+	JZ          end120
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -2018,10 +2044,10 @@ end110:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end113:
-	JMP end112
+end120:
+	JMP end119
 
-else111:
+else118:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -2039,7 +2065,7 @@ else111:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end114
+	JZ          end121
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -2058,146 +2084,151 @@ else111:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end114:
-end112:
+end121:
+end119:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop99
+	JGE     loop105
 
-end100:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end115
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end117
-
-loop116:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop116
-
-end117:
-	CMPQ BX, $+16
-	JLT  end119
-
-loop118:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop118
-
-end119:
-	TESTQ       DI, DI
-	JZ          end120
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z1, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-
-end120:
-	VADDPS       Z7, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end115:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z3, Z7, Z3
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+end106:
 	MOVQ         weight_base+48(FP), DX
 	MOVQ         bias_base+72(FP), BX
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end122
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end124
+
+loop123:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop123
+
+end124:
+	CMPQ        R10, $+15
+	JGT         else125
+	TESTQ       DI, DI
+	JZ          end127
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end127:
+	JMP end126
+
+else125:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end128
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end128:
+end126:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end122:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end122
+	JLT          end130
 
-loop121:
+loop129:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2218,13 +2249,13 @@ loop121:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop121
+	JGE         loop129
 
-end122:
+end130:
 	CMPQ        R9, $+15
-	JGT         else123
+	JGT         else131
 	TESTQ       DI, DI
-	JZ          end125
+	JZ          end133
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2237,10 +2268,10 @@ end122:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end125:
-	JMP end124
+end133:
+	JMP end132
 
-else123:
+else131:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2253,7 +2284,7 @@ else123:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end126
+	JZ          end134
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2266,20 +2297,20 @@ else123:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end126:
-end124:
+end134:
+end132:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
 
-end78:
+end82:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+32
-	JLT  end128
+	JLT  end136
 
-loop127:
+loop135:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2300,13 +2331,13 @@ loop127:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop127
+	JGE         loop135
 
-end128:
+end136:
 	CMPQ        SI, $+15
-	JGT         else129
+	JGT         else137
 	TESTQ       DI, DI
-	JZ          end131
+	JZ          end139
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2319,10 +2350,10 @@ end128:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end131:
-	JMP end130
+end139:
+	JMP end138
 
-else129:
+else137:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2335,7 +2366,7 @@ else129:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end132
+	JZ          end140
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -2348,9 +2379,9 @@ else129:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end132:
-end130:
-end68:
+end140:
+end138:
+end72:
 end2:
 	VZEROUPPER
 	RET
@@ -2406,6 +2437,9 @@ TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-116
 	MOVQ   cols+104(FP), SI
 	VXORPS Z0, Z0, Z0
 	MOVQ   CX, DI
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -2424,9 +2458,7 @@ TEXT ·layerNormRowsStreamAVX512(SB), NOSPLIT, $0-116
 
 else4:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z1
-	VADDPS     Z1, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z1
@@ -2439,25 +2471,25 @@ else4:
 	VMOVAPS    Z0, Z0
 
 end5:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z5, Z5, Z5
-	VXORPS Z3, Z3, Z3
+	VXORPS Z1, Z1, Z1
 	VXORPS Z4, Z4, Z4
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   SI, R8
 	CMPQ   R8, $+32
 	JLT    end7
 
 loop6:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
@@ -2470,51 +2502,49 @@ end7:
 
 else8:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+64, DX
 
 end9:
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z2, Z0
-	VMOVAPS      Z0, Z2
-	VADDPS       Z4, Z3, Z0
-	VMOVAPS      Z0, Z3
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
 	CMPQ         BX, $+1
 	JGT          else10
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end12
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end12
+	VADDPS       Z4, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         DI, DX
 	MOVQ         SI, BX
@@ -2523,11 +2553,11 @@ end9:
 
 loop13:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	VMOVUPS     64(DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
@@ -2536,27 +2566,23 @@ loop13:
 	JGE         loop13
 
 end14:
-	CMPQ BX, $+16
-	JLT  end16
+	CMPQ BX, $+15
+	JGT  else15
+	JMP  end16
 
-loop15:
+else15:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop15
 
 end16:
 	VADDPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -2565,53 +2591,155 @@ end16:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
 
 end12:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS eps+112(FP), Z4
-	VADDPS       Z4, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	LEAQ         (DI)(SI*4), DI
 	VMOVAPS      Z1, Z4
-	VMOVAPS      Z3, Z5
-	VMOVAPS      Z2, Z6
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z3, Z6
 	JMP          end11
 
 else10:
-	CMPQ SI, $+15
-	JGT  else17
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end17
+	VADDPS       Z4, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
+	JLT          end19
+
+loop18:
+	VMOVUPS     (R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
+	JGE         loop18
+
+end19:
+	CMPQ R9, $+15
+	JGT  else20
+	JMP  end21
+
+else20:
+	VMOVUPS     (R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R8
+
+end21:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
+
+end17:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else22
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end18
+	JMP          end23
 
-else17:
+else22:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z4
-	VADDPS     Z4, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z4
 	VADDPS     Z4, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z4
@@ -2623,122 +2751,14 @@ else17:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end18:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VUCOMISS     X3, X4
-	JLS          end19
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end21
-
-loop20:
-	VMOVUPS     (R8), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     64(R8), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop20
-
-end21:
-	CMPQ R9, $+16
-	JLT  end23
-
-loop22:
-	VMOVUPS     (R8), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop22
-
 end23:
-	VADDPS       Z5, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end19:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
-	VXORPS       Z5, Z5, Z5
-	VMAXPS       Z3, Z5, Z3
-	VBROADCASTSS eps+112(FP), Z5
-	VADDPS       Z5, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         SI, R8
-	CMPQ         R8, $+32
-	JLT          end25
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R8
+	CMPQ   R8, $+32
+	JLT    end25
 
 loop24:
 	PREFETCHT0  4096(DX)
@@ -2772,31 +2792,134 @@ else26:
 end27:
 	LEAQ    (DI)(SI*4), DI
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
 	JLT     end29
 
 loop28:
-	CMPQ SI, $+15
-	JGT  else30
+	MOVQ         weight_base+48(FP), R8
+	MOVQ         bias_base+72(FP), R9
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end30
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         DI, R10
+	MOVQ         SI, R11
+	CMPQ         R11, $+32
+	JLT          end32
+
+loop31:
+	VMOVUPS     (R10), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R10), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R10
+	SUBQ        $+32, R11
+	CMPQ        R11, $+32
+	JGE         loop31
+
+end32:
+	CMPQ R11, $+15
+	JGT  else33
+	JMP  end34
+
+else33:
+	VMOVUPS     (R10), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R10
+
+end34:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end30:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z1, Z7, Z1
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z7
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z7, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z7, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else35
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end31
+	JMP          end36
 
-else30:
+else35:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z7
-	VADDPS     Z7, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z7
 	VADDPS     Z7, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z7
@@ -2808,124 +2931,14 @@ else30:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end31:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z11
-	VUCOMISS     X3, X11
-	JLS          end32
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	MOVQ         DI, R8
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end34
-
-loop33:
-	VMOVUPS     (R8), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	VMOVUPS     64(R8), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z12, Z12
-	VFMADD231PS Z13, Z13, Z11
-	ADDQ        $+128, R8
-	SUBQ        $+32, R9
-	CMPQ        R9, $+32
-	JGE         loop33
-
-end34:
-	CMPQ R9, $+16
-	JLT  end36
-
-loop35:
-	VMOVUPS     (R8), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	ADDQ        $+64, R8
-	SUBQ        $+16, R9
-	CMPQ        R9, $+16
-	JGE         loop35
-
 end36:
-	VADDPS       Z12, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end32:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
-	VXORPS       Z12, Z12, Z12
-	VMAXPS       Z3, Z12, Z3
-	VBROADCASTSS eps+112(FP), Z12
-	VADDPS       Z12, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z11, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	VSUBPS       Z2, Z11, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         weight_base+48(FP), R8
-	MOVQ         bias_base+72(FP), R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end38
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R10
+	CMPQ   R10, $+32
+	JLT    end38
 
 loop37:
 	PREFETCHT0  4096(DX)
@@ -2988,91 +3001,87 @@ else39:
 end40:
 	LEAQ    (DI)(SI*4), DI
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
 	JGE     loop28
 
 end29:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end41
+	MOVQ         weight_base+48(FP), DX
+	MOVQ         bias_base+72(FP), BX
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end41
+	VADDPS       Z7, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z7, Z7, Z7
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
-	MOVQ         DI, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
+	MOVQ         DI, R8
+	MOVQ         SI, R9
+	CMPQ         R9, $+32
 	JLT          end43
 
 loop42:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
+	VMOVUPS     (R8), Z8
+	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z1, Z8, Z8
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R8), Z8
+	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z7, Z7
 	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
+	ADDQ        $+128, R8
+	SUBQ        $+32, R9
+	CMPQ        R9, $+32
 	JGE         loop42
 
 end43:
-	CMPQ BX, $+16
-	JLT  end45
+	CMPQ R9, $+15
+	JGT  else44
+	JMP  end45
 
-loop44:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
+else44:
+	VMOVUPS     (R8), Z8
+	VSUBPS      Z0, Z8, Z8
 	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop44
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R8
 
 end45:
 	VADDPS       Z7, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z7
 	VADDPS       Z7, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z7
@@ -3081,35 +3090,34 @@ end45:
 	VADDPS       Z7, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z7
 	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
 
 end41:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z3, Z7, Z3
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
-	MOVQ         weight_base+48(FP), DX
-	MOVQ         bias_base+72(FP), BX
+	VMOVAPS      Z0, Z3
 	MOVQ         SI, R8
 	CMPQ         R8, $+32
 	JLT          end47
@@ -3158,8 +3166,8 @@ else48:
 end49:
 	LEAQ    (DI)(SI*4), DI
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
 
 end11:
 	MOVQ weight_base+48(FP), DX
@@ -3226,6 +3234,9 @@ else1:
 	KMOVW  R8, K1
 	VXORPS Z0, Z0, Z0
 	MOVQ   CX, R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -3244,9 +3255,7 @@ else1:
 
 else57:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z1
-	VADDPS     Z1, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z1
@@ -3259,23 +3268,23 @@ else57:
 	VMOVAPS    Z0, Z0
 
 end58:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z5, Z5, Z5
-	VXORPS Z3, Z3, Z3
+	VXORPS Z1, Z1, Z1
 	VXORPS Z4, Z4, Z4
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   SI, R9
 	CMPQ   R9, $+32
 	JLT    end60
 
 loop59:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
-	VMOVUPS     64(DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
@@ -3286,71 +3295,69 @@ end60:
 	JGT         else61
 	TESTQ       DI, DI
 	JZ          end63
-	VMOVUPS.Z   (DX), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	LEAQ        (DX)(DI*4), DX
 
 end63:
 	JMP end62
 
 else61:
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
 	JZ          end64
-	VMOVUPS.Z   (DX), K1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	LEAQ        (DX)(DI*4), DX
 
 end64:
 end62:
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z2, Z0
-	VMOVAPS      Z0, Z2
-	VADDPS       Z4, Z3, Z0
-	VMOVAPS      Z0, Z3
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
 	CMPQ         BX, $+1
 	JGT          else65
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end67
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end67
+	VADDPS       Z4, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R8, DX
 	MOVQ         SI, BX
@@ -3359,11 +3366,11 @@ end62:
 
 loop68:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	VMOVUPS     64(DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
@@ -3372,36 +3379,42 @@ loop68:
 	JGE         loop68
 
 end69:
-	CMPQ BX, $+16
-	JLT  end71
-
-loop70:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop70
-
-end71:
+	CMPQ        BX, $+15
+	JGT         else70
 	TESTQ       DI, DI
 	JZ          end72
 	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(DI*4), DX
 
 end72:
+	JMP end71
+
+else70:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end73
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end73:
+end71:
 	VADDPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -3410,53 +3423,174 @@ end72:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
 
 end67:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS eps+112(FP), Z4
-	VADDPS       Z4, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	LEAQ         (R8)(SI*4), R8
 	VMOVAPS      Z1, Z4
-	VMOVAPS      Z3, Z5
-	VMOVAPS      Z2, Z6
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z3, Z6
 	JMP          end66
 
 else65:
-	CMPQ SI, $+15
-	JGT  else73
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end74
+	VADDPS       Z4, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end76
+
+loop75:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop75
+
+end76:
+	CMPQ        R10, $+15
+	JGT         else77
+	TESTQ       DI, DI
+	JZ          end79
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end79:
+	JMP end78
+
+else77:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end80
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end80:
+end78:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
+
+end74:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else81
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end74
+	JMP          end82
 
-else73:
+else81:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z4
-	VADDPS     Z4, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z4
 	VADDPS     Z4, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z4
@@ -3468,133 +3602,16 @@ else73:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end74:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VUCOMISS     X3, X4
-	JLS          end75
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end77
+end82:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end84
 
-loop76:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     64(R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop76
-
-end77:
-	CMPQ R10, $+16
-	JLT  end79
-
-loop78:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop78
-
-end79:
-	TESTQ       DI, DI
-	JZ          end80
-	VMOVUPS.Z   (R9), K1, Z6
-	VSUBPS      Z1, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-
-end80:
-	VADDPS       Z5, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end75:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
-	VXORPS       Z5, Z5, Z5
-	VMAXPS       Z3, Z5, Z3
-	VBROADCASTSS eps+112(FP), Z5
-	VADDPS       Z5, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         SI, R9
-	CMPQ         R9, $+32
-	JLT          end82
-
-loop81:
+loop83:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
@@ -3606,13 +3623,13 @@ loop81:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop81
+	JGE         loop83
 
-end82:
+end84:
 	CMPQ        R9, $+15
-	JGT         else83
+	JGT         else85
 	TESTQ       DI, DI
-	JZ          end85
+	JZ          end87
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -3620,17 +3637,17 @@ end82:
 	VFMADD231PS Z4, Z4, Z9
 	LEAQ        (DX)(DI*4), DX
 
-end85:
-	JMP end84
+end87:
+	JMP end86
 
-else83:
+else85:
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 	ADDQ        $+64, DX
 	TESTQ       DI, DI
-	JZ          end86
+	JZ          end88
 	VMOVUPS.Z   (DX), K1, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K1, Z4
@@ -3638,35 +3655,157 @@ else83:
 	VFMADD231PS Z4, Z4, Z10
 	LEAQ        (DX)(DI*4), DX
 
+end88:
 end86:
-end84:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end88
+	JLT     end90
 
-loop87:
-	CMPQ SI, $+15
-	JGT  else89
+loop89:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end91
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end93
+
+loop92:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop92
+
+end93:
+	CMPQ        R12, $+15
+	JGT         else94
+	TESTQ       DI, DI
+	JZ          end96
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R11)(DI*4), R11
+
+end96:
+	JMP end95
+
+else94:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R11
+	TESTQ       DI, DI
+	JZ          end97
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R11)(DI*4), R11
+
+end97:
+end95:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end91:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z1, Z7, Z1
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z7
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z7, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z7, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else98
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end90
+	JMP          end99
 
-else89:
+else98:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z7
-	VADDPS     Z7, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z7
 	VADDPS     Z7, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z7
@@ -3678,135 +3817,16 @@ else89:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end90:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z11
-	VUCOMISS     X3, X11
-	JLS          end91
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end93
+end99:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   SI, R11
+	CMPQ   R11, $+32
+	JLT    end101
 
-loop92:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	VMOVUPS     64(R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z12, Z12
-	VFMADD231PS Z13, Z13, Z11
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop92
-
-end93:
-	CMPQ R10, $+16
-	JLT  end95
-
-loop94:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop94
-
-end95:
-	TESTQ       DI, DI
-	JZ          end96
-	VMOVUPS.Z   (R9), K1, Z13
-	VSUBPS      Z1, Z13, Z13
-	VMOVAPS.Z   Z13, K1, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-
-end96:
-	VADDPS       Z12, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end91:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
-	VXORPS       Z12, Z12, Z12
-	VMAXPS       Z3, Z12, Z3
-	VBROADCASTSS eps+112(FP), Z12
-	VADDPS       Z12, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z11, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	VSUBPS       Z2, Z11, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	MOVQ         SI, R11
-	CMPQ         R11, $+32
-	JLT          end98
-
-loop97:
+loop100:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -3836,13 +3856,13 @@ loop97:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop97
+	JGE         loop100
 
-end98:
+end101:
 	CMPQ        R11, $+15
-	JGT         else99
+	JGT         else102
 	TESTQ       DI, DI
-	JZ          end101
+	JZ          end104
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -3861,10 +3881,10 @@ end98:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end101:
-	JMP end100
+end104:
+	JMP end103
 
-else99:
+else102:
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
 	VADDPS      Z11, Z7, Z7
@@ -3882,7 +3902,7 @@ else99:
 	ADDQ        $+64, R9
 	ADDQ        $+64, R10
 	TESTQ       DI, DI
-	JZ          end102
+	JZ          end105
 	VMOVUPS.Z   (DX), K1, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K1, Z11
@@ -3901,146 +3921,151 @@ else99:
 	LEAQ        (R9)(DI*4), R9
 	LEAQ        (R10)(DI*4), R10
 
-end102:
-end100:
+end105:
+end103:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop87
+	JGE     loop89
 
-end88:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end103
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end105
-
-loop104:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop104
-
-end105:
-	CMPQ BX, $+16
-	JLT  end107
-
-loop106:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop106
-
-end107:
-	TESTQ       DI, DI
-	JZ          end108
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z1, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-
-end108:
-	VADDPS       Z7, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end103:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z3, Z7, Z3
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+end90:
 	MOVQ         weight_base+48(FP), DX
 	MOVQ         bias_base+72(FP), BX
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end106
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end108
+
+loop107:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop107
+
+end108:
+	CMPQ        R10, $+15
+	JGT         else109
+	TESTQ       DI, DI
+	JZ          end111
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end111:
+	JMP end110
+
+else109:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end112
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end112:
+end110:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end106:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
 	MOVQ         SI, R9
 	CMPQ         R9, $+32
-	JLT          end110
+	JLT          end114
 
-loop109:
+loop113:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4061,13 +4086,13 @@ loop109:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop109
+	JGE         loop113
 
-end110:
+end114:
 	CMPQ        R9, $+15
-	JGT         else111
+	JGT         else115
 	TESTQ       DI, DI
-	JZ          end113
+	JZ          end117
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4080,10 +4105,10 @@ end110:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end113:
-	JMP end112
+end117:
+	JMP end116
 
-else111:
+else115:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4096,7 +4121,7 @@ else111:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end114
+	JZ          end118
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4109,20 +4134,20 @@ else111:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end114:
-end112:
+end118:
+end116:
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
 
 end66:
 	MOVQ weight_base+48(FP), DX
 	MOVQ bias_base+72(FP), BX
 	CMPQ SI, $+32
-	JLT  end116
+	JLT  end120
 
-loop115:
+loop119:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4143,13 +4168,13 @@ loop115:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop115
+	JGE         loop119
 
-end116:
+end120:
 	CMPQ        SI, $+15
-	JGT         else117
+	JGT         else121
 	TESTQ       DI, DI
-	JZ          end119
+	JZ          end123
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4162,10 +4187,10 @@ end116:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end119:
-	JMP end118
+end123:
+	JMP end122
 
-else117:
+else121:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4178,7 +4203,7 @@ else117:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       DI, DI
-	JZ          end120
+	JZ          end124
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -4191,8 +4216,8 @@ else117:
 	LEAQ        (DX)(DI*4), DX
 	LEAQ        (BX)(DI*4), BX
 
-end120:
-end118:
+end124:
+end122:
 end56:
 	JMP end55
 
@@ -4207,6 +4232,9 @@ else54:
 	KMOVW  R8, K1
 	VXORPS Z0, Z0, Z0
 	MOVQ   CX, R8
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -4214,20 +4242,18 @@ else54:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	TESTQ  BX, BX
-	JZ     end121
+	JZ     end125
 	CMPQ   SI, $+15
-	JGT    else122
+	JGT    else126
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end123
+	JMP          end127
 
-else122:
+else126:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z1
-	VADDPS     Z1, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z1
@@ -4239,11 +4265,11 @@ else122:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end123:
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z3, Z3, Z3
+end127:
+	VXORPS      Z1, Z1, Z1
 	VXORPS      Z4, Z4, Z4
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z3, Z3, Z3
 	MOVQ        DX, R9
 	ANDQ        $+63, R9
 	SHRQ        $0x02, R9
@@ -4253,36 +4279,36 @@ end123:
 	MOVQ        R9, R10
 	SHLQ        $0x02, R10
 	SUBQ        R10, DX
-	VMOVUPS.Z   (DX), K2, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+64, DX
 	MOVQ        SI, R10
 	ADDQ        $+14, R10
 	ANDQ        $-16, R10
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JLT         end125
+	JLT         end129
 
-loop124:
+loop128:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	PREFETCHT0  4160(DX)
-	VMOVUPS     64(DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS     64(DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+128, DX
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop124
+	JGE         loop128
 
-end125:
+end129:
 	MOVQ        SI, R11
 	ADDQ        R9, R11
 	MOVQ        SI, R9
@@ -4292,152 +4318,156 @@ end125:
 	SUBQ        R9, R11
 	SUBQ        $+16, R11
 	CMPQ        R10, $+15
-	JGT         else126
+	JGT         else130
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K2
 	SHRQ        $0x10, R9
 	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+64, DX
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end128
-	VMOVUPS.Z   (DX), K3, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K3, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	JS          end132
+	VMOVUPS.Z   (DX), K3, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K3, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 
-end128:
-	JMP end127
+end132:
+	JMP end131
 
-else126:
+else130:
 	PREFETCHT0  4096(DX)
-	VMOVUPS     (DX), Z1
-	VSUBPS      Z0, Z1, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+64, DX
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K2
 	SHRQ        $0x10, R9
 	KMOVW       R9, K3
-	VMOVUPS.Z   (DX), K2, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K2, Z1
-	VADDPS      Z1, Z2, Z2
-	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS.Z   (DX), K2, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z1, Z1
+	VFMADD231PS Z5, Z5, Z2
 	ADDQ        $+64, DX
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end129
-	VMOVUPS.Z   (DX), K3, Z1
-	VSUBPS      Z0, Z1, Z1
-	VMOVAPS.Z   Z1, K3, Z1
-	VADDPS      Z1, Z5, Z5
-	VFMADD231PS Z1, Z1, Z4
+	JS          end133
+	VMOVUPS.Z   (DX), K3, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K3, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
 
-end129:
-end127:
+end133:
+end131:
 	ADDQ         $-64, DX
 	LEAQ         (DX)(R11*4), DX
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z2, Z0
-	VMOVAPS      Z0, Z2
-	VADDPS       Z4, Z3, Z0
-	VMOVAPS      Z0, Z3
-	CMPQ         BX, $+1
-	JGT          else130
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end132
+	CMPQ         BX, $+1
+	JGT          else134
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end136
+	VADDPS       Z4, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R8, DX
 	MOVQ         SI, BX
 	CMPQ         BX, $+32
-	JLT          end134
+	JLT          end138
 
-loop133:
+loop137:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	VMOVUPS     64(DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop133
+	JGE         loop137
 
-end134:
-	CMPQ BX, $+16
-	JLT  end136
-
-loop135:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop135
-
-end136:
+end138:
+	CMPQ        BX, $+15
+	JGT         else139
 	TESTQ       DI, DI
-	JZ          end137
+	JZ          end141
 	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(DI*4), DX
 
-end137:
+end141:
+	JMP end140
+
+else139:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       DI, DI
+	JZ          end142
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(DI*4), DX
+
+end142:
+end140:
 	VADDPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -4446,53 +4476,174 @@ end137:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
 
-end132:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS eps+112(FP), Z4
-	VADDPS       Z4, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+end136:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	LEAQ         (R8)(SI*4), R8
 	VMOVAPS      Z1, Z4
-	VMOVAPS      Z3, Z5
-	VMOVAPS      Z2, Z6
-	JMP          end131
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z3, Z6
+	JMP          end135
 
-else130:
-	CMPQ SI, $+15
-	JGT  else138
+else134:
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end143
+	VADDPS       Z4, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end145
+
+loop144:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop144
+
+end145:
+	CMPQ        R10, $+15
+	JGT         else146
+	TESTQ       DI, DI
+	JZ          end148
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end148:
+	JMP end147
+
+else146:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end149
+	VMOVUPS.Z   (R9), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end149:
+end147:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
+
+end143:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else150
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end139
+	JMP          end151
 
-else138:
+else150:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z4
-	VADDPS     Z4, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z4
 	VADDPS     Z4, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z4
@@ -4504,151 +4655,34 @@ else138:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end139:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VUCOMISS     X3, X4
-	JLS          end140
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end142
-
-loop141:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     64(R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	ADDQ        $+128, R9
+end151:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        DX, R9
+	ANDQ        $+63, R9
+	SHRQ        $0x02, R9
+	MOVQ        $-1, R10
+	SHLXQ       R9, R10, R10
+	KMOVW       R10, K2
+	MOVQ        R9, R10
+	SHLQ        $0x02, R10
+	SUBQ        R10, DX
+	VMOVUPS.Z   (DX), K2, Z4
+	VSUBPS      Z0, Z4, Z4
+	VMOVAPS.Z   Z4, K2, Z4
+	VADDPS      Z4, Z7, Z7
+	VFMADD231PS Z4, Z4, Z9
+	ADDQ        $+64, DX
+	MOVQ        SI, R10
+	ADDQ        $+14, R10
+	ANDQ        $-16, R10
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop141
+	JLT         end153
 
-end142:
-	CMPQ R10, $+16
-	JLT  end144
-
-loop143:
-	VMOVUPS     (R9), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop143
-
-end144:
-	TESTQ       DI, DI
-	JZ          end145
-	VMOVUPS.Z   (R9), K1, Z6
-	VSUBPS      Z1, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-
-end145:
-	VADDPS       Z5, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   SI, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end140:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
-	VXORPS       Z5, Z5, Z5
-	VMAXPS       Z3, Z5, Z3
-	VBROADCASTSS eps+112(FP), Z5
-	VADDPS       Z5, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         DX, R9
-	ANDQ         $+63, R9
-	SHRQ         $0x02, R9
-	MOVQ         $-1, R10
-	SHLXQ        R9, R10, R10
-	KMOVW        R10, K2
-	MOVQ         R9, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, DX
-	VMOVUPS.Z    (DX), K2, Z4
-	VSUBPS       Z0, Z4, Z4
-	VMOVAPS.Z    Z4, K2, Z4
-	VADDPS       Z4, Z7, Z7
-	VFMADD231PS  Z4, Z4, Z9
-	ADDQ         $+64, DX
-	MOVQ         SI, R10
-	ADDQ         $+14, R10
-	ANDQ         $-16, R10
-	SUBQ         $+32, R10
-	CMPQ         R10, $+32
-	JLT          end147
-
-loop146:
+loop152:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
@@ -4662,9 +4696,9 @@ loop146:
 	ADDQ        $+128, DX
 	SUBQ        $+32, R10
 	CMPQ        R10, $+32
-	JGE         loop146
+	JGE         loop152
 
-end147:
+end153:
 	MOVQ        SI, R11
 	ADDQ        R9, R11
 	MOVQ        SI, R9
@@ -4674,7 +4708,7 @@ end147:
 	SUBQ        R9, R11
 	SUBQ        $+16, R11
 	CMPQ        R10, $+15
-	JGT         else148
+	JGT         else154
 	MOVQ        $-1, R9
 	BZHIQ       R11, R9, R9
 	KMOVW       R9, K2
@@ -4689,17 +4723,17 @@ end147:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end150
+	JS          end156
 	VMOVUPS.Z   (DX), K3, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K3, Z4
 	VADDPS      Z4, Z7, Z7
 	VFMADD231PS Z4, Z4, Z9
 
-end150:
-	JMP end149
+end156:
+	JMP end155
 
-else148:
+else154:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z4
 	VSUBPS      Z0, Z4, Z4
@@ -4720,44 +4754,167 @@ else148:
 	MOVQ        R11, R9
 	SUBQ        $+17, R9
 	TESTQ       R9, R9
-	JS          end151
+	JS          end157
 	VMOVUPS.Z   (DX), K3, Z4
 	VSUBPS      Z0, Z4, Z4
 	VMOVAPS.Z   Z4, K3, Z4
 	VADDPS      Z4, Z8, Z8
 	VFMADD231PS Z4, Z4, Z10
 
-end151:
-end149:
+end157:
+end155:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R11*4), DX
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $0x02, BX
 	CMPQ    BX, $+1
-	JLT     end153
+	JLT     end159
 
-loop152:
-	CMPQ SI, $+15
-	JGT  else154
+loop158:
+	MOVQ         weight_base+48(FP), R9
+	MOVQ         bias_base+72(FP), R10
+	PREFETCHT1   (AX)(SI*8)
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end160
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R11
+	MOVQ         SI, R12
+	CMPQ         R12, $+32
+	JLT          end162
+
+loop161:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop161
+
+end162:
+	CMPQ        R12, $+15
+	JGT         else163
+	TESTQ       DI, DI
+	JZ          end165
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R11)(DI*4), R11
+
+end165:
+	JMP end164
+
+else163:
+	VMOVUPS     (R11), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R11
+	TESTQ       DI, DI
+	JZ          end166
+	VMOVUPS.Z   (R11), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R11)(DI*4), R11
+
+end166:
+end164:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end160:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z1, Z7, Z1
+	VBROADCASTSS eps+112(FP), Z7
+	VADDPS       Z7, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z7
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z7, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z7, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         SI, $+15
+	JGT          else167
 
 	// Any number is right for a guess.
 	VBROADCASTSS (DX), Z0
 	VMOVAPS      Z0, Z0
-	JMP          end155
+	JMP          end168
 
-else154:
+else167:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (DX), Z7
-	VADDPS     Z7, Z0, Z0
+	VMOVUPS    (DX), Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z7
 	VADDPS     Z7, Z0, Z0
 	VSHUFF32X4 $0xb1, Z0, Z0, Z7
@@ -4769,185 +4926,65 @@ else154:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end155:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z11
-	VUCOMISS     X3, X11
-	JLS          end156
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	MOVQ         R8, R9
-	MOVQ         SI, R10
-	CMPQ         R10, $+32
-	JLT          end158
-
-loop157:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	VMOVUPS     64(R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z12, Z12
-	VFMADD231PS Z13, Z13, Z11
-	ADDQ        $+128, R9
-	SUBQ        $+32, R10
-	CMPQ        R10, $+32
-	JGE         loop157
-
-end158:
-	CMPQ R10, $+16
-	JLT  end160
-
-loop159:
-	VMOVUPS     (R9), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
+end168:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        DX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, DX
+	MOVQ        AX, R12
+	ANDQ        $+63, R12
+	SHRQ        $0x02, R12
+	MOVQ        $-1, R13
+	SHLXQ       R12, R13, R13
+	KMOVW       R13, K3
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, AX
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, CX
+	VMOVUPS.Z   (DX), K2, Z11
+	VSUBPS      Z0, Z11, Z11
+	VMOVAPS.Z   Z11, K2, Z11
+	VADDPS      Z11, Z7, Z7
+	VFMADD231PS Z11, Z11, Z9
+	VMOVUPS.Z   (CX), K3, Z11
+	VSUBPS      Z4, Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMOVUPS     (R9), Z12
+	VEXPANDPS.Z Z12, K3, Z12
+	VMOVUPS     (R10), Z13
+	VEXPANDPS.Z Z13, K3, Z13
+	VFMADD213PS Z13, Z12, Z11
+	VMOVUPS     Z11, K3, (AX)
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, R9
+	MOVQ        R12, R13
+	SHLQ        $0x02, R13
+	SUBQ        R13, R10
+	ADDQ        $+64, DX
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
 	ADDQ        $+64, R9
-	SUBQ        $+16, R10
-	CMPQ        R10, $+16
-	JGE         loop159
+	ADDQ        $+64, R10
+	MOVQ        SI, R13
+	ADDQ        $+14, R13
+	ANDQ        $-16, R13
+	SUBQ        $+32, R13
+	CMPQ        R13, $+32
+	JLT         end170
 
-end160:
-	TESTQ       DI, DI
-	JZ          end161
-	VMOVUPS.Z   (R9), K1, Z13
-	VSUBPS      Z1, Z13, Z13
-	VMOVAPS.Z   Z13, K1, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-
-end161:
-	VADDPS       Z12, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   SI, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end156:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
-	VXORPS       Z12, Z12, Z12
-	VMAXPS       Z3, Z12, Z3
-	VBROADCASTSS eps+112(FP), Z12
-	VADDPS       Z12, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z11, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	VSUBPS       Z2, Z11, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         weight_base+48(FP), R9
-	MOVQ         bias_base+72(FP), R10
-	PREFETCHT1   (AX)(SI*8)
-	MOVQ         DX, R11
-	ANDQ         $+63, R11
-	SHRQ         $0x02, R11
-	MOVQ         $-1, R12
-	SHLXQ        R11, R12, R12
-	KMOVW        R12, K2
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, DX
-	MOVQ         AX, R12
-	ANDQ         $+63, R12
-	SHRQ         $0x02, R12
-	MOVQ         $-1, R13
-	SHLXQ        R12, R13, R13
-	KMOVW        R13, K3
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, AX
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, CX
-	VMOVUPS.Z    (DX), K2, Z11
-	VSUBPS       Z0, Z11, Z11
-	VMOVAPS.Z    Z11, K2, Z11
-	VADDPS       Z11, Z7, Z7
-	VFMADD231PS  Z11, Z11, Z9
-	VMOVUPS.Z    (CX), K3, Z11
-	VSUBPS       Z4, Z11, Z11
-	VFMADD213PS  Z6, Z5, Z11
-	VMOVUPS      (R9), Z12
-	VEXPANDPS.Z  Z12, K3, Z12
-	VMOVUPS      (R10), Z13
-	VEXPANDPS.Z  Z13, K3, Z13
-	VFMADD213PS  Z13, Z12, Z11
-	VMOVUPS      Z11, K3, (AX)
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, R9
-	MOVQ         R12, R13
-	SHLQ         $0x02, R13
-	SUBQ         R13, R10
-	ADDQ         $+64, DX
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, R9
-	ADDQ         $+64, R10
-	MOVQ         SI, R13
-	ADDQ         $+14, R13
-	ANDQ         $-16, R13
-	SUBQ         $+32, R13
-	CMPQ         R13, $+32
-	JLT          end163
-
-loop162:
+loop169:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
@@ -4979,9 +5016,9 @@ loop162:
 	ADDQ        $+128, R10
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop162
+	JGE         loop169
 
-end163:
+end170:
 	MOVQ        SI, R14
 	ADDQ        R11, R14
 	MOVQ        SI, R11
@@ -4999,7 +5036,7 @@ end163:
 	SUBQ        R12, R11
 	SUBQ        $+16, R11
 	CMPQ        R13, $+15
-	JGT         else164
+	JGT         else171
 	MOVQ        $-1, R12
 	BZHIQ       R14, R12, R12
 	KMOVW       R12, K2
@@ -5033,7 +5070,7 @@ end163:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end166
+	JS          end173
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -5047,10 +5084,10 @@ end163:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end166:
-	JMP end165
+end173:
+	JMP end172
 
-else164:
+else171:
 	PREFETCHT0  4096(DX)
 	VMOVUPS     (DX), Z11
 	VSUBPS      Z0, Z11, Z11
@@ -5101,7 +5138,7 @@ else164:
 	SUBQ        $+17, R13
 	ANDQ        R13, R12
 	TESTQ       R12, R12
-	JS          end167
+	JS          end174
 	VMOVUPS.Z   (DX), K3, Z11
 	VSUBPS      Z0, Z11, Z11
 	VMOVAPS.Z   Z11, K3, Z11
@@ -5115,8 +5152,8 @@ else164:
 	VFMADD213PS Z6, Z5, Z4
 	VMOVUPS     Z4, K5, (AX)
 
-end167:
-end165:
+end174:
+end172:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R14*4), DX
 	ADDQ    $-64, AX
@@ -5129,138 +5166,143 @@ end165:
 	LEAQ    (R10)(R11*4), R10
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $+1, BX
 	CMPQ    BX, $+1
-	JGE     loop152
+	JGE     loop158
 
-end153:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end168
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R8, DX
-	MOVQ         SI, BX
-	CMPQ         BX, $+32
-	JLT          end170
-
-loop169:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop169
-
-end170:
-	CMPQ BX, $+16
-	JLT  end172
-
-loop171:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop171
-
-end172:
-	TESTQ       DI, DI
-	JZ          end173
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z1, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-
-end173:
-	VADDPS       Z7, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   SI, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end168:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z3, Z7, Z3
-	VBROADCASTSS eps+112(FP), Z7
-	VADDPS       Z7, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+end159:
 	MOVQ         weight_base+48(FP), DX
 	MOVQ         bias_base+72(FP), BX
 	PREFETCHT1   (AX)(SI*8)
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end175
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R8, R9
+	MOVQ         SI, R10
+	CMPQ         R10, $+32
+	JLT          end177
+
+loop176:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R9
+	SUBQ        $+32, R10
+	CMPQ        R10, $+32
+	JGE         loop176
+
+end177:
+	CMPQ        R10, $+15
+	JGT         else178
+	TESTQ       DI, DI
+	JZ          end180
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R9)(DI*4), R9
+
+end180:
+	JMP end179
+
+else178:
+	VMOVUPS     (R9), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R9
+	TESTQ       DI, DI
+	JZ          end181
+	VMOVUPS.Z   (R9), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R9)(DI*4), R9
+
+end181:
+end179:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   SI, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end175:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+112(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
 	MOVQ         AX, DI
 	ANDQ         $+63, DI
 	SHRQ         $0x02, DI
@@ -5297,9 +5339,9 @@ end168:
 	ANDQ         $-16, R9
 	SUBQ         $+32, R9
 	CMPQ         R9, $+32
-	JLT          end175
+	JLT          end183
 
-loop174:
+loop182:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5320,9 +5362,9 @@ loop174:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R9
 	CMPQ        R9, $+32
-	JGE         loop174
+	JGE         loop182
 
-end175:
+end183:
 	MOVQ        SI, R10
 	ADDQ        DI, R10
 	MOVQ        SI, DI
@@ -5332,7 +5374,7 @@ end175:
 	SUBQ        DI, R10
 	SUBQ        $+16, R10
 	CMPQ        R9, $+15
-	JGT         else176
+	JGT         else184
 	MOVQ        $-1, DI
 	BZHIQ       R10, DI, DI
 	KMOVW       DI, K1
@@ -5352,7 +5394,7 @@ end175:
 	MOVQ        R10, DI
 	SUBQ        $+17, DI
 	TESTQ       DI, DI
-	JS          end178
+	JS          end186
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5361,10 +5403,10 @@ end175:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end178:
-	JMP end177
+end186:
+	JMP end185
 
-else176:
+else184:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5395,7 +5437,7 @@ else176:
 	MOVQ        R10, DI
 	SUBQ        $+17, DI
 	TESTQ       DI, DI
-	JS          end179
+	JS          end187
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5404,8 +5446,8 @@ else176:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end179:
-end177:
+end187:
+end185:
 	ADDQ    $-64, AX
 	LEAQ    (AX)(R10*4), AX
 	ADDQ    $-64, CX
@@ -5416,10 +5458,10 @@ end177:
 	LEAQ    (BX)(R10*4), BX
 	LEAQ    (R8)(SI*4), R8
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
 
-end131:
+end135:
 	MOVQ        weight_base+48(FP), DX
 	MOVQ        bias_base+72(FP), BX
 	PREFETCHT1  (AX)(SI*8)
@@ -5459,9 +5501,9 @@ end131:
 	ANDQ        $-16, R8
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JLT         end181
+	JLT         end189
 
-loop180:
+loop188:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5482,9 +5524,9 @@ loop180:
 	ADDQ        $+128, BX
 	SUBQ        $+32, R8
 	CMPQ        R8, $+32
-	JGE         loop180
+	JGE         loop188
 
-end181:
+end189:
 	MOVQ        SI, R9
 	ADDQ        DI, R9
 	ADDQ        $+14, SI
@@ -5493,7 +5535,7 @@ end181:
 	SUBQ        SI, R9
 	SUBQ        $+16, R9
 	CMPQ        R8, $+15
-	JGT         else182
+	JGT         else190
 	MOVQ        $-1, SI
 	BZHIQ       R9, SI, SI
 	KMOVW       SI, K1
@@ -5513,7 +5555,7 @@ end181:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end184
+	JS          end192
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5522,10 +5564,10 @@ end181:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end184:
-	JMP end183
+end192:
+	JMP end191
 
-else182:
+else190:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5556,7 +5598,7 @@ else182:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end185
+	JS          end193
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -5565,8 +5607,8 @@ else182:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end185:
-end183:
+end193:
+end191:
 	ADDQ $-64, AX
 	LEAQ (AX)(R9*4), AX
 	ADDQ $-64, CX
@@ -5576,7 +5618,7 @@ end183:
 	ADDQ $-64, BX
 	LEAQ (BX)(R9*4), BX
 
-end121:
+end125:
 	SFENCE
 
 end55:
@@ -5601,11 +5643,15 @@ TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-164
 	KMOVW  R10, K1
 	VXORPS Z0, Z0, Z0
 	MOVQ   CX, R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
+	VXORPS Z0, Z0, Z0
 	VXORPS Z6, Z6, Z6
 	CMPQ   R8, $+496
 	JLT    else1
@@ -5632,10 +5678,8 @@ TEXT ·addLayerNormRowsAVX512(SB), NOSPLIT, $8-164
 
 else4:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (BX), Z1
-	VMOVUPS    (SI), Z2
-	VADDPS     Z2, Z1, Z1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    (SI), Z1
 	VADDPS     Z1, Z0, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
@@ -5649,10 +5693,10 @@ else4:
 	VMOVAPS    Z0, Z0
 
 end5:
-	VXORPS      Z2, Z2, Z2
-	VXORPS      Z5, Z5, Z5
-	VXORPS      Z3, Z3, Z3
+	VXORPS      Z1, Z1, Z1
 	VXORPS      Z4, Z4, Z4
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z3, Z3, Z3
 	MOVQ        DX, R11
 	ANDQ        $+63, R11
 	SHRQ        $0x02, R11
@@ -5668,14 +5712,14 @@ end5:
 	MOVQ        R11, R12
 	SHLQ        $0x02, R12
 	SUBQ        R12, SI
-	VMOVUPS.Z   (BX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z5
 	VMOVUPS.Z   (SI), K2, Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z5, Z5
+	VSUBPS      Z0, Z5, Z6
 	VMOVAPS.Z   Z6, K2, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, K2, (DX)
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     Z5, K2, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
@@ -5687,20 +5731,20 @@ end5:
 	JLT         end7
 
 loop6:
-	VMOVUPS     (BX), Z1
+	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
 	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     Z1, (DX)
-	VMOVUPS     64(BX), Z1
-	VMOVUPS     64(SI), Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
-	VADDPS      Z6, Z2, Z2
+	VSUBPS      Z0, Z5, Z6
+	VADDPS      Z6, Z4, Z4
 	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, 64(DX)
+	VMOVUPS     Z5, (DX)
+	VMOVUPS     64(BX), Z5
+	VMOVUPS     64(SI), Z6
+	VADDPS      Z6, Z5, Z5
+	VSUBPS      Z0, Z5, Z6
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     Z5, 64(DX)
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
@@ -5724,14 +5768,14 @@ end7:
 	KMOVW       R11, K2
 	SHRQ        $0x10, R11
 	KMOVW       R11, K3
-	VMOVUPS.Z   (BX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z5
 	VMOVUPS.Z   (SI), K2, Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
-	VMOVAPS.Z   Z6, K2, Z6
 	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     Z1, K2, (DX)
+	VSUBPS      Z0, Z5, Z6
+	VMOVAPS.Z   Z6, K2, Z6
+	VADDPS      Z6, Z4, Z4
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z5, K2, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
@@ -5739,26 +5783,26 @@ end7:
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
 	JS          end10
-	VMOVUPS.Z   (BX), K3, Z1
+	VMOVUPS.Z   (BX), K3, Z5
 	VMOVUPS.Z   (SI), K3, Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z5, Z5
+	VSUBPS      Z0, Z5, Z6
 	VMOVAPS.Z   Z6, K3, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, K3, (DX)
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     Z5, K3, (DX)
 
 end10:
 	JMP end9
 
 else8:
-	VMOVUPS     (BX), Z1
+	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
 	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     Z1, (DX)
+	VSUBPS      Z0, Z5, Z6
+	VADDPS      Z6, Z4, Z4
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z5, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
@@ -5767,14 +5811,14 @@ else8:
 	KMOVW       R11, K2
 	SHRQ        $0x10, R11
 	KMOVW       R11, K3
-	VMOVUPS.Z   (BX), K2, Z1
+	VMOVUPS.Z   (BX), K2, Z5
 	VMOVUPS.Z   (SI), K2, Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z5, Z5
+	VSUBPS      Z0, Z5, Z6
 	VMOVAPS.Z   Z6, K2, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, K2, (DX)
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     Z5, K2, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
@@ -5782,14 +5826,14 @@ else8:
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
 	JS          end11
-	VMOVUPS.Z   (BX), K3, Z1
+	VMOVUPS.Z   (BX), K3, Z5
 	VMOVUPS.Z   (SI), K3, Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
-	VMOVAPS.Z   Z6, K3, Z6
 	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     Z1, K3, (DX)
+	VSUBPS      Z0, Z5, Z6
+	VMOVAPS.Z   Z6, K3, Z6
+	VADDPS      Z6, Z4, Z4
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z5, K3, (DX)
 
 end11:
 end9:
@@ -5799,44 +5843,42 @@ end9:
 	LEAQ         (BX)(R13*4), BX
 	ADDQ         $-64, SI
 	LEAQ         (SI)(R13*4), SI
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z2, Z0
-	VMOVAPS      Z0, Z2
-	VADDPS       Z4, Z3, Z0
-	VMOVAPS      Z0, Z3
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
+	VMOVAPS      Z2, Z2
 	CMPQ         DI, $+1
 	JGT          else12
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end14
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end14
+	VADDPS       Z4, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R10, DX
 	MOVQ         R8, BX
@@ -5845,11 +5887,11 @@ end9:
 
 loop15:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	VMOVUPS     64(DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
@@ -5858,36 +5900,42 @@ loop15:
 	JGE         loop15
 
 end16:
-	CMPQ BX, $+16
-	JLT  end18
-
-loop17:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop17
-
-end18:
+	CMPQ        BX, $+15
+	JGT         else17
 	TESTQ       R9, R9
 	JZ          end19
 	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(R9*4), DX
 
 end19:
+	JMP end18
+
+else17:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       R9, R9
+	JZ          end20
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(R9*4), DX
+
+end20:
+end18:
 	VADDPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -5896,56 +5944,177 @@ end19:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
 
 end14:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS eps+160(FP), Z4
-	VADDPS       Z4, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+160(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	LEAQ         (R10)(R8*4), R10
 	VMOVAPS      Z1, Z4
-	VMOVAPS      Z3, Z5
-	VMOVAPS      Z2, Z6
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z3, Z6
 	JMP          end13
 
 else12:
-	CMPQ R8, $+15
-	JGT  else20
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end21
+	VADDPS       Z4, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+32
+	JLT          end23
+
+loop22:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop22
+
+end23:
+	CMPQ        R12, $+15
+	JGT         else24
+	TESTQ       R9, R9
+	JZ          end26
+	VMOVUPS.Z   (R11), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R11)(R9*4), R11
+
+end26:
+	JMP end25
+
+else24:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R11
+	TESTQ       R9, R9
+	JZ          end27
+	VMOVUPS.Z   (R11), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R11)(R9*4), R11
+
+end27:
+end25:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
+
+end21:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+160(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         R8, $+15
+	JGT          else28
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z4
 	VADDPS       Z4, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end21
+	JMP          end29
 
-else20:
+else28:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (BX), Z4
-	VMOVUPS    (SI), Z5
-	VADDPS     Z5, Z4, Z4
+	VMOVUPS    (BX), Z0
+	VMOVUPS    (SI), Z4
 	VADDPS     Z4, Z0, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z4
 	VADDPS     Z4, Z0, Z0
@@ -5958,162 +6127,45 @@ else20:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end21:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   R8, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VUCOMISS     X3, X4
-	JLS          end22
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+32
-	JLT          end24
-
-loop23:
-	VMOVUPS     (R11), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     64(R11), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	ADDQ        $+128, R11
+end29:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        DX, R11
+	ANDQ        $+63, R11
+	SHRQ        $0x02, R11
+	MOVQ        $-1, R12
+	SHLXQ       R11, R12, R12
+	KMOVW       R12, K2
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, DX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, BX
+	MOVQ        R11, R12
+	SHLQ        $0x02, R12
+	SUBQ        R12, SI
+	VMOVUPS.Z   (BX), K2, Z4
+	VMOVUPS.Z   (SI), K2, Z5
+	VADDPS      Z5, Z4, Z4
+	VSUBPS      Z0, Z4, Z5
+	VMOVAPS.Z   Z5, K2, Z5
+	VADDPS      Z5, Z7, Z7
+	VFMADD231PS Z5, Z5, Z9
+	VMOVUPS     Z4, K2, (DX)
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	MOVQ        R8, R12
+	ADDQ        $+14, R12
+	ANDQ        $-16, R12
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop23
+	JLT         end31
 
-end24:
-	CMPQ R12, $+16
-	JLT  end26
-
-loop25:
-	VMOVUPS     (R11), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+64, R11
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
-	JGE         loop25
-
-end26:
-	TESTQ       R9, R9
-	JZ          end27
-	VMOVUPS.Z   (R11), K1, Z6
-	VSUBPS      Z1, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-
-end27:
-	VADDPS       Z5, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   R8, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end22:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
-	VXORPS       Z5, Z5, Z5
-	VMAXPS       Z3, Z5, Z3
-	VBROADCASTSS eps+160(FP), Z5
-	VADDPS       Z5, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         DX, R11
-	ANDQ         $+63, R11
-	SHRQ         $0x02, R11
-	MOVQ         $-1, R12
-	SHLXQ        R11, R12, R12
-	KMOVW        R12, K2
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, DX
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, BX
-	MOVQ         R11, R12
-	SHLQ         $0x02, R12
-	SUBQ         R12, SI
-	VMOVUPS.Z    (BX), K2, Z4
-	VMOVUPS.Z    (SI), K2, Z5
-	VADDPS       Z5, Z4, Z4
-	VSUBPS       Z0, Z4, Z5
-	VMOVAPS.Z    Z5, K2, Z5
-	VADDPS       Z5, Z7, Z7
-	VFMADD231PS  Z5, Z5, Z9
-	VMOVUPS      Z4, K2, (DX)
-	ADDQ         $+64, DX
-	ADDQ         $+64, BX
-	ADDQ         $+64, SI
-	MOVQ         R8, R12
-	ADDQ         $+14, R12
-	ANDQ         $-16, R12
-	SUBQ         $+32, R12
-	CMPQ         R12, $+32
-	JLT          end29
-
-loop28:
+loop30:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -6133,9 +6185,9 @@ loop28:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R12
 	CMPQ        R12, $+32
-	JGE         loop28
+	JGE         loop30
 
-end29:
+end31:
 	MOVQ        R8, R13
 	ADDQ        R11, R13
 	MOVQ        R8, R11
@@ -6145,7 +6197,7 @@ end29:
 	SUBQ        R11, R13
 	SUBQ        $+16, R13
 	CMPQ        R12, $+15
-	JGT         else30
+	JGT         else32
 	MOVQ        $-1, R11
 	BZHIQ       R13, R11, R11
 	KMOVW       R11, K2
@@ -6165,7 +6217,7 @@ end29:
 	MOVQ        R13, R11
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
-	JS          end32
+	JS          end34
 	VMOVUPS.Z   (BX), K3, Z4
 	VMOVUPS.Z   (SI), K3, Z5
 	VADDPS      Z5, Z4, Z4
@@ -6175,10 +6227,10 @@ end29:
 	VFMADD231PS Z5, Z5, Z9
 	VMOVUPS     Z4, K3, (DX)
 
-end32:
-	JMP end31
+end34:
+	JMP end33
 
-else30:
+else32:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -6208,7 +6260,7 @@ else30:
 	MOVQ        R13, R11
 	SUBQ        $+17, R11
 	TESTQ       R11, R11
-	JS          end33
+	JS          end35
 	VMOVUPS.Z   (BX), K3, Z4
 	VMOVUPS.Z   (SI), K3, Z5
 	VADDPS      Z5, Z4, Z4
@@ -6218,8 +6270,8 @@ else30:
 	VFMADD231PS Z5, Z5, Z10
 	VMOVUPS     Z4, K3, (DX)
 
+end35:
 end33:
-end31:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(R13*4), DX
 	ADDQ    $-64, BX
@@ -6228,34 +6280,156 @@ end31:
 	LEAQ    (SI)(R13*4), SI
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $0x02, DI
 	CMPQ    DI, $+1
-	JLT     end35
+	JLT     end37
 
-loop34:
-	CMPQ R8, $+15
-	JGT  else36
+loop36:
+	MOVQ         weight_base+96(FP), R11
+	MOVQ         bias_base+120(FP), R12
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z7
+	VSHUFF32X4   $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z3
+	VADDPS       Z3, Z1, Z1
+	VDIVPS       Z7, Z1, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z7, Z1, Z1
+	VFNMADD231PS Z3, Z3, Z1
+	VMULPS       Z3, Z3, Z2
+	VUCOMISS     X1, X2
+	JLS          end38
+	VADDPS       Z3, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, R13
+	MOVQ         R8, R14
+	CMPQ         R14, $+32
+	JLT          end40
+
+loop39:
+	VMOVUPS     (R13), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R13), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R13
+	SUBQ        $+32, R14
+	CMPQ        R14, $+32
+	JGE         loop39
+
+end40:
+	CMPQ        R14, $+15
+	JGT         else41
+	TESTQ       R9, R9
+	JZ          end43
+	VMOVUPS.Z   (R13), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R13)(R9*4), R13
+
+end43:
+	JMP end42
+
+else41:
+	VMOVUPS     (R13), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R13
+	TESTQ       R9, R9
+	JZ          end44
+	VMOVUPS.Z   (R13), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R13)(R9*4), R13
+
+end44:
+end42:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z3
+	VMOVAPS      Z1, Z1
+
+end38:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z7, Z7, Z7
+	VMAXPS       Z1, Z7, Z1
+	VBROADCASTSS eps+160(FP), Z7
+	VADDPS       Z7, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z7
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z7, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z3, Z0, Z0
+	VMULPS       Z7, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         R8, $+15
+	JGT          else45
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end37
+	JMP          end46
 
-else36:
+else45:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (BX), Z7
-	VMOVUPS    (SI), Z8
-	VADDPS     Z8, Z7, Z7
+	VMOVUPS    (BX), Z0
+	VMOVUPS    (SI), Z7
 	VADDPS     Z7, Z0, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z7
 	VADDPS     Z7, Z0, Z0
@@ -6268,195 +6442,76 @@ else36:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end37:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   R8, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z11
-	VUCOMISS     X3, X11
-	JLS          end38
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+32
-	JLT          end40
-
-loop39:
+end46:
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z9, Z9, Z9
+	VXORPS      Z10, Z10, Z10
+	MOVQ        DX, R13
+	ANDQ        $+63, R13
+	SHRQ        $0x02, R13
+	MOVQ        $-1, R14
+	SHLXQ       R13, R14, R14
+	KMOVW       R14, K2
+	MOVQ        R13, R14
+	SHLQ        $0x02, R14
+	SUBQ        R14, DX
+	MOVQ        R13, R14
+	SHLQ        $0x02, R14
+	SUBQ        R14, BX
+	MOVQ        R13, R14
+	SHLQ        $0x02, R14
+	SUBQ        R14, SI
+	MOVQ        AX, R14
+	ANDQ        $+63, R14
+	SHRQ        $0x02, R14
+	MOVQ        $-1, R15
+	SHLXQ       R14, R15, R15
+	KMOVW       R15, K3
+	MOVQ        R14, R15
+	SHLQ        $0x02, R15
+	SUBQ        R15, AX
+	MOVQ        R14, R15
+	SHLQ        $0x02, R15
+	SUBQ        R15, CX
+	VMOVUPS.Z   (BX), K2, Z11
+	VMOVUPS.Z   (SI), K2, Z12
+	VADDPS      Z12, Z11, Z11
+	VSUBPS      Z0, Z11, Z12
+	VMOVAPS.Z   Z12, K2, Z12
+	VADDPS      Z12, Z7, Z7
+	VFMADD231PS Z12, Z12, Z9
+	VMOVUPS.Z   (CX), K3, Z12
+	VSUBPS      Z4, Z12, Z12
+	VFMADD213PS Z6, Z5, Z12
 	VMOVUPS     (R11), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	VMOVUPS     64(R11), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z12, Z12
-	VFMADD231PS Z13, Z13, Z11
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop39
-
-end40:
-	CMPQ R12, $+16
-	JLT  end42
-
-loop41:
-	VMOVUPS     (R11), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
+	VEXPANDPS.Z Z13, K3, Z13
+	VMOVUPS     (R12), Z14
+	VEXPANDPS.Z Z14, K3, Z14
+	VFMADD213PS Z14, Z13, Z12
+	VMOVUPS     Z11, K2, (DX)
+	VMOVUPS     Z12, K3, (AX)
+	MOVQ        R14, R15
+	SHLQ        $0x02, R15
+	SUBQ        R15, R11
+	MOVQ        R14, R15
+	SHLQ        $0x02, R15
+	SUBQ        R15, R12
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	ADDQ        $+64, SI
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
 	ADDQ        $+64, R11
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
-	JGE         loop41
+	ADDQ        $+64, R12
+	MOVQ        R8, R15
+	ADDQ        $+14, R15
+	ANDQ        $-16, R15
+	SUBQ        $+32, R15
+	CMPQ        R15, $+32
+	JLT         end48
 
-end42:
-	TESTQ       R9, R9
-	JZ          end43
-	VMOVUPS.Z   (R11), K1, Z13
-	VSUBPS      Z1, Z13, Z13
-	VMOVAPS.Z   Z13, K1, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-
-end43:
-	VADDPS       Z12, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   R8, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end38:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
-	VXORPS       Z12, Z12, Z12
-	VMAXPS       Z3, Z12, Z3
-	VBROADCASTSS eps+160(FP), Z12
-	VADDPS       Z12, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z11, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	VSUBPS       Z2, Z11, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         weight_base+96(FP), R11
-	MOVQ         bias_base+120(FP), R12
-	MOVQ         DX, R13
-	ANDQ         $+63, R13
-	SHRQ         $0x02, R13
-	MOVQ         $-1, R14
-	SHLXQ        R13, R14, R14
-	KMOVW        R14, K2
-	MOVQ         R13, R14
-	SHLQ         $0x02, R14
-	SUBQ         R14, DX
-	MOVQ         R13, R14
-	SHLQ         $0x02, R14
-	SUBQ         R14, BX
-	MOVQ         R13, R14
-	SHLQ         $0x02, R14
-	SUBQ         R14, SI
-	MOVQ         AX, R14
-	ANDQ         $+63, R14
-	SHRQ         $0x02, R14
-	MOVQ         $-1, R15
-	SHLXQ        R14, R15, R15
-	KMOVW        R15, K3
-	MOVQ         R14, R15
-	SHLQ         $0x02, R15
-	SUBQ         R15, AX
-	MOVQ         R14, R15
-	SHLQ         $0x02, R15
-	SUBQ         R15, CX
-	VMOVUPS.Z    (BX), K2, Z11
-	VMOVUPS.Z    (SI), K2, Z12
-	VADDPS       Z12, Z11, Z11
-	VSUBPS       Z0, Z11, Z12
-	VMOVAPS.Z    Z12, K2, Z12
-	VADDPS       Z12, Z7, Z7
-	VFMADD231PS  Z12, Z12, Z9
-	VMOVUPS.Z    (CX), K3, Z12
-	VSUBPS       Z4, Z12, Z12
-	VFMADD213PS  Z6, Z5, Z12
-	VMOVUPS      (R11), Z13
-	VEXPANDPS.Z  Z13, K3, Z13
-	VMOVUPS      (R12), Z14
-	VEXPANDPS.Z  Z14, K3, Z14
-	VFMADD213PS  Z14, Z13, Z12
-	VMOVUPS      Z11, K2, (DX)
-	VMOVUPS      Z12, K3, (AX)
-	MOVQ         R14, R15
-	SHLQ         $0x02, R15
-	SUBQ         R15, R11
-	MOVQ         R14, R15
-	SHLQ         $0x02, R15
-	SUBQ         R15, R12
-	ADDQ         $+64, DX
-	ADDQ         $+64, BX
-	ADDQ         $+64, SI
-	ADDQ         $+64, AX
-	ADDQ         $+64, CX
-	ADDQ         $+64, R11
-	ADDQ         $+64, R12
-	MOVQ         R8, R15
-	ADDQ         $+14, R15
-	ANDQ         $-16, R15
-	SUBQ         $+32, R15
-	CMPQ         R15, $+32
-	JLT          end45
-
-loop44:
+loop47:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -6494,9 +6549,9 @@ loop44:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R15
 	CMPQ        R15, $+32
-	JGE         loop44
+	JGE         loop47
 
-end45:
+end48:
 	MOVQ        R8, BP
 	ADDQ        R13, BP
 	MOVQ        R8, R13
@@ -6514,7 +6569,7 @@ end45:
 	SUBQ        R14, R13
 	SUBQ        $+16, R13
 	CMPQ        R15, $+15
-	JGT         else46
+	JGT         else49
 	MOVQ        $-1, R14
 	BZHIQ       BP, R14, R14
 	KMOVW       R14, K2
@@ -6553,7 +6608,7 @@ end45:
 	SUBQ        $+17, R15
 	ANDQ        R15, R14
 	TESTQ       R14, R14
-	JS          end48
+	JS          end51
 	VMOVUPS.Z   (BX), K3, Z11
 	VMOVUPS.Z   (SI), K3, Z12
 	VADDPS      Z12, Z11, Z11
@@ -6570,10 +6625,10 @@ end45:
 	VMOVUPS     Z11, K3, (DX)
 	VMOVUPS     Z4, K5, (AX)
 
-end48:
-	JMP end47
+end51:
+	JMP end50
 
-else46:
+else49:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -6633,7 +6688,7 @@ else46:
 	SUBQ        $+17, R15
 	ANDQ        R15, R14
 	TESTQ       R14, R14
-	JS          end49
+	JS          end52
 	VMOVUPS.Z   (BX), K3, Z11
 	VMOVUPS.Z   (SI), K3, Z12
 	VADDPS      Z12, Z11, Z11
@@ -6650,8 +6705,8 @@ else46:
 	VMOVUPS     Z11, K3, (DX)
 	VMOVUPS     Z4, K5, (AX)
 
-end49:
-end47:
+end52:
+end50:
 	ADDQ    $-64, DX
 	LEAQ    (DX)(BP*4), DX
 	ADDQ    $-64, BX
@@ -6668,137 +6723,142 @@ end47:
 	LEAQ    (R12)(R13*4), R12
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $+1, DI
 	CMPQ    DI, $+1
-	JGE     loop34
+	JGE     loop36
 
-end35:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end50
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, DX
-	MOVQ         R8, BX
-	CMPQ         BX, $+32
-	JLT          end52
-
-loop51:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop51
-
-end52:
-	CMPQ BX, $+16
-	JLT  end54
-
-loop53:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop53
-
-end54:
-	TESTQ       R9, R9
-	JZ          end55
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z1, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-
-end55:
-	VADDPS       Z7, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end50:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z3, Z7, Z3
-	VBROADCASTSS eps+160(FP), Z7
-	VADDPS       Z7, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+end37:
 	MOVQ         weight_base+96(FP), DX
 	MOVQ         bias_base+120(FP), BX
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end53
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, SI
+	MOVQ         R8, DI
+	CMPQ         DI, $+32
+	JLT          end55
+
+loop54:
+	VMOVUPS     (SI), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(SI), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, SI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop54
+
+end55:
+	CMPQ        DI, $+15
+	JGT         else56
+	TESTQ       R9, R9
+	JZ          end58
+	VMOVUPS.Z   (SI), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (SI)(R9*4), SI
+
+end58:
+	JMP end57
+
+else56:
+	VMOVUPS     (SI), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, SI
+	TESTQ       R9, R9
+	JZ          end59
+	VMOVUPS.Z   (SI), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (SI)(R9*4), SI
+
+end59:
+end57:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end53:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+160(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
 	MOVQ         AX, SI
 	ANDQ         $+63, SI
 	SHRQ         $0x02, SI
@@ -6835,9 +6895,9 @@ end50:
 	ANDQ         $-16, DI
 	SUBQ         $+32, DI
 	CMPQ         DI, $+32
-	JLT          end57
+	JLT          end61
 
-loop56:
+loop60:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6858,9 +6918,9 @@ loop56:
 	ADDQ        $+128, BX
 	SUBQ        $+32, DI
 	CMPQ        DI, $+32
-	JGE         loop56
+	JGE         loop60
 
-end57:
+end61:
 	MOVQ        R8, R9
 	ADDQ        SI, R9
 	MOVQ        R8, SI
@@ -6870,7 +6930,7 @@ end57:
 	SUBQ        SI, R9
 	SUBQ        $+16, R9
 	CMPQ        DI, $+15
-	JGT         else58
+	JGT         else62
 	MOVQ        $-1, SI
 	BZHIQ       R9, SI, SI
 	KMOVW       SI, K1
@@ -6890,7 +6950,7 @@ end57:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end60
+	JS          end64
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6899,10 +6959,10 @@ end57:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end60:
-	JMP end59
+end64:
+	JMP end63
 
-else58:
+else62:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6933,7 +6993,7 @@ else58:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end61
+	JS          end65
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -6942,8 +7002,8 @@ else58:
 	VFMADD213PS Z5, Z4, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end61:
-end59:
+end65:
+end63:
 	ADDQ    $-64, AX
 	LEAQ    (AX)(R9*4), AX
 	ADDQ    $-64, CX
@@ -6954,8 +7014,8 @@ end59:
 	LEAQ    (BX)(R9*4), BX
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
 
 end13:
 	MOVQ        weight_base+96(FP), DX
@@ -6996,9 +7056,9 @@ end13:
 	ANDQ        $-16, DI
 	SUBQ        $+32, DI
 	CMPQ        DI, $+32
-	JLT         end63
+	JLT         end67
 
-loop62:
+loop66:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7019,9 +7079,9 @@ loop62:
 	ADDQ        $+128, BX
 	SUBQ        $+32, DI
 	CMPQ        DI, $+32
-	JGE         loop62
+	JGE         loop66
 
-end63:
+end67:
 	MOVQ        R8, R9
 	ADDQ        SI, R9
 	MOVQ        R8, SI
@@ -7031,7 +7091,7 @@ end63:
 	SUBQ        SI, R9
 	SUBQ        $+16, R9
 	CMPQ        DI, $+15
-	JGT         else64
+	JGT         else68
 	MOVQ        $-1, SI
 	BZHIQ       R9, SI, SI
 	KMOVW       SI, K1
@@ -7051,7 +7111,7 @@ end63:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end66
+	JS          end70
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7060,10 +7120,10 @@ end63:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end66:
-	JMP end65
+end70:
+	JMP end69
 
-else64:
+else68:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7094,7 +7154,7 @@ else64:
 	MOVQ        R9, SI
 	SUBQ        $+17, SI
 	TESTQ       SI, SI
-	JS          end67
+	JS          end71
 	VMOVUPS.Z   (CX), K2, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -7103,8 +7163,8 @@ else64:
 	VFMADD213PS Z2, Z1, Z0
 	VMOVUPS     Z0, K2, (AX)
 
-end67:
-end65:
+end71:
+end69:
 	ADDQ $-64, AX
 	LEAQ (AX)(R9*4), AX
 	ADDQ $-64, CX
@@ -7119,23 +7179,21 @@ end3:
 
 else1:
 	TESTQ DI, DI
-	JZ    end68
+	JZ    end72
 	CMPQ  R8, $+15
-	JGT   else69
+	JGT   else73
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z1
 	VADDPS       Z1, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end70
+	JMP          end74
 
-else69:
+else73:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (BX), Z1
-	VMOVUPS    (SI), Z2
-	VADDPS     Z2, Z1, Z1
+	VMOVUPS    (BX), Z0
+	VMOVUPS    (SI), Z1
 	VADDPS     Z1, Z0, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z1
 	VADDPS     Z1, Z0, Z0
@@ -7148,173 +7206,177 @@ else69:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end70:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z5, Z5, Z5
-	VXORPS Z3, Z3, Z3
+end74:
+	VXORPS Z1, Z1, Z1
 	VXORPS Z4, Z4, Z4
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
 	MOVQ   R8, R11
 	CMPQ   R11, $+32
-	JLT    end72
+	JLT    end76
 
-loop71:
-	VMOVUPS     (BX), Z1
+loop75:
+	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, (DX)
-	VMOVUPS     64(BX), Z1
-	VMOVUPS     64(SI), Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
 	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     Z1, 64(DX)
+	VSUBPS      Z0, Z5, Z6
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     Z5, (DX)
+	VMOVUPS     64(BX), Z5
+	VMOVUPS     64(SI), Z6
+	VADDPS      Z6, Z5, Z5
+	VSUBPS      Z0, Z5, Z6
+	VADDPS      Z6, Z4, Z4
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z5, 64(DX)
 	ADDQ        $+128, DX
 	ADDQ        $+128, BX
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop71
+	JGE         loop75
 
-end72:
+end76:
 	CMPQ        R11, $+15
-	JGT         else73
+	JGT         else77
 	TESTQ       R9, R9
-	JZ          end75
-	VMOVUPS.Z   (BX), K1, Z1
+	JZ          end79
+	VMOVUPS.Z   (BX), K1, Z5
 	VMOVUPS.Z   (SI), K1, Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
+	VADDPS      Z6, Z5, Z5
+	VSUBPS      Z0, Z5, Z6
 	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, K1, (DX)
+	VADDPS      Z6, Z1, Z1
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     Z5, K1, (DX)
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end75:
-	JMP end74
+end79:
+	JMP end78
 
-else73:
-	VMOVUPS     (BX), Z1
+else77:
+	VMOVUPS     (BX), Z5
 	VMOVUPS     (SI), Z6
+	VADDPS      Z6, Z5, Z5
+	VSUBPS      Z0, Z5, Z6
 	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     Z1, (DX)
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     Z5, (DX)
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 	TESTQ       R9, R9
-	JZ          end76
-	VMOVUPS.Z   (BX), K1, Z1
+	JZ          end80
+	VMOVUPS.Z   (BX), K1, Z5
 	VMOVUPS.Z   (SI), K1, Z6
-	VADDPS      Z6, Z1, Z1
-	VSUBPS      Z0, Z1, Z6
-	VMOVAPS.Z   Z6, K1, Z6
 	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	VMOVUPS     Z1, K1, (DX)
+	VSUBPS      Z0, Z5, Z6
+	VMOVAPS.Z   Z6, K1, Z6
+	VADDPS      Z6, Z4, Z4
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     Z5, K1, (DX)
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end76:
-end74:
-	VMOVAPS      Z0, Z1
-	VADDPS       Z5, Z2, Z0
-	VMOVAPS      Z0, Z2
-	VADDPS       Z4, Z3, Z0
-	VMOVAPS      Z0, Z3
-	CMPQ         DI, $+1
-	JGT          else77
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z4
-	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
+end80:
+end78:
+	VMOVAPS      Z0, Z0
+	VADDPS       Z4, Z1, Z1
+	VMOVAPS      Z1, Z1
+	VADDPS       Z3, Z2, Z2
 	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end79
+	CMPQ         DI, $+1
+	JGT          else81
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
 	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end83
+	VADDPS       Z4, Z0, Z0
 	VXORPS       Z2, Z2, Z2
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
 	VXORPS       Z3, Z3, Z3
 	MOVQ         R10, DX
 	MOVQ         R8, BX
 	CMPQ         BX, $+32
-	JLT          end81
+	JLT          end85
 
-loop80:
+loop84:
 	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
 	VMOVUPS     64(DX), Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VADDPS      Z5, Z4, Z4
 	VFMADD231PS Z5, Z5, Z3
 	ADDQ        $+128, DX
 	SUBQ        $+32, BX
 	CMPQ        BX, $+32
-	JGE         loop80
+	JGE         loop84
 
-end81:
-	CMPQ BX, $+16
-	JLT  end83
-
-loop82:
-	VMOVUPS     (DX), Z5
-	VSUBPS      Z1, Z5, Z5
-	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop82
-
-end83:
+end85:
+	CMPQ        BX, $+15
+	JGT         else86
 	TESTQ       R9, R9
-	JZ          end84
+	JZ          end88
 	VMOVUPS.Z   (DX), K1, Z5
-	VSUBPS      Z1, Z5, Z5
+	VSUBPS      Z0, Z5, Z5
 	VMOVAPS.Z   Z5, K1, Z5
 	VADDPS      Z5, Z2, Z2
-	VFMADD231PS Z5, Z5, Z0
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (DX)(R9*4), DX
 
-end84:
+end88:
+	JMP end87
+
+else86:
+	VMOVUPS     (DX), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, DX
+	TESTQ       R9, R9
+	JZ          end89
+	VMOVUPS.Z   (DX), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (DX)(R9*4), DX
+
+end89:
+end87:
 	VADDPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
 	VSHUFF32X4   $0x4e, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
 	VSHUFF32X4   $0xb1, Z2, Z2, Z4
@@ -7323,56 +7385,177 @@ end84:
 	VADDPS       Z4, Z2, Z2
 	VSHUFPS      $0xb1, Z2, Z2, Z4
 	VADDPS       Z4, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z4
-	VADDPS       Z4, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
 
-end79:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z4, Z4, Z4
-	VMAXPS       Z3, Z4, Z3
-	VBROADCASTSS eps+160(FP), Z4
-	VADDPS       Z4, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
+end83:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+160(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
 	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+	VMOVAPS      Z0, Z3
 	LEAQ         (R10)(R8*4), R10
 	VMOVAPS      Z1, Z4
-	VMOVAPS      Z3, Z5
-	VMOVAPS      Z2, Z6
-	JMP          end78
+	VMOVAPS      Z2, Z5
+	VMOVAPS      Z3, Z6
+	JMP          end82
 
-else77:
-	CMPQ R8, $+15
-	JGT  else85
+else81:
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z4
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z4, Z4, Z1
+	VMULPS       Z4, Z4, Z2
+	VUCOMISS     X1, X2
+	JLS          end90
+	VADDPS       Z4, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, R11
+	MOVQ         R8, R12
+	CMPQ         R12, $+32
+	JLT          end92
+
+loop91:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	ADDQ        $+128, R11
+	SUBQ        $+32, R12
+	CMPQ        R12, $+32
+	JGE         loop91
+
+end92:
+	CMPQ        R12, $+15
+	JGT         else93
+	TESTQ       R9, R9
+	JZ          end95
+	VMOVUPS.Z   (R11), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	LEAQ        (R11)(R9*4), R11
+
+end95:
+	JMP end94
+
+else93:
+	VMOVUPS     (R11), Z5
+	VSUBPS      Z0, Z5, Z5
+	VADDPS      Z5, Z2, Z2
+	VFMADD231PS Z5, Z5, Z1
+	ADDQ        $+64, R11
+	TESTQ       R9, R9
+	JZ          end96
+	VMOVUPS.Z   (R11), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VMOVAPS.Z   Z5, K1, Z5
+	VADDPS      Z5, Z4, Z4
+	VFMADD231PS Z5, Z5, Z3
+	LEAQ        (R11)(R9*4), R11
+
+end96:
+end94:
+	VADDPS       Z4, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z4
+	VADDPS       Z4, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z4
+	VADDPS       Z4, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z4
+	VMOVAPS      Z1, Z1
+
+end90:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+160(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z4, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         R8, $+15
+	JGT          else97
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z4
 	VADDPS       Z4, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end86
+	JMP          end98
 
-else85:
+else97:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (BX), Z4
-	VMOVUPS    (SI), Z5
-	VADDPS     Z5, Z4, Z4
+	VMOVUPS    (BX), Z0
+	VMOVUPS    (SI), Z4
 	VADDPS     Z4, Z0, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z4
 	VADDPS     Z4, Z0, Z0
@@ -7385,133 +7568,16 @@ else85:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end86:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   R8, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VUCOMISS     X3, X4
-	JLS          end87
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+32
-	JLT          end89
+end98:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   R8, R11
+	CMPQ   R11, $+32
+	JLT    end100
 
-loop88:
-	VMOVUPS     (R11), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	VMOVUPS     64(R11), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z5, Z5
-	VFMADD231PS Z6, Z6, Z4
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop88
-
-end89:
-	CMPQ R12, $+16
-	JLT  end91
-
-loop90:
-	VMOVUPS     (R11), Z6
-	VSUBPS      Z1, Z6, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-	ADDQ        $+64, R11
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
-	JGE         loop90
-
-end91:
-	TESTQ       R9, R9
-	JZ          end92
-	VMOVUPS.Z   (R11), K1, Z6
-	VSUBPS      Z1, Z6, Z6
-	VMOVAPS.Z   Z6, K1, Z6
-	VADDPS      Z6, Z2, Z2
-	VFMADD231PS Z6, Z6, Z3
-
-end92:
-	VADDPS       Z5, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X4, X4, X4
-	VCVTSI2SSQ   R8, X4, X4
-	VBROADCASTSS X4, Z4
-	VSHUFF32X4   $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z5
-	VADDPS       Z5, Z2, Z2
-	VDIVPS       Z4, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z5
-	VADDPS       Z5, Z3, Z3
-	VDIVPS       Z4, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end87:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z4
-	VXORPS       Z5, Z5, Z5
-	VMAXPS       Z3, Z5, Z3
-	VBROADCASTSS eps+160(FP), Z5
-	VADDPS       Z5, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z4, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z4, Z4, Z4
-	VSUBPS       Z2, Z4, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         R8, R11
-	CMPQ         R11, $+32
-	JLT          end94
-
-loop93:
+loop99:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -7531,13 +7597,13 @@ loop93:
 	ADDQ        $+128, SI
 	SUBQ        $+32, R11
 	CMPQ        R11, $+32
-	JGE         loop93
+	JGE         loop99
 
-end94:
+end100:
 	CMPQ        R11, $+15
-	JGT         else95
+	JGT         else101
 	TESTQ       R9, R9
-	JZ          end97
+	JZ          end103
 	VMOVUPS.Z   (BX), K1, Z4
 	VMOVUPS.Z   (SI), K1, Z5
 	VADDPS      Z5, Z4, Z4
@@ -7550,10 +7616,10 @@ end94:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end97:
-	JMP end96
+end103:
+	JMP end102
 
-else95:
+else101:
 	VMOVUPS     (BX), Z4
 	VMOVUPS     (SI), Z5
 	VADDPS      Z5, Z4, Z4
@@ -7565,7 +7631,7 @@ else95:
 	ADDQ        $+64, BX
 	ADDQ        $+64, SI
 	TESTQ       R9, R9
-	JZ          end98
+	JZ          end104
 	VMOVUPS.Z   (BX), K1, Z4
 	VMOVUPS.Z   (SI), K1, Z5
 	VADDPS      Z5, Z4, Z4
@@ -7578,38 +7644,160 @@ else95:
 	LEAQ        (BX)(R9*4), BX
 	LEAQ        (SI)(R9*4), SI
 
-end98:
-end96:
+end104:
+end102:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $0x02, DI
 	CMPQ    DI, $+1
-	JLT     end100
+	JLT     end106
 
-loop99:
-	CMPQ R8, $+15
-	JGT  else101
+loop105:
+	MOVQ         weight_base+96(FP), R11
+	MOVQ         bias_base+120(FP), R12
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end107
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, R13
+	MOVQ         R8, R14
+	CMPQ         R14, $+32
+	JLT          end109
+
+loop108:
+	VMOVUPS     (R13), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(R13), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, R13
+	SUBQ        $+32, R14
+	CMPQ        R14, $+32
+	JGE         loop108
+
+end109:
+	CMPQ        R14, $+15
+	JGT         else110
+	TESTQ       R9, R9
+	JZ          end112
+	VMOVUPS.Z   (R13), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (R13)(R9*4), R13
+
+end112:
+	JMP end111
+
+else110:
+	VMOVUPS     (R13), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, R13
+	TESTQ       R9, R9
+	JZ          end113
+	VMOVUPS.Z   (R13), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (R13)(R9*4), R13
+
+end113:
+end111:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end107:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+160(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
+	CMPQ         R8, $+15
+	JGT          else114
 
 	// Any number is right for a guess.
 	VBROADCASTSS (BX), Z0
 	VBROADCASTSS (SI), Z7
 	VADDPS       Z7, Z0, Z0
 	VMOVAPS      Z0, Z0
-	JMP          end102
+	JMP          end115
 
-else101:
+else114:
 	// Any number is right for a guess.
-	VXORPS     Z0, Z0, Z0
-	VMOVUPS    (BX), Z7
-	VMOVUPS    (SI), Z8
-	VADDPS     Z8, Z7, Z7
+	VMOVUPS    (BX), Z0
+	VMOVUPS    (SI), Z7
 	VADDPS     Z7, Z0, Z0
 	VSHUFF32X4 $0x4e, Z0, Z0, Z7
 	VADDPS     Z7, Z0, Z0
@@ -7622,135 +7810,16 @@ else101:
 	VMULPS     f32x16_3d800000<>+0(SB), Z0, Z0
 	VMOVAPS    Z0, Z0
 
-end102:
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z8, Z8, Z8
-	VXORPS       Z9, Z9, Z9
-	VXORPS       Z10, Z10, Z10
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   R8, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z11
-	VUCOMISS     X3, X11
-	JLS          end103
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z3, Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	MOVQ         R10, R11
-	MOVQ         R8, R12
-	CMPQ         R12, $+32
-	JLT          end105
+end115:
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   R8, R13
+	CMPQ   R13, $+32
+	JLT    end117
 
-loop104:
-	VMOVUPS     (R11), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	VMOVUPS     64(R11), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z12, Z12
-	VFMADD231PS Z13, Z13, Z11
-	ADDQ        $+128, R11
-	SUBQ        $+32, R12
-	CMPQ        R12, $+32
-	JGE         loop104
-
-end105:
-	CMPQ R12, $+16
-	JLT  end107
-
-loop106:
-	VMOVUPS     (R11), Z13
-	VSUBPS      Z1, Z13, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-	ADDQ        $+64, R11
-	SUBQ        $+16, R12
-	CMPQ        R12, $+16
-	JGE         loop106
-
-end107:
-	TESTQ       R9, R9
-	JZ          end108
-	VMOVUPS.Z   (R11), K1, Z13
-	VSUBPS      Z1, Z13, Z13
-	VMOVAPS.Z   Z13, K1, Z13
-	VADDPS      Z13, Z2, Z2
-	VFMADD231PS Z13, Z13, Z3
-
-end108:
-	VADDPS       Z12, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       X11, X11, X11
-	VCVTSI2SSQ   R8, X11, X11
-	VBROADCASTSS X11, Z11
-	VSHUFF32X4   $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z12
-	VADDPS       Z12, Z2, Z2
-	VDIVPS       Z11, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z12
-	VADDPS       Z12, Z3, Z3
-	VDIVPS       Z11, Z3, Z3
-	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end103:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z11
-	VXORPS       Z12, Z12, Z12
-	VMAXPS       Z3, Z12, Z3
-	VBROADCASTSS eps+160(FP), Z12
-	VADDPS       Z12, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z11, Z3
-	VMOVAPS      Z3, Z3
-	VXORPS       Z11, Z11, Z11
-	VSUBPS       Z2, Z11, Z2
-	VMULPS       Z3, Z2, Z2
-	VMOVAPS      Z2, Z2
-	MOVQ         weight_base+96(FP), R11
-	MOVQ         bias_base+120(FP), R12
-	MOVQ         R8, R13
-	CMPQ         R13, $+32
-	JLT          end110
-
-loop109:
+loop116:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -7788,13 +7857,13 @@ loop109:
 	ADDQ        $+128, R12
 	SUBQ        $+32, R13
 	CMPQ        R13, $+32
-	JGE         loop109
+	JGE         loop116
 
-end110:
+end117:
 	CMPQ        R13, $+15
-	JGT         else111
+	JGT         else118
 	TESTQ       R9, R9
-	JZ          end113
+	JZ          end120
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
@@ -7818,10 +7887,10 @@ end110:
 	LEAQ        (R11)(R9*4), R11
 	LEAQ        (R12)(R9*4), R12
 
-end113:
-	JMP end112
+end120:
+	JMP end119
 
-else111:
+else118:
 	VMOVUPS     (BX), Z11
 	VMOVUPS     (SI), Z12
 	VADDPS      Z12, Z11, Z11
@@ -7844,7 +7913,7 @@ else111:
 	ADDQ        $+64, R11
 	ADDQ        $+64, R12
 	TESTQ       R9, R9
-	JZ          end114
+	JZ          end121
 	VMOVUPS.Z   (BX), K1, Z11
 	VMOVUPS.Z   (SI), K1, Z12
 	VADDPS      Z12, Z11, Z11
@@ -7868,146 +7937,151 @@ else111:
 	LEAQ        (R11)(R9*4), R11
 	LEAQ        (R12)(R9*4), R12
 
-end114:
-end112:
+end121:
+end119:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
-	VMOVAPS Z0, Z1
-	VADDPS  Z8, Z7, Z0
-	VMOVAPS Z0, Z2
-	VADDPS  Z10, Z9, Z0
-	VMOVAPS Z0, Z3
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
+	VMOVAPS Z0, Z0
+	VADDPS  Z8, Z7, Z1
+	VMOVAPS Z1, Z1
+	VADDPS  Z10, Z9, Z2
+	VMOVAPS Z2, Z2
 	SUBQ    $+1, DI
 	CMPQ    DI, $+1
-	JGE     loop99
+	JGE     loop105
 
-end100:
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-	VMULPS       Z2, Z2, Z0
-	VUCOMISS     X3, X0
-	JLS          end115
-	VADDPS       Z2, Z1, Z1
-	VXORPS       Z2, Z2, Z2
-	VXORPS       Z7, Z7, Z7
-	VXORPS       Z0, Z0, Z0
-	VXORPS       Z3, Z3, Z3
-	MOVQ         R10, DX
-	MOVQ         R8, BX
-	CMPQ         BX, $+32
-	JLT          end117
-
-loop116:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	VMOVUPS     64(DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z7, Z7
-	VFMADD231PS Z8, Z8, Z3
-	ADDQ        $+128, DX
-	SUBQ        $+32, BX
-	CMPQ        BX, $+32
-	JGE         loop116
-
-end117:
-	CMPQ BX, $+16
-	JLT  end119
-
-loop118:
-	VMOVUPS     (DX), Z8
-	VSUBPS      Z1, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-	ADDQ        $+64, DX
-	SUBQ        $+16, BX
-	CMPQ        BX, $+16
-	JGE         loop118
-
-end119:
-	TESTQ       R9, R9
-	JZ          end120
-	VMOVUPS.Z   (DX), K1, Z8
-	VSUBPS      Z1, Z8, Z8
-	VMOVAPS.Z   Z8, K1, Z8
-	VADDPS      Z8, Z2, Z2
-	VFMADD231PS Z8, Z8, Z0
-
-end120:
-	VADDPS       Z7, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VADDPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       X0, X0, X0
-	VCVTSI2SSQ   R8, X0, X0
-	VBROADCASTSS X0, Z0
-	VSHUFF32X4   $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFF32X4   $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0x4e, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VSHUFPS      $0xb1, Z2, Z2, Z7
-	VADDPS       Z7, Z2, Z2
-	VDIVPS       Z0, Z2, Z2
-	VMOVAPS      Z2, Z2
-	VSHUFF32X4   $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFF32X4   $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0x4e, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VSHUFPS      $0xb1, Z3, Z3, Z7
-	VADDPS       Z7, Z3, Z3
-	VDIVPS       Z0, Z3, Z0
-	VMOVAPS      Z0, Z3
-	VFNMADD231PS Z2, Z2, Z3
-
-end115:
-	VMOVUPS      f32x16_3f800000<>+0(SB), Z0
-	VXORPS       Z7, Z7, Z7
-	VMAXPS       Z3, Z7, Z3
-	VBROADCASTSS eps+160(FP), Z7
-	VADDPS       Z7, Z3, Z3
-	VSQRTPS      Z3, Z3
-	VDIVPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z3
-	VXORPS       Z0, Z0, Z0
-	VSUBPS       Z2, Z0, Z0
-	VMULPS       Z3, Z0, Z0
-	VMOVAPS      Z0, Z2
+end106:
 	MOVQ         weight_base+96(FP), DX
 	MOVQ         bias_base+120(FP), BX
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z7
+	VSHUFF32X4   $0x4e, Z2, Z2, Z1
+	VADDPS       Z1, Z2, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z2
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z7, Z7, Z1
+	VMULPS       Z7, Z7, Z2
+	VUCOMISS     X1, X2
+	JLS          end122
+	VADDPS       Z7, Z0, Z0
+	VXORPS       Z2, Z2, Z2
+	VXORPS       Z7, Z7, Z7
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	MOVQ         R10, SI
+	MOVQ         R8, DI
+	CMPQ         DI, $+32
+	JLT          end124
+
+loop123:
+	VMOVUPS     (SI), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	VMOVUPS     64(SI), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	ADDQ        $+128, SI
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop123
+
+end124:
+	CMPQ        DI, $+15
+	JGT         else125
+	TESTQ       R9, R9
+	JZ          end127
+	VMOVUPS.Z   (SI), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	LEAQ        (SI)(R9*4), SI
+
+end127:
+	JMP end126
+
+else125:
+	VMOVUPS     (SI), Z8
+	VSUBPS      Z0, Z8, Z8
+	VADDPS      Z8, Z2, Z2
+	VFMADD231PS Z8, Z8, Z1
+	ADDQ        $+64, SI
+	TESTQ       R9, R9
+	JZ          end128
+	VMOVUPS.Z   (SI), K1, Z8
+	VSUBPS      Z0, Z8, Z8
+	VMOVAPS.Z   Z8, K1, Z8
+	VADDPS      Z8, Z7, Z7
+	VFMADD231PS Z8, Z8, Z3
+	LEAQ        (SI)(R9*4), SI
+
+end128:
+end126:
+	VADDPS       Z7, Z2, Z2
+	VADDPS       Z3, Z1, Z1
+	VXORPS       X3, X3, X3
+	VCVTSI2SSQ   R8, X3, X3
+	VBROADCASTSS X3, Z3
+	VSHUFF32X4   $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFF32X4   $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0x4e, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VSHUFPS      $0xb1, Z2, Z2, Z7
+	VADDPS       Z7, Z2, Z2
+	VDIVPS       Z3, Z2, Z2
+	VSHUFF32X4   $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFF32X4   $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0x4e, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VSHUFPS      $0xb1, Z1, Z1, Z7
+	VADDPS       Z7, Z1, Z1
+	VDIVPS       Z3, Z1, Z1
+	VFNMADD231PS Z2, Z2, Z1
+	VMOVAPS      Z2, Z7
+	VMOVAPS      Z1, Z1
+
+end122:
+	VMOVUPS      f32x16_3f800000<>+0(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS eps+160(FP), Z3
+	VADDPS       Z3, Z1, Z1
+	VSQRTPS      Z1, Z1
+	VDIVPS       Z1, Z2, Z3
+	VMOVAPS      Z0, Z1
+	VMOVAPS      Z3, Z2
+	VXORPS       Z0, Z0, Z0
+	VSUBPS       Z7, Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VMOVAPS      Z0, Z3
 	MOVQ         R8, SI
 	CMPQ         SI, $+32
-	JLT          end122
+	JLT          end130
 
-loop121:
+loop129:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8028,13 +8102,13 @@ loop121:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop121
+	JGE         loop129
 
-end122:
+end130:
 	CMPQ        SI, $+15
-	JGT         else123
+	JGT         else131
 	TESTQ       R9, R9
-	JZ          end125
+	JZ          end133
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8047,10 +8121,10 @@ end122:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end125:
-	JMP end124
+end133:
+	JMP end132
 
-else123:
+else131:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8063,7 +8137,7 @@ else123:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       R9, R9
-	JZ          end126
+	JZ          end134
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8076,21 +8150,21 @@ else123:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end126:
-end124:
+end134:
+end132:
 	LEAQ    (R10)(R8*4), R10
 	VMOVAPS Z1, Z4
-	VMOVAPS Z3, Z5
-	VMOVAPS Z2, Z6
+	VMOVAPS Z2, Z5
+	VMOVAPS Z3, Z6
 
-end78:
+end82:
 	MOVQ weight_base+96(FP), DX
 	MOVQ bias_base+120(FP), BX
 	MOVQ R8, SI
 	CMPQ SI, $+32
-	JLT  end128
+	JLT  end136
 
-loop127:
+loop135:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8111,13 +8185,13 @@ loop127:
 	ADDQ        $+128, BX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
-	JGE         loop127
+	JGE         loop135
 
-end128:
+end136:
 	CMPQ        SI, $+15
-	JGT         else129
+	JGT         else137
 	TESTQ       R9, R9
-	JZ          end131
+	JZ          end139
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8130,10 +8204,10 @@ end128:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end131:
-	JMP end130
+end139:
+	JMP end138
 
-else129:
+else137:
 	VMOVUPS     (CX), Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8146,7 +8220,7 @@ else129:
 	ADDQ        $+64, DX
 	ADDQ        $+64, BX
 	TESTQ       R9, R9
-	JZ          end132
+	JZ          end140
 	VMOVUPS.Z   (CX), K1, Z0
 	VSUBPS      Z4, Z0, Z0
 	VFMADD213PS Z6, Z5, Z0
@@ -8159,9 +8233,9 @@ else129:
 	LEAQ        (DX)(R9*4), DX
 	LEAQ        (BX)(R9*4), BX
 
-end132:
-end130:
-end68:
+end140:
+end138:
+end72:
 end2:
 	VZEROUPPER
 	RET
@@ -8302,8 +8376,6 @@ end7:
 	JMP        end11
 
 else10:
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
 	VSHUFF32X4  $0x4e, Z2, Z2, Z3
 	VADDPS      Z3, Z2, Z2
 	VSHUFF32X4  $0xb1, Z2, Z2, Z3
@@ -8319,6 +8391,8 @@ else10:
 	VSQRTPS     Z2, Z2
 	VDIVPS      Z2, Z3, Z2
 	VMOVAPS     Z2, Z2
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
 	MOVQ        DI, SI
 	ANDQ        $+63, SI
 	SHRQ        $0x02, SI
@@ -8408,24 +8482,24 @@ end15:
 	JLT     end19
 
 loop18:
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	VSHUFF32X4  $0x4e, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
+	MOVQ        weight_base+48(FP), SI
+	VSHUFF32X4  $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
 	VDIVPS      Z1, Z2, Z2
 	VMOVAPS     Z2, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z6
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z4
 	VADDPS      Z0, Z2, Z2
 	VSQRTPS     Z2, Z2
-	VDIVPS      Z2, Z6, Z2
+	VDIVPS      Z2, Z4, Z2
 	VMOVAPS     Z2, Z2
-	MOVQ        weight_base+48(FP), SI
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
 	MOVQ        DI, R8
 	ANDQ        $+63, R8
 	SHRQ        $0x02, R8
@@ -8616,6 +8690,7 @@ end23:
 	JGE     loop18
 
 end19:
+	MOVQ        weight_base+48(FP), DX
 	VSHUFF32X4  $0x4e, Z2, Z2, Z4
 	VADDPS      Z4, Z2, Z2
 	VSHUFF32X4  $0xb1, Z2, Z2, Z4
@@ -8631,7 +8706,6 @@ end19:
 	VSQRTPS     Z0, Z0
 	VDIVPS      Z0, Z1, Z0
 	VMOVAPS     Z0, Z2
-	MOVQ        weight_base+48(FP), DX
 	MOVQ        AX, SI
 	ANDQ        $+63, SI
 	SHRQ        $0x02, SI
@@ -8957,8 +9031,6 @@ end42:
 	JMP        end46
 
 else45:
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z3
@@ -8974,6 +9046,8 @@ else45:
 	VSQRTPS    Z2, Z2
 	VDIVPS     Z2, Z3, Z2
 	VMOVAPS    Z2, Z2
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
 	MOVQ       BX, R8
 	CMPQ       R8, $+32
 	JLT        end48
@@ -9020,24 +9094,24 @@ end50:
 	JLT     end54
 
 loop53:
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VSHUFF32X4 $0x4e, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
+	MOVQ       weight_base+48(FP), R8
+	VSHUFF32X4 $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
 	VDIVPS     Z1, Z2, Z2
 	VMOVAPS    Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z6
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
 	VADDPS     Z0, Z2, Z2
 	VSQRTPS    Z2, Z2
-	VDIVPS     Z2, Z6, Z2
+	VDIVPS     Z2, Z4, Z2
 	VMOVAPS    Z2, Z2
-	MOVQ       weight_base+48(FP), R8
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
 	MOVQ       BX, R9
 	CMPQ       R9, $+32
 	JLT        end56
@@ -9121,6 +9195,7 @@ end58:
 	JGE     loop53
 
 end54:
+	MOVQ       weight_base+48(FP), DX
 	VSHUFF32X4 $0x4e, Z2, Z2, Z4
 	VADDPS     Z4, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z4
@@ -9136,7 +9211,6 @@ end54:
 	VSQRTPS    Z0, Z0
 	VDIVPS     Z0, Z1, Z0
 	VMOVAPS    Z0, Z2
-	MOVQ       weight_base+48(FP), DX
 	MOVQ       BX, DI
 	CMPQ       DI, $+32
 	JLT        end62
@@ -9451,8 +9525,6 @@ end7:
 	JMP        end11
 
 else10:
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
 	VSHUFF32X4  $0x4e, Z2, Z2, Z3
 	VADDPS      Z3, Z2, Z2
 	VSHUFF32X4  $0xb1, Z2, Z2, Z3
@@ -9468,6 +9540,8 @@ else10:
 	VSQRTPS     Z2, Z2
 	VDIVPS      Z2, Z3, Z2
 	VMOVAPS     Z2, Z2
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
 	MOVQ        DI, SI
 	ANDQ        $+63, SI
 	SHRQ        $0x02, SI
@@ -9601,24 +9675,24 @@ end15:
 	JLT     end19
 
 loop18:
-	VXORPS      Z4, Z4, Z4
-	VXORPS      Z5, Z5, Z5
-	VSHUFF32X4  $0x4e, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
-	VSHUFF32X4  $0xb1, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
-	VSHUFPS     $0x4e, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
-	VSHUFPS     $0xb1, Z2, Z2, Z6
-	VADDPS      Z6, Z2, Z2
+	MOVQ        weight_base+96(FP), SI
+	VSHUFF32X4  $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFF32X4  $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0x4e, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
+	VSHUFPS     $0xb1, Z2, Z2, Z4
+	VADDPS      Z4, Z2, Z2
 	VDIVPS      Z1, Z2, Z2
 	VMOVAPS     Z2, Z2
-	VMOVUPS     f32x16_3f800000<>+0(SB), Z6
+	VMOVUPS     f32x16_3f800000<>+0(SB), Z4
 	VADDPS      Z0, Z2, Z2
 	VSQRTPS     Z2, Z2
-	VDIVPS      Z2, Z6, Z2
+	VDIVPS      Z2, Z4, Z2
 	VMOVAPS     Z2, Z2
-	MOVQ        weight_base+96(FP), SI
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z5, Z5, Z5
 	MOVQ        DI, R10
 	ANDQ        $+63, R10
 	SHRQ        $0x02, R10
@@ -9853,6 +9927,7 @@ end23:
 	JGE     loop18
 
 end19:
+	MOVQ        weight_base+96(FP), DX
 	VSHUFF32X4  $0x4e, Z2, Z2, Z4
 	VADDPS      Z4, Z2, Z2
 	VSHUFF32X4  $0xb1, Z2, Z2, Z4
@@ -9868,7 +9943,6 @@ end19:
 	VSQRTPS     Z0, Z0
 	VDIVPS      Z0, Z1, Z0
 	VMOVAPS     Z0, Z2
-	MOVQ        weight_base+96(FP), DX
 	MOVQ        AX, SI
 	ANDQ        $+63, SI
 	SHRQ        $0x02, SI
@@ -10217,8 +10291,6 @@ end42:
 	JMP        end46
 
 else45:
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
 	VSHUFF32X4 $0x4e, Z2, Z2, Z3
 	VADDPS     Z3, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z3
@@ -10234,6 +10306,8 @@ else45:
 	VSQRTPS    Z2, Z2
 	VDIVPS     Z2, Z3, Z2
 	VMOVAPS    Z2, Z2
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
 	MOVQ       BX, R10
 	CMPQ       R10, $+32
 	JLT        end48
@@ -10303,24 +10377,24 @@ end50:
 	JLT     end54
 
 loop53:
-	VXORPS     Z4, Z4, Z4
-	VXORPS     Z5, Z5, Z5
-	VSHUFF32X4 $0x4e, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
-	VSHUFF32X4 $0xb1, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
-	VSHUFPS    $0x4e, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
-	VSHUFPS    $0xb1, Z2, Z2, Z6
-	VADDPS     Z6, Z2, Z2
+	MOVQ       weight_base+96(FP), R10
+	VSHUFF32X4 $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFF32X4 $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0x4e, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
+	VSHUFPS    $0xb1, Z2, Z2, Z4
+	VADDPS     Z4, Z2, Z2
 	VDIVPS     Z1, Z2, Z2
 	VMOVAPS    Z2, Z2
-	VMOVUPS    f32x16_3f800000<>+0(SB), Z6
+	VMOVUPS    f32x16_3f800000<>+0(SB), Z4
 	VADDPS     Z0, Z2, Z2
 	VSQRTPS    Z2, Z2
-	VDIVPS     Z2, Z6, Z2
+	VDIVPS     Z2, Z4, Z2
 	VMOVAPS    Z2, Z2
-	MOVQ       weight_base+96(FP), R10
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
 	MOVQ       BX, R11
 	CMPQ       R11, $+32
 	JLT        end56
@@ -10427,6 +10501,7 @@ end58:
 	JGE     loop53
 
 end54:
+	MOVQ       weight_base+96(FP), DX
 	VSHUFF32X4 $0x4e, Z2, Z2, Z4
 	VADDPS     Z4, Z2, Z2
 	VSHUFF32X4 $0xb1, Z2, Z2, Z4
@@ -10442,7 +10517,6 @@ end54:
 	VSQRTPS    Z0, Z0
 	VDIVPS     Z0, Z1, Z0
 	VMOVAPS    Z0, Z2
-	MOVQ       weight_base+96(FP), DX
 	MOVQ       BX, DI
 	CMPQ       DI, $+32
 	JLT        end62

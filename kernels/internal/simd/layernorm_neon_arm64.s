@@ -20,62 +20,100 @@ TEXT ·layerNormRowsNEON(SB), NOSPLIT, $0-116
 	MOVD   $8, R6
 	CMP    $2, R4
 	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F5
-	VDUP   V5.S[0], V5.S4
+	SCVTFS R4, F6
+	VDUP   V6.S[0], V6.S4
 	FMOVQ  (R7), F0
-	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	VMOVI  $0, V8.B16
+	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	VMOVI  $0, V18.B16
 	MOVD   R3, R8
-	VMOVI  $0, V6.B16
+	VMOVI  $0, V18.B16
 	VMOVI  $0, V4.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V23.B16
+	VMOVI  $0, V24.B16
+	VMOVI  $0, V25.B16
 	CBZ    R11, end1
 	CMP    $15, R9
 	BGT    else2
 	// Any number is right for a guess.
-	FMOVS  (R10), F8
-	VDUP   V8.S[0], V8.S4
+	FMOVS  (R10), F18
+	VDUP   V18.S[0], V18.S4
 	B      end3
 
 else2:
 	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ (R10), F0
 	FMOVQ 16(R10), F1
+	FMOVQ 32(R10), F2
+	FMOVQ 48(R10), F3
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R10), F1
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
 end3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V19.B16
 	MOVD  R9, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end5
 
 loop4:
-	FMOVQ (R10), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R10), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	ADD   $128, R10, R10
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop4
 
 end5:
@@ -83,70 +121,137 @@ end5:
 	BLT end7
 
 loop6:
-	FMOVQ (R10), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
 	ADD   $16, R10, R10
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V8.B16, V5.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V1.B16, V9.B16
+	VMOV  V10.B16, V1.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V0.B16, V19.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop6
 
 end7:
 	CBZ   R4, end8
-	FMOVS (R10), F4
+	FMOVS (R10), F0
 	ADD   R5, R10, R0
-	VLD1  (R0), V4.S[1]
+	VLD1  (R0), V0.S[1]
 	ADD   R6, R10, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
 	ADD   R4<<2, R10, R10
 
 end8:
-	VMOV   V8.B16, V6.B16
+	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
 	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD   $0x4e2fd560 // fadd v0.4s, v11.4s, v15.4s
+	WORD   $0x4e30d581 // fadd v1.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a2 // fadd v2.4s, v13.4s, v17.4s
+	WORD   $0x4e33d5c3 // fadd v3.4s, v14.4s, v19.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	CMP    $1, R11
 	BGT    else9
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
 	CBZ    R0, end11
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
 	MOVD   R8, R0
 	MOVD   R9, R1
-	CMP    $8, R1
+	CMP    $32, R1
 	BLT    end13
 
 loop12:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop12
 
 end13:
@@ -154,192 +259,333 @@ end13:
 	BLT end15
 
 loop14:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
 	ADD   $16, R0, R0
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V7.B16, V5.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V0.B16, V9.B16
+	VMOV  V10.B16, V0.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V0.B16, V17.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop14
 
 end15:
 	CBZ   R4, end16
-	FMOVS (R0), F4
+	FMOVS (R0), F0
 	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R1), V0.S[1]
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   R4<<2, R0, R0
 
 end16:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
+	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
+	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
+	WORD   $0x4e29d483 // fadd v3.4s, v4.4s, v9.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
+	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
+	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
 
 end11:
-	FMOVQ 16(R7), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
 	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
 	ADD   R9<<2, R8, R8
-	VMOV  V6.B16, V13.B16
-	VMOV  V2.B16, V14.B16
-	VMOV  V4.B16, V15.B16
+	VMOV  V4.B16, V23.B16
+	VMOV  V5.B16, V24.B16
+	VMOV  V11.B16, V25.B16
 	B     end10
 
 else9:
-	CMP   $15, R9
-	BGT   else17
-	// Any number is right for a guess.
-	FMOVS (R10), F8
-	VDUP  V8.S[0], V8.S4
-	B     end18
-
-else17:
-	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
-
-end18:
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
+	CBZ    R0, end17
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V8.B16
 	VMOVI  $0, V9.B16
+	VMOVI  $0, V1.B16
 	VMOVI  $0, V10.B16
 	VMOVI  $0, V11.B16
 	VMOVI  $0, V12.B16
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
-	CBZ    R0, end19
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V19.B16
 	MOVD   R8, R0
 	MOVD   R9, R1
-	CMP    $8, R1
-	BLT    end21
+	CMP    $32, R1
+	BLT    end19
+
+loop18:
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop18
+
+end19:
+	CMP $4, R1
+	BLT end21
 
 loop20:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R0, R0
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V8.B16, V5.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V1.B16, V9.B16
+	VMOV  V10.B16, V1.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V0.B16, V19.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop20
 
 end21:
-	CMP $4, R1
-	BLT end23
-
-loop22:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop22
-
-end23:
-	CBZ   R4, end24
-	FMOVS (R0), F4
+	CBZ   R4, end22
+	FMOVS (R0), F0
 	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R1), V0.S[1]
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R4<<2, R0, R0
+
+end22:
+	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
+	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
+	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+
+end17:
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V0.B16
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
+	CMP   $15, R9
+	BGT   else23
+	// Any number is right for a guess.
+	FMOVS (R10), F18
+	VDUP  V18.S[0], V18.S4
+	B     end24
+
+else23:
+	// Any number is right for a guess.
+	FMOVQ (R10), F0
+	FMOVQ 16(R10), F1
+	FMOVQ 32(R10), F2
+	FMOVQ 48(R10), F3
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
 end24:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-
-end19:
-	FMOVQ 16(R7), F0
 	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
-	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
 	MOVD  R9, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end26
 
 loop25:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
 	FMOVQ 16(R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V22.S4
+	ADD   $128, R10, R10
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop25
 
 end26:
@@ -348,10 +594,28 @@ end26:
 
 loop27:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
 	ADD   $16, R10, R10
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V8.B16, V3.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V12.B16, V10.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V0.B16, V13.B16
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V22.B16, V21.B16
+	VMOV  V0.B16, V22.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop27
@@ -363,383 +627,698 @@ end28:
 	VLD1  (R0), V0.S[1]
 	ADD   R6, R10, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
 	ADD   R4<<2, R10, R10
 
 end29:
 	ADD  R9<<2, R8, R8
-	VMOV V6.B16, V13.B16
-	VMOV V2.B16, V14.B16
-	VMOV V4.B16, V15.B16
-	VMOV V8.B16, V6.B16
-	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
-	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V11.B16, V25.B16
+	WORD $0x4e29d420 // fadd v0.4s, v1.4s, v9.4s
+	WORD $0x4e2ad441 // fadd v1.4s, v2.4s, v10.4s
+	WORD $0x4e2cd462 // fadd v2.4s, v3.4s, v12.4s
+	WORD $0x4e2dd503 // fadd v3.4s, v8.4s, v13.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e33d5c0 // fadd v0.4s, v14.4s, v19.4s
+	WORD $0x4e34d5e1 // fadd v1.4s, v15.4s, v20.4s
+	WORD $0x4e35d602 // fadd v2.4s, v16.4s, v21.4s
+	WORD $0x4e36d623 // fadd v3.4s, v17.4s, v22.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	SUB  $2, R11, R11
 	CMP  $1, R11
 	BLT  end31
 
 loop30:
-	CMP   $15, R9
-	BGT   else32
-	// Any number is right for a guess.
-	FMOVS (R10), F8
-	VDUP  V8.S[0], V8.S4
-	B     end33
-
-else32:
-	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
-
-end33:
+	MOVD   weight_base+48(FP), R12
+	MOVD   bias_base+72(FP), R13
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
+	CBZ    R0, end32
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V8.B16
 	VMOVI  $0, V9.B16
 	VMOVI  $0, V10.B16
 	VMOVI  $0, V11.B16
 	VMOVI  $0, V12.B16
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
-	CBZ    R0, end34
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V19.B16
 	MOVD   R8, R0
 	MOVD   R9, R1
-	CMP    $8, R1
-	BLT    end36
+	CMP    $32, R1
+	BLT    end34
+
+loop33:
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop33
+
+end34:
+	CMP $4, R1
+	BLT end36
 
 loop35:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R0, R0
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V8.B16, V5.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V0.B16, V19.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop35
 
 end36:
-	CMP $4, R1
-	BLT end38
-
-loop37:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop37
-
-end38:
-	CBZ   R4, end39
-	FMOVS (R0), F4
+	CBZ   R4, end37
+	FMOVS (R0), F0
 	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R1), V0.S[1]
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R4<<2, R0, R0
+
+end37:
+	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
+	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e2ad483 // fadd v3.4s, v4.4s, v10.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
+	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
+	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+
+end32:
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V0.B16
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
+	CMP   $15, R9
+	BGT   else38
+	// Any number is right for a guess.
+	FMOVS (R10), F18
+	VDUP  V18.S[0], V18.S4
+	B     end39
+
+else38:
+	// Any number is right for a guess.
+	FMOVQ (R10), F0
+	FMOVQ 16(R10), F1
+	FMOVQ 32(R10), F2
+	FMOVQ 48(R10), F3
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
 end39:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-
-end34:
-	FMOVQ 16(R7), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
-	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
-	MOVD  weight_base+48(FP), R0
-	MOVD  bias_base+72(FP), R1
-	MOVD  R9, R12
-	CMP   $8, R12
+	VMOVI $0, V3.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V27.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V15.B16
+	MOVD  R9, R0
+	CMP   $32, R0
 	BLT   end41
 
 loop40:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R2)
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ (R12), F0
+	FMOVQ (R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
 	FMOVQ 16(R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V22.S4
 	FMOVQ 16(R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, 16(R2)
-	ADD   $32, R10, R10
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R12, R12
-	CMP   $8, R12
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 16(R12), F0
+	FMOVQ 16(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R2)
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 32(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 32(R12), F0
+	FMOVQ 32(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R2)
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 48(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 48(R12), F0
+	FMOVQ 48(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R2)
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 64(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 64(R12), F0
+	FMOVQ 64(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R2)
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 80(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 80(R12), F0
+	FMOVQ 80(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R2)
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 96(R12), F0
+	FMOVQ 96(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R2)
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 112(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 112(R12), F0
+	FMOVQ 112(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R2)
+	ADD   $128, R10, R10
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R12, R12
+	ADD   $128, R13, R13
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop40
 
 end41:
-	CMP $4, R12
+	CMP $4, R0
 	BLT end43
 
 loop42:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R2)
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ (R12), F0
+	FMOVQ (R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
 	ADD   $16, R10, R10
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R12, R12
-	CMP   $4, R12
+	ADD   $16, R12, R12
+	ADD   $16, R13, R13
+	VMOV  V3.B16, V0.B16
+	VMOV  V8.B16, V3.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V12.B16, V10.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V27.B16, V14.B16
+	VMOV  V0.B16, V27.B16
+	VMOV  V26.B16, V0.B16
+	VMOV  V22.B16, V26.B16
+	VMOV  V21.B16, V22.B16
+	VMOV  V20.B16, V21.B16
+	VMOV  V19.B16, V20.B16
+	VMOV  V17.B16, V19.B16
+	VMOV  V16.B16, V17.B16
+	VMOV  V15.B16, V16.B16
+	VMOV  V0.B16, V15.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop42
 
 end43:
 	CBZ   R4, end44
 	FMOVS (R10), F0
-	ADD   R5, R10, R12
-	VLD1  (R12), V0.S[1]
-	ADD   R6, R10, R12
-	VLD1  (R12), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R5, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R10, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
 	FMOVS (R3), F0
-	ADD   R5, R3, R12
-	VLD1  (R12), V0.S[1]
-	ADD   R6, R3, R12
-	VLD1  (R12), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
-	FMOVS (R0), F0
-	ADD   R5, R0, R12
-	VLD1  (R12), V0.S[1]
-	ADD   R6, R0, R12
-	VLD1  (R12), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R5, R1, R12
-	VLD1  (R12), V1.S[1]
-	ADD   R6, R1, R12
-	VLD1  (R12), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
-	ADD   R6, R2, R12
-	VST1  V1.S[2], (R12)
-	ADD   R5, R2, R12
-	VST1  V1.S[1], (R12)
+	ADD   R5, R3, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R3, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VFMLA V24.S4, V0.S4, V25.S4
+	FMOVS (R12), F0
+	ADD   R5, R12, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R6, R12, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	FMOVS (R13), F1
+	ADD   R5, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R6, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V25.S4, V1.S4
+	ADD   R6, R2, R0
+	VST1  V1.S[2], (R0)
+	ADD   R5, R2, R0
+	VST1  V1.S[1], (R0)
 	FMOVS F1, (R2)
 	ADD   R4<<2, R10, R10
 	ADD   R4<<2, R2, R2
 	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R0, R0
-	ADD   R4<<2, R1, R1
+	ADD   R4<<2, R12, R12
+	ADD   R4<<2, R13, R13
 
 end44:
 	ADD  R9<<2, R8, R8
-	VMOV V6.B16, V13.B16
-	VMOV V2.B16, V14.B16
-	VMOV V4.B16, V15.B16
-	VMOV V8.B16, V6.B16
-	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
-	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V11.B16, V25.B16
+	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
+	WORD $0x4e2dd501 // fadd v1.4s, v8.4s, v13.4s
+	WORD $0x4e2ed522 // fadd v2.4s, v9.4s, v14.4s
+	WORD $0x4e3bd543 // fadd v3.4s, v10.4s, v27.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e33d740 // fadd v0.4s, v26.4s, v19.4s
+	WORD $0x4e31d6c1 // fadd v1.4s, v22.4s, v17.4s
+	WORD $0x4e30d6a2 // fadd v2.4s, v21.4s, v16.4s
+	WORD $0x4e2fd683 // fadd v3.4s, v20.4s, v15.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	SUB  $1, R11, R11
 	CMP  $1, R11
 	BGE  loop30
 
 end31:
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
-	CBZ    R0, end45
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
+	MOVD   weight_base+48(FP), R0
+	MOVD   bias_base+72(FP), R1
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R10
+	CBZ    R10, end45
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $8, R1
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	MOVD   R8, R10
+	MOVD   R9, R11
+	CMP    $32, R11
 	BLT    end47
 
 loop46:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 16(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   $128, R10, R10
+	SUB   $32, R11, R11
+	CMP   $32, R11
 	BGE   loop46
 
 end47:
-	CMP $4, R1
+	CMP $4, R11
 	BLT end49
 
 loop48:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   $16, R10, R10
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V7.B16, V5.B16
+	VMOV  V1.B16, V7.B16
+	VMOV  V8.B16, V1.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V0.B16, V9.B16
+	VMOV  V10.B16, V0.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V0.B16, V17.B16
+	SUB   $4, R11, R11
+	CMP   $4, R11
 	BGE   loop48
 
 end49:
 	CBZ   R4, end50
-	FMOVS (R0), F4
-	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVS (R10), F0
+	ADD   R5, R10, R11
+	VLD1  (R11), V0.S[1]
+	ADD   R6, R10, R11
+	VLD1  (R11), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   R4<<2, R10, R10
 
 end50:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
+	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
+	WORD   $0x4e29d4a3 // fadd v3.4s, v5.4s, v9.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
+	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
+	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
 
 end45:
-	FMOVQ 16(R7), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
 	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
-	MOVD  weight_base+48(FP), R0
-	MOVD  bias_base+72(FP), R1
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
 	MOVD  R9, R7
-	CMP   $8, R7
+	CMP   $32, R7
 	BLT   end52
 
 loop51:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R2)
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
 	FMOVQ 16(R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, 16(R2)
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R7, R7
-	CMP   $8, R7
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R2)
+	FMOVQ 32(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R2)
+	FMOVQ 48(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R2)
+	FMOVQ 64(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R2)
+	FMOVQ 80(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R2)
+	FMOVQ 96(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R2)
+	FMOVQ 112(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R2)
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R7, R7
+	CMP   $32, R7
 	BGE   loop51
 
 end52:
@@ -748,13 +1327,13 @@ end52:
 
 loop53:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R2)
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R2)
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
 	ADD   $16, R0, R0
@@ -770,22 +1349,22 @@ end54:
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R3, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R0), F0
 	ADD   R5, R0, R7
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R0, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
 	ADD   R5, R1, R7
 	VLD1  (R7), V1.S[1]
 	ADD   R6, R1, R7
 	VLD1  (R7), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V25.S4, V1.S4
 	ADD   R6, R2, R7
 	VST1  V1.S[2], (R7)
 	ADD   R5, R2, R7
@@ -798,39 +1377,87 @@ end54:
 
 end55:
 	ADD  R9<<2, R8, R8
-	VMOV V6.B16, V13.B16
-	VMOV V2.B16, V14.B16
-	VMOV V4.B16, V15.B16
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V11.B16, V25.B16
 
 end10:
 	MOVD weight_base+48(FP), R0
 	MOVD bias_base+72(FP), R1
-	CMP  $8, R9
+	CMP  $32, R9
 	BLT  end57
 
 loop56:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	FMOVQ 16(R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
 	FMOVQ 16(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R2)
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R9, R9
-	CMP   $8, R9
+	FMOVQ 32(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R2)
+	FMOVQ 48(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R2)
+	FMOVQ 64(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R2)
+	FMOVQ 80(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R2)
+	FMOVQ 96(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R2)
+	FMOVQ 112(R3), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R2)
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R9, R9
+	CMP   $32, R9
 	BGE   loop56
 
 end57:
@@ -839,9 +1466,9 @@ end57:
 
 loop58:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
@@ -861,22 +1488,22 @@ end59:
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R3, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R0), F0
 	ADD   R5, R0, R7
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R0, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
 	ADD   R5, R1, R7
 	VLD1  (R7), V1.S[1]
 	ADD   R6, R1, R7
 	VLD1  (R7), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V25.S4, V1.S4
 	ADD   R6, R2, R6
 	VST1  V1.S[2], (R6)
 	ADD   R5, R2, R5
@@ -909,62 +1536,100 @@ TEXT ·layerNormRowsStreamNEON(SB), NOSPLIT, $0-116
 	MOVD   $8, R4
 	CMP    $2, R2
 	CSEL   GT, R4, R3, R4
-	SCVTFS R2, F5
-	VDUP   V5.S[0], V5.S4
+	SCVTFS R2, F6
+	VDUP   V6.S[0], V6.S4
 	FMOVQ  (R8), F0
-	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	VMOVI  $0, V8.B16
+	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	VMOVI  $0, V18.B16
 	MOVD   R7, R5
-	VMOVI  $0, V6.B16
+	VMOVI  $0, V18.B16
 	VMOVI  $0, V4.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V23.B16
+	VMOVI  $0, V24.B16
+	VMOVI  $0, V25.B16
 	CBZ    R11, end1
 	CMP    $15, R9
 	BGT    else2
 	// Any number is right for a guess.
-	FMOVS  (R10), F8
-	VDUP   V8.S[0], V8.S4
+	FMOVS  (R10), F18
+	VDUP   V18.S[0], V18.S4
 	B      end3
 
 else2:
 	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVQ (R10), F0
 	FMOVQ 16(R10), F1
+	FMOVQ 32(R10), F2
+	FMOVQ 48(R10), F3
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R10), F1
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
 end3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V19.B16
 	MOVD  R9, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end5
 
 loop4:
-	FMOVQ (R10), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R10), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	ADD   $128, R10, R10
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop4
 
 end5:
@@ -972,70 +1637,137 @@ end5:
 	BLT end7
 
 loop6:
-	FMOVQ (R10), F4
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
 	ADD   $16, R10, R10
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V8.B16, V5.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V1.B16, V9.B16
+	VMOV  V10.B16, V1.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V0.B16, V19.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop6
 
 end7:
 	CBZ   R2, end8
-	FMOVS (R10), F4
+	FMOVS (R10), F0
 	ADD   R3, R10, R0
-	VLD1  (R0), V4.S[1]
+	VLD1  (R0), V0.S[1]
 	ADD   R4, R10, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea8d484 // fsub v4.4s, v4.4s, v8.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
 	ADD   R2<<2, R10, R10
 
 end8:
-	VMOV   V8.B16, V6.B16
+	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
 	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD   $0x4e2fd560 // fadd v0.4s, v11.4s, v15.4s
+	WORD   $0x4e30d581 // fadd v1.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a2 // fadd v2.4s, v13.4s, v17.4s
+	WORD   $0x4e33d5c3 // fadd v3.4s, v14.4s, v19.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	CMP    $1, R11
 	BGT    else9
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
 	CBZ    R0, end11
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
 	MOVD   R5, R0
 	MOVD   R9, R1
-	CMP    $8, R1
+	CMP    $32, R1
 	BLT    end13
 
 loop12:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop12
 
 end13:
@@ -1043,192 +1775,333 @@ end13:
 	BLT end15
 
 loop14:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
 	ADD   $16, R0, R0
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V7.B16, V5.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V0.B16, V9.B16
+	VMOV  V10.B16, V0.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V0.B16, V17.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop14
 
 end15:
 	CBZ   R2, end16
-	FMOVS (R0), F4
+	FMOVS (R0), F0
 	ADD   R3, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R4, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   R2<<2, R0, R0
 
 end16:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
+	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
+	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
+	WORD   $0x4e29d483 // fadd v3.4s, v4.4s, v9.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
+	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
+	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
 
 end11:
-	FMOVQ 16(R8), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	FMOVQ 16(R8), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
 	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
 	ADD   R9<<2, R5, R5
-	VMOV  V6.B16, V13.B16
-	VMOV  V2.B16, V14.B16
-	VMOV  V4.B16, V15.B16
+	VMOV  V4.B16, V23.B16
+	VMOV  V5.B16, V24.B16
+	VMOV  V11.B16, V25.B16
 	B     end10
 
 else9:
-	CMP   $15, R9
-	BGT   else17
-	// Any number is right for a guess.
-	FMOVS (R10), F8
-	VDUP  V8.S[0], V8.S4
-	B     end18
-
-else17:
-	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
-
-end18:
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
+	CBZ    R0, end17
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V8.B16
 	VMOVI  $0, V9.B16
+	VMOVI  $0, V1.B16
 	VMOVI  $0, V10.B16
 	VMOVI  $0, V11.B16
 	VMOVI  $0, V12.B16
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
-	CBZ    R0, end19
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V19.B16
 	MOVD   R5, R0
 	MOVD   R9, R1
-	CMP    $8, R1
-	BLT    end21
+	CMP    $32, R1
+	BLT    end19
+
+loop18:
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop18
+
+end19:
+	CMP $4, R1
+	BLT end21
 
 loop20:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R0, R0
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V8.B16, V5.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V1.B16, V9.B16
+	VMOV  V10.B16, V1.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V0.B16, V19.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop20
 
 end21:
-	CMP $4, R1
-	BLT end23
-
-loop22:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop22
-
-end23:
-	CBZ   R2, end24
-	FMOVS (R0), F4
+	CBZ   R2, end22
+	FMOVS (R0), F0
 	ADD   R3, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R4, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R2<<2, R0, R0
+
+end22:
+	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	WORD   $0x4e2ad4a3 // fadd v3.4s, v5.4s, v10.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
+	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
+	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+
+end17:
+	FMOVQ 16(R8), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V0.B16
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
+	CMP   $15, R9
+	BGT   else23
+	// Any number is right for a guess.
+	FMOVS (R10), F18
+	VDUP  V18.S[0], V18.S4
+	B     end24
+
+else23:
+	// Any number is right for a guess.
+	FMOVQ (R10), F0
+	FMOVQ 16(R10), F1
+	FMOVQ 32(R10), F2
+	FMOVQ 48(R10), F3
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
 end24:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-
-end19:
-	FMOVQ 16(R8), F0
 	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
-	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
 	MOVD  R9, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end26
 
 loop25:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
 	FMOVQ 16(R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
 	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V22.S4
+	ADD   $128, R10, R10
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop25
 
 end26:
@@ -1237,10 +2110,28 @@ end26:
 
 loop27:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
 	ADD   $16, R10, R10
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V8.B16, V3.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V12.B16, V10.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V0.B16, V13.B16
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V22.B16, V21.B16
+	VMOV  V0.B16, V22.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop27
@@ -1252,383 +2143,698 @@ end28:
 	VLD1  (R0), V0.S[1]
 	ADD   R4, R10, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
 	ADD   R2<<2, R10, R10
 
 end29:
 	ADD  R9<<2, R5, R5
-	VMOV V6.B16, V13.B16
-	VMOV V2.B16, V14.B16
-	VMOV V4.B16, V15.B16
-	VMOV V8.B16, V6.B16
-	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
-	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V11.B16, V25.B16
+	WORD $0x4e29d420 // fadd v0.4s, v1.4s, v9.4s
+	WORD $0x4e2ad441 // fadd v1.4s, v2.4s, v10.4s
+	WORD $0x4e2cd462 // fadd v2.4s, v3.4s, v12.4s
+	WORD $0x4e2dd503 // fadd v3.4s, v8.4s, v13.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e33d5c0 // fadd v0.4s, v14.4s, v19.4s
+	WORD $0x4e34d5e1 // fadd v1.4s, v15.4s, v20.4s
+	WORD $0x4e35d602 // fadd v2.4s, v16.4s, v21.4s
+	WORD $0x4e36d623 // fadd v3.4s, v17.4s, v22.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	SUB  $2, R11, R11
 	CMP  $1, R11
 	BLT  end31
 
 loop30:
-	CMP   $15, R9
-	BGT   else32
-	// Any number is right for a guess.
-	FMOVS (R10), F8
-	VDUP  V8.S[0], V8.S4
-	B     end33
-
-else32:
-	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 16(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R10), F1
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
-
-end33:
+	MOVD   weight_base+48(FP), R12
+	MOVD   bias_base+72(FP), R13
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
+	CBZ    R0, end32
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V8.B16
 	VMOVI  $0, V9.B16
 	VMOVI  $0, V10.B16
 	VMOVI  $0, V11.B16
 	VMOVI  $0, V12.B16
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
-	CBZ    R0, end34
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V19.B16
 	MOVD   R5, R0
 	MOVD   R9, R1
-	CMP    $8, R1
-	BLT    end36
+	CMP    $32, R1
+	BLT    end34
+
+loop33:
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop33
+
+end34:
+	CMP $4, R1
+	BLT end36
 
 loop35:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R0), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R0, R0
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V8.B16, V5.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V19.B16, V17.B16
+	VMOV  V0.B16, V19.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
 	BGE   loop35
 
 end36:
-	CMP $4, R1
-	BLT end38
-
-loop37:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop37
-
-end38:
-	CBZ   R2, end39
-	FMOVS (R0), F4
+	CBZ   R2, end37
+	FMOVS (R0), F0
 	ADD   R3, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R4, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R1), V0.S[1]
+	ADD   R4, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R2<<2, R0, R0
+
+end37:
+	WORD   $0x4e25d420 // fadd v0.4s, v1.4s, v5.4s
+	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e2ad483 // fadd v3.4s, v4.4s, v10.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
+	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
+	WORD   $0x4e33d5c4 // fadd v4.4s, v14.4s, v19.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+
+end32:
+	FMOVQ 16(R8), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
+	VMOVI $0, V0.B16
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
+	CMP   $15, R9
+	BGT   else38
+	// Any number is right for a guess.
+	FMOVS (R10), F18
+	VDUP  V18.S[0], V18.S4
+	B     end39
+
+else38:
+	// Any number is right for a guess.
+	FMOVQ (R10), F0
+	FMOVQ 16(R10), F1
+	FMOVQ 32(R10), F2
+	FMOVQ 48(R10), F3
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e27dc12 // fmul v18.4s, v0.4s, v7.4s
 
 end39:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-
-end34:
-	FMOVQ 16(R8), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
-	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
-	MOVD  weight_base+48(FP), R0
-	MOVD  bias_base+72(FP), R1
-	MOVD  R9, R12
-	CMP   $8, R12
+	VMOVI $0, V3.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V27.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V15.B16
+	MOVD  R9, R0
+	CMP   $32, R0
 	BLT   end41
 
 loop40:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
 	FMOVQ (R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R6)
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ (R12), F0
+	FMOVQ (R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R6)
 	FMOVQ 16(R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V12.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V22.S4
 	FMOVQ 16(R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, 16(R6)
-	ADD   $32, R10, R10
-	ADD   $32, R6, R6
-	ADD   $32, R7, R7
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R12, R12
-	CMP   $8, R12
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 16(R12), F0
+	FMOVQ 16(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R6)
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V21.S4
+	FMOVQ 32(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 32(R12), F0
+	FMOVQ 32(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R6)
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V20.S4
+	FMOVQ 48(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 48(R12), F0
+	FMOVQ 48(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R6)
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V19.S4
+	FMOVQ 64(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 64(R12), F0
+	FMOVQ 64(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R6)
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 80(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 80(R12), F0
+	FMOVQ 80(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R6)
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 96(R12), F0
+	FMOVQ 96(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R6)
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d77b // fadd v27.4s, v27.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 112(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 112(R12), F0
+	FMOVQ 112(R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R6)
+	ADD   $128, R10, R10
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
+	ADD   $128, R12, R12
+	ADD   $128, R13, R13
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop40
 
 end41:
-	CMP $4, R12
+	CMP $4, R0
 	BLT end43
 
 loop42:
 	FMOVQ (R10), F0
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
 	FMOVQ (R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
-	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R6)
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ (R12), F0
+	FMOVQ (R13), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R6)
 	ADD   $16, R10, R10
 	ADD   $16, R6, R6
 	ADD   $16, R7, R7
-	ADD   $16, R0, R0
-	ADD   $16, R1, R1
-	SUB   $4, R12, R12
-	CMP   $4, R12
+	ADD   $16, R12, R12
+	ADD   $16, R13, R13
+	VMOV  V3.B16, V0.B16
+	VMOV  V8.B16, V3.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V12.B16, V10.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V27.B16, V14.B16
+	VMOV  V0.B16, V27.B16
+	VMOV  V26.B16, V0.B16
+	VMOV  V22.B16, V26.B16
+	VMOV  V21.B16, V22.B16
+	VMOV  V20.B16, V21.B16
+	VMOV  V19.B16, V20.B16
+	VMOV  V17.B16, V19.B16
+	VMOV  V16.B16, V17.B16
+	VMOV  V15.B16, V16.B16
+	VMOV  V0.B16, V15.B16
+	SUB   $4, R0, R0
+	CMP   $4, R0
 	BGE   loop42
 
 end43:
 	CBZ   R2, end44
 	FMOVS (R10), F0
-	ADD   R3, R10, R12
-	VLD1  (R12), V0.S[1]
-	ADD   R4, R10, R12
-	VLD1  (R12), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4ea8d400 // fsub v0.4s, v0.4s, v8.4s
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R3, R10, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R4, R10, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V26.S4
 	FMOVS (R7), F0
-	ADD   R3, R7, R12
-	VLD1  (R12), V0.S[1]
-	ADD   R4, R7, R12
-	VLD1  (R12), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
-	FMOVS (R0), F0
-	ADD   R3, R0, R12
-	VLD1  (R12), V0.S[1]
-	ADD   R4, R0, R12
-	VLD1  (R12), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	FMOVS (R1), F1
-	ADD   R3, R1, R12
-	VLD1  (R12), V1.S[1]
-	ADD   R4, R1, R12
-	VLD1  (R12), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
-	ADD   R4, R6, R12
-	VST1  V1.S[2], (R12)
-	ADD   R3, R6, R12
-	VST1  V1.S[1], (R12)
+	ADD   R3, R7, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R4, R7, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VFMLA V24.S4, V0.S4, V25.S4
+	FMOVS (R12), F0
+	ADD   R3, R12, R0
+	VLD1  (R0), V0.S[1]
+	ADD   R4, R12, R0
+	VLD1  (R0), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	FMOVS (R13), F1
+	ADD   R3, R13, R0
+	VLD1  (R0), V1.S[1]
+	ADD   R4, R13, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V25.S4, V1.S4
+	ADD   R4, R6, R0
+	VST1  V1.S[2], (R0)
+	ADD   R3, R6, R0
+	VST1  V1.S[1], (R0)
 	FMOVS F1, (R6)
 	ADD   R2<<2, R10, R10
 	ADD   R2<<2, R6, R6
 	ADD   R2<<2, R7, R7
-	ADD   R2<<2, R0, R0
-	ADD   R2<<2, R1, R1
+	ADD   R2<<2, R12, R12
+	ADD   R2<<2, R13, R13
 
 end44:
 	ADD  R9<<2, R5, R5
-	VMOV V6.B16, V13.B16
-	VMOV V2.B16, V14.B16
-	VMOV V4.B16, V15.B16
-	VMOV V8.B16, V6.B16
-	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
-	WORD $0x4e2cd562 // fadd v2.4s, v11.4s, v12.4s
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V11.B16, V25.B16
+	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
+	WORD $0x4e2dd501 // fadd v1.4s, v8.4s, v13.4s
+	WORD $0x4e2ed522 // fadd v2.4s, v9.4s, v14.4s
+	WORD $0x4e3bd543 // fadd v3.4s, v10.4s, v27.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e33d740 // fadd v0.4s, v26.4s, v19.4s
+	WORD $0x4e31d6c1 // fadd v1.4s, v22.4s, v17.4s
+	WORD $0x4e30d6a2 // fadd v2.4s, v21.4s, v16.4s
+	WORD $0x4e2fd683 // fadd v3.4s, v20.4s, v15.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	SUB  $1, R11, R11
 	CMP  $1, R11
 	BGE  loop30
 
 end31:
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea2e400 // fcmgt v0.4s, v0.4s, v2.4s
-	FMOVS  F0, R0
-	CBZ    R0, end45
-	WORD   $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
+	MOVD   weight_base+48(FP), R0
+	MOVD   bias_base+72(FP), R1
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R10
+	CBZ    R10, end45
+	WORD   $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
-	MOVD   R5, R0
-	MOVD   R9, R1
-	CMP    $8, R1
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	MOVD   R5, R10
+	MOVD   R9, R11
+	CMP    $32, R11
 	BLT    end47
 
 loop46:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 16(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   $128, R10, R10
+	SUB   $32, R11, R11
+	CMP   $32, R11
 	BGE   loop46
 
 end47:
-	CMP $4, R1
+	CMP $4, R11
 	BLT end49
 
 loop48:
-	FMOVQ (R0), F4
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	FMOVQ (R10), F0
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   $16, R10, R10
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V7.B16, V5.B16
+	VMOV  V1.B16, V7.B16
+	VMOV  V8.B16, V1.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V0.B16, V9.B16
+	VMOV  V10.B16, V0.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V0.B16, V17.B16
+	SUB   $4, R11, R11
+	CMP   $4, R11
 	BGE   loop48
 
 end49:
 	CBZ   R2, end50
-	FMOVS (R0), F4
-	ADD   R3, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R4, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	VAND  V5.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVS (R10), F0
+	ADD   R3, R10, R11
+	VLD1  (R11), V0.S[1]
+	ADD   R4, R10, R11
+	VLD1  (R11), V0.S[2]
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb2d400 // fsub v0.4s, v0.4s, v18.4s
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   R2<<2, R10, R10
 
 end50:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e22d441 // faddp v1.4s, v2.4s, v2.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc22 // fdiv v2.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V2.S4
+	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
+	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
+	WORD   $0x4e29d4a3 // fadd v3.4s, v5.4s, v9.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
+	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
+	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
 
 end45:
-	FMOVQ 16(R8), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	FMOVS eps+112(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	FMOVQ 16(R8), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+112(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc25 // fdiv v5.4s, v1.4s, v0.4s
+	VMOV  V18.B16, V4.B16
 	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e22dc04 // fmul v4.4s, v0.4s, v2.4s
-	MOVD  weight_base+48(FP), R0
-	MOVD  bias_base+72(FP), R1
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e25dc0b // fmul v11.4s, v0.4s, v5.4s
 	MOVD  R9, R8
-	CMP   $8, R8
+	CMP   $32, R8
 	BLT   end52
 
 loop51:
 	FMOVQ (R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R6)
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R6)
 	FMOVQ 16(R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
-	FMOVQ 16(R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, 16(R6)
-	ADD   $32, R6, R6
-	ADD   $32, R7, R7
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R8, R8
-	CMP   $8, R8
+	FMOVQ 16(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 16(R6)
+	FMOVQ 32(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R6)
+	FMOVQ 48(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R6)
+	FMOVQ 64(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R6)
+	FMOVQ 80(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R6)
+	FMOVQ 96(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R6)
+	FMOVQ 112(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R6)
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R8, R8
+	CMP   $32, R8
 	BGE   loop51
 
 end52:
@@ -1637,13 +2843,13 @@ end52:
 
 loop53:
 	FMOVQ (R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
-	FMOVQ (R1), F3
-	VFMLA V0.S4, V1.S4, V3.S4
-	FMOVQ F3, (R6)
+	FMOVQ (R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, (R6)
 	ADD   $16, R6, R6
 	ADD   $16, R7, R7
 	ADD   $16, R0, R0
@@ -1659,22 +2865,22 @@ end54:
 	VLD1  (R8), V0.S[1]
 	ADD   R4, R7, R8
 	VLD1  (R8), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R0), F0
 	ADD   R3, R0, R8
 	VLD1  (R8), V0.S[1]
 	ADD   R4, R0, R8
 	VLD1  (R8), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
 	ADD   R3, R1, R8
 	VLD1  (R8), V1.S[1]
 	ADD   R4, R1, R8
 	VLD1  (R8), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V25.S4, V1.S4
 	ADD   R4, R6, R8
 	VST1  V1.S[2], (R8)
 	ADD   R3, R6, R8
@@ -1687,39 +2893,87 @@ end54:
 
 end55:
 	ADD  R9<<2, R5, R5
-	VMOV V6.B16, V13.B16
-	VMOV V2.B16, V14.B16
-	VMOV V4.B16, V15.B16
+	VMOV V4.B16, V23.B16
+	VMOV V5.B16, V24.B16
+	VMOV V11.B16, V25.B16
 
 end10:
 	MOVD weight_base+48(FP), R0
 	MOVD bias_base+72(FP), R1
-	CMP  $8, R9
+	CMP  $32, R9
 	BLT  end57
 
 loop56:
 	FMOVQ (R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R6)
 	FMOVQ 16(R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
 	FMOVQ 16(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R6)
-	ADD   $32, R6, R6
-	ADD   $32, R7, R7
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R9, R9
-	CMP   $8, R9
+	FMOVQ 32(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R6)
+	FMOVQ 48(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R6)
+	FMOVQ 64(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R6)
+	FMOVQ 80(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R6)
+	FMOVQ 96(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R6)
+	FMOVQ 112(R7), F0
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R6)
+	ADD   $128, R6, R6
+	ADD   $128, R7, R7
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R9, R9
+	CMP   $32, R9
 	BGE   loop56
 
 end57:
@@ -1728,9 +2982,9 @@ end57:
 
 loop58:
 	FMOVQ (R7), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VMOV  V25.B16, V1.B16
+	VFMLA V24.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
@@ -1750,22 +3004,22 @@ end59:
 	VLD1  (R5), V0.S[1]
 	ADD   R4, R7, R5
 	VLD1  (R5), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
+	VAND  V6.B16, V0.B16, V0.B16
+	WORD  $0x4eb7d400 // fsub v0.4s, v0.4s, v23.4s
+	VFMLA V24.S4, V0.S4, V25.S4
 	FMOVS (R0), F0
 	ADD   R3, R0, R5
 	VLD1  (R5), V0.S[1]
 	ADD   R4, R0, R5
 	VLD1  (R5), V0.S[2]
-	VAND  V5.B16, V0.B16, V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
 	ADD   R3, R1, R5
 	VLD1  (R5), V1.S[1]
 	ADD   R4, R1, R5
 	VLD1  (R5), V1.S[2]
-	VAND  V5.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
+	VAND  V6.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V25.S4, V1.S4
 	ADD   R4, R6, R4
 	VST1  V1.S[2], (R4)
 	ADD   R3, R6, R3
@@ -1784,7 +3038,7 @@ end1:
 // func addLayerNormRowsNEON(dst []float32, sum []float32, x []float32, residual []float32, weight []float32, bias []float32, rows int, cols int, eps float32)
 TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
 	MOVD   $constants<>(SB), R7
-	FMOVQ  32(R7), F7
+	FMOVQ  32(R7), F6
 	MOVD   dst_base+0(FP), R2
 	MOVD   sum_base+24(FP), R3
 	MOVD   R3, R10
@@ -1799,18 +3053,22 @@ TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
 	MOVD   $8, R6
 	CMP    $2, R4
 	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F6
-	VDUP   V6.S[0], V6.S4
+	SCVTFS R4, F5
+	VDUP   V5.S[0], V5.S4
 	FMOVQ  (R7), F0
-	WORD   $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
-	VMOVI  $0, V8.B16
+	WORD   $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
+	VMOVI  $0, V19.B16
 	MOVD   R3, R8
-	VMOVI  $0, V5.B16
+	VMOVI  $0, V19.B16
 	VMOVI  $0, V4.B16
-	VMOVI  $0, V3.B16
-	VMOVI  $0, V13.B16
-	VMOVI  $0, V14.B16
-	VMOVI  $0, V15.B16
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V24.B16
+	VMOVI  $0, V25.B16
+	VMOVI  $0, V0.B16
+	VMOVI  $0, V26.B16
 	CBZ    R13, end1
 	CMP    $15, R9
 	BGT    else2
@@ -1819,61 +3077,114 @@ TEXT ·addLayerNormRowsNEON(SB), NOSPLIT, $0-164
 	VDUP   V0.S[0], V0.S4
 	FMOVS  (R12), F1
 	VDUP   V1.S[0], V1.S4
-	WORD   $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
+	WORD   $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
 	B      end3
 
 else2:
 	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R11), F1
-	FMOVQ (R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R11), F1
 	FMOVQ 16(R12), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ 32(R11), F2
+	FMOVQ 32(R12), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ 48(R11), F3
+	FMOVQ 48(R12), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R11), F1
-	FMOVQ 32(R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R11), F1
-	FMOVQ 48(R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
+	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
 
 end3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V20.B16
 	MOVD  R9, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end5
 
 loop4:
-	FMOVQ (R11), F4
-	FMOVQ (R12), F5
-	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
-	WORD  $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	VFMLA V5.S4, V5.S4, V2.S4
-	FMOVQ F4, (R10)
-	FMOVQ 16(R11), F4
-	FMOVQ 16(R12), F5
-	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
-	WORD  $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	VFMLA V5.S4, V5.S4, V3.S4
-	FMOVQ F4, 16(R10)
-	ADD   $32, R10, R10
-	ADD   $32, R11, R11
-	ADD   $32, R12, R12
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V12.S4
+	FMOVQ F0, (R10)
+	FMOVQ 16(R11), F0
+	FMOVQ 16(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V13.S4
+	FMOVQ F0, 16(R10)
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V14.S4
+	FMOVQ F0, 32(R10)
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V15.S4
+	FMOVQ F0, 48(R10)
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V16.S4
+	FMOVQ F0, 64(R10)
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V17.S4
+	FMOVQ F0, 80(R10)
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V18.S4
+	FMOVQ F0, 96(R10)
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V20.S4
+	FMOVQ F0, 112(R10)
+	ADD   $128, R10, R10
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop4
 
 end5:
@@ -1881,89 +3192,156 @@ end5:
 	BLT end7
 
 loop6:
-	FMOVQ (R11), F4
-	FMOVQ (R12), F5
-	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
-	WORD  $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	VFMLA V5.S4, V5.S4, V2.S4
-	FMOVQ F4, (R10)
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V12.S4
+	FMOVQ F0, (R10)
 	ADD   $16, R10, R10
 	ADD   $16, R11, R11
 	ADD   $16, R12, R12
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V7.B16, V4.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V0.B16, V11.B16
+	VMOV  V12.B16, V0.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V20.B16, V18.B16
+	VMOV  V0.B16, V20.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop6
 
 end7:
 	CBZ   R4, end8
-	FMOVS (R11), F4
+	FMOVS (R11), F0
 	ADD   R5, R11, R0
-	VLD1  (R0), V4.S[1]
+	VLD1  (R0), V0.S[1]
 	ADD   R6, R11, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	FMOVS (R12), F5
+	VLD1  (R0), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	FMOVS (R12), F1
 	ADD   R5, R12, R0
-	VLD1  (R0), V5.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R6, R12, R0
-	VLD1  (R0), V5.S[2]
-	VAND  V6.B16, V5.B16, V5.B16
-	WORD  $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	WORD  $0x4ea8d485 // fsub v5.4s, v4.4s, v8.4s
-	VAND  V6.B16, V5.B16, V5.B16
-	WORD  $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	VFMLA V5.S4, V5.S4, V2.S4
+	VLD1  (R0), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V12.S4
 	ADD   R6, R10, R0
-	VST1  V4.S[2], (R0)
+	VST1  V0.S[2], (R0)
 	ADD   R5, R10, R0
-	VST1  V4.S[1], (R0)
-	FMOVS F4, (R10)
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R10)
 	ADD   R4<<2, R10, R10
 	ADD   R4<<2, R11, R11
 	ADD   R4<<2, R12, R12
 
 end8:
-	VMOV   V8.B16, V5.B16
+	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
+	WORD   $0x4e29d461 // fadd v1.4s, v3.4s, v9.4s
+	WORD   $0x4e2ad482 // fadd v2.4s, v4.4s, v10.4s
+	WORD   $0x4e2bd4e3 // fadd v3.4s, v7.4s, v11.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
+	WORD   $0x4e30d580 // fadd v0.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a1 // fadd v1.4s, v13.4s, v17.4s
+	WORD   $0x4e32d5c2 // fadd v2.4s, v14.4s, v18.4s
+	WORD   $0x4e34d5e3 // fadd v3.4s, v15.4s, v20.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	CMP    $1, R13
 	BGT    else9
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
-	FMOVS  F0, R0
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
 	CBZ    R0, end11
-	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
-	VMOVI  $0, V0.B16
+	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	VMOVI  $0, V1.B16
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
 	MOVD   R8, R0
 	MOVD   R9, R1
-	CMP    $8, R1
+	CMP    $32, R1
 	BLT    end13
 
 loop12:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop12
 
 end13:
@@ -1971,211 +3349,370 @@ end13:
 	BLT end15
 
 loop14:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVQ (R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
 	ADD   $16, R0, R0
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V6.B16, V4.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V0.B16, V9.B16
+	VMOV  V10.B16, V0.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V0.B16, V17.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop14
 
 end15:
 	CBZ   R4, end16
-	FMOVS (R0), F4
+	FMOVS (R0), F0
 	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	VLD1  (R1), V0.S[1]
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   R4<<2, R0, R0
 
 end16:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
+	WORD   $0x4e26d420 // fadd v0.4s, v1.4s, v6.4s
+	WORD   $0x4e27d441 // fadd v1.4s, v2.4s, v7.4s
+	WORD   $0x4e28d462 // fadd v2.4s, v3.4s, v8.4s
+	WORD   $0x4e29d483 // fadd v3.4s, v4.4s, v9.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
+	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
+	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
 
 end11:
-	FMOVQ 16(R7), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
-	FMOVS eps+160(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+160(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+	VMOV  V19.B16, V7.B16
 	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
 	ADD   R9<<2, R8, R8
-	VMOV  V5.B16, V13.B16
-	VMOV  V3.B16, V14.B16
-	VMOV  V4.B16, V15.B16
+	VMOV  V7.B16, V24.B16
+	VMOV  V8.B16, V25.B16
+	VMOV  V9.B16, V26.B16
 	B     end10
 
 else9:
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
+	CBZ    R0, end17
+	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V18.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $32, R1
+	BLT    end19
+
+loop18:
+	FMOVQ (R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V18.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop18
+
+end19:
+	CMP $4, R1
+	BLT end21
+
+loop20:
+	FMOVQ (R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R0, R0
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V7.B16, V4.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V1.B16, V9.B16
+	VMOV  V10.B16, V1.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V0.B16, V18.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop20
+
+end21:
+	CBZ   R4, end22
+	FMOVS (R0), F0
+	ADD   R5, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R4<<2, R0, R0
+
+end22:
+	WORD   $0x4e28d440 // fadd v0.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	WORD   $0x4e2ad4e3 // fadd v3.4s, v7.4s, v10.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e23d441 // fadd v1.4s, v2.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
+	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
+	WORD   $0x4e32d5c4 // fadd v4.4s, v14.4s, v18.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+
+end17:
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+160(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+	VMOV  V19.B16, V7.B16
+	VMOVI $0, V0.B16
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
 	CMP   $15, R9
-	BGT   else17
+	BGT   else23
 	// Any number is right for a guess.
 	FMOVS (R11), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS (R12), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
-	B     end18
+	WORD  $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
+	B     end24
 
-else17:
+else23:
 	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R11), F1
-	FMOVQ (R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R11), F1
 	FMOVQ 16(R12), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ 32(R11), F2
+	FMOVQ 32(R12), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ 48(R11), F3
+	FMOVQ 48(R12), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R11), F1
-	FMOVQ 32(R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R11), F1
-	FMOVQ 48(R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
-
-end18:
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
-	FMOVS  F0, R0
-	CBZ    R0, end19
-	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $8, R1
-	BLT    end21
-
-loop20:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
-	BGE   loop20
-
-end21:
-	CMP $4, R1
-	BLT end23
-
-loop22:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop22
-
-end23:
-	CBZ   R4, end24
-	FMOVS (R0), F4
-	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
 
 end24:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
-
-end19:
-	FMOVQ 16(R7), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
-	FMOVS eps+160(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
-	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
+	VMOVI $0, V4.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
 	MOVD  R9, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end26
 
 loop25:
 	FMOVQ (R11), F0
 	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
-	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V11.S4
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V16.S4
 	FMOVQ F0, (R10)
 	FMOVQ 16(R11), F0
 	FMOVQ 16(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
 	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V12.S4
+	VFMLA V1.S4, V1.S4, V17.S4
 	FMOVQ F0, 16(R10)
-	ADD   $32, R10, R10
-	ADD   $32, R11, R11
-	ADD   $32, R12, R12
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V2.S4
+	FMOVQ F0, 32(R10)
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V18.S4
+	FMOVQ F0, 48(R10)
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V20.S4
+	FMOVQ F0, 64(R10)
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V21.S4
+	FMOVQ F0, 80(R10)
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V22.S4
+	FMOVQ F0, 96(R10)
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V23.S4
+	FMOVQ F0, 112(R10)
+	ADD   $128, R10, R10
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop25
 
 end26:
@@ -2186,13 +3723,31 @@ loop27:
 	FMOVQ (R11), F0
 	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
-	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V11.S4
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V16.S4
 	FMOVQ F0, (R10)
 	ADD   $16, R10, R10
 	ADD   $16, R11, R11
 	ADD   $16, R12, R12
+	VMOV  V4.B16, V0.B16
+	VMOV  V10.B16, V4.B16
+	VMOV  V3.B16, V10.B16
+	VMOV  V11.B16, V3.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V0.B16, V15.B16
+	VMOV  V16.B16, V0.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V2.B16, V17.B16
+	VMOV  V18.B16, V2.B16
+	VMOV  V20.B16, V18.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V22.B16, V21.B16
+	VMOV  V23.B16, V22.B16
+	VMOV  V0.B16, V23.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop27
@@ -2204,18 +3759,18 @@ end28:
 	VLD1  (R0), V0.S[1]
 	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
 	FMOVS (R12), F1
 	ADD   R5, R12, R0
 	VLD1  (R0), V1.S[1]
 	ADD   R6, R12, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
+	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
-	VAND  V6.B16, V1.B16, V1.B16
-	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V11.S4
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V16.S4
 	ADD   R6, R10, R0
 	VST1  V0.S[2], (R0)
 	ADD   R5, R10, R0
@@ -2227,190 +3782,374 @@ end28:
 
 end29:
 	ADD  R9<<2, R8, R8
-	VMOV V5.B16, V13.B16
-	VMOV V3.B16, V14.B16
-	VMOV V4.B16, V15.B16
-	VMOV V8.B16, V5.B16
-	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
-	WORD $0x4e2cd563 // fadd v3.4s, v11.4s, v12.4s
+	VMOV V7.B16, V24.B16
+	VMOV V8.B16, V25.B16
+	VMOV V9.B16, V26.B16
+	WORD $0x4e2cd480 // fadd v0.4s, v4.4s, v12.4s
+	WORD $0x4e2dd541 // fadd v1.4s, v10.4s, v13.4s
+	WORD $0x4e2ed463 // fadd v3.4s, v3.4s, v14.4s
+	WORD $0x4e2fd564 // fadd v4.4s, v11.4s, v15.4s
+	WORD $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e34d600 // fadd v0.4s, v16.4s, v20.4s
+	WORD $0x4e35d621 // fadd v1.4s, v17.4s, v21.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
+	WORD $0x4e37d643 // fadd v3.4s, v18.4s, v23.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	SUB  $2, R13, R13
 	CMP  $1, R13
 	BLT  end31
 
 loop30:
+	MOVD   weight_base+96(FP), R14
+	MOVD   bias_base+120(FP), R15
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R0
+	CBZ    R0, end32
+	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V18.B16
+	MOVD   R8, R0
+	MOVD   R9, R1
+	CMP    $32, R1
+	BLT    end34
+
+loop33:
+	FMOVQ (R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 16(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 32(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 48(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 64(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 80(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 96(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	FMOVQ 112(R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V18.S4
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
+	BGE   loop33
+
+end34:
+	CMP $4, R1
+	BLT end36
+
+loop35:
+	FMOVQ (R0), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   $16, R0, R0
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V7.B16, V4.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V10.B16, V9.B16
+	VMOV  V0.B16, V10.B16
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V0.B16, V18.B16
+	SUB   $4, R1, R1
+	CMP   $4, R1
+	BGE   loop35
+
+end36:
+	CBZ   R4, end37
+	FMOVS (R0), F0
+	ADD   R5, R0, R1
+	VLD1  (R1), V0.S[1]
+	ADD   R6, R0, R1
+	VLD1  (R1), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	ADD   R4<<2, R0, R0
+
+end37:
+	WORD   $0x4e27d420 // fadd v0.4s, v1.4s, v7.4s
+	WORD   $0x4e28d441 // fadd v1.4s, v2.4s, v8.4s
+	WORD   $0x4e29d462 // fadd v2.4s, v3.4s, v9.4s
+	WORD   $0x4e2ad483 // fadd v3.4s, v4.4s, v10.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2fd561 // fadd v1.4s, v11.4s, v15.4s
+	WORD   $0x4e30d582 // fadd v2.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a3 // fadd v3.4s, v13.4s, v17.4s
+	WORD   $0x4e32d5c4 // fadd v4.4s, v14.4s, v18.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+
+end32:
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+160(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+	VMOV  V19.B16, V7.B16
+	VMOVI $0, V0.B16
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
 	CMP   $15, R9
-	BGT   else32
+	BGT   else38
 	// Any number is right for a guess.
 	FMOVS (R11), F0
 	VDUP  V0.S[0], V0.S4
 	FMOVS (R12), F1
 	VDUP  V1.S[0], V1.S4
-	WORD  $0x4e21d408 // fadd v8.4s, v0.4s, v1.4s
-	B     end33
+	WORD  $0x4e21d413 // fadd v19.4s, v0.4s, v1.4s
+	B     end39
 
-else32:
+else38:
 	// Any number is right for a guess.
-	VMOVI $0, V0.B16
-	FMOVQ (R11), F1
-	FMOVQ (R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ (R11), F0
+	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R11), F1
 	FMOVQ 16(R12), F2
 	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	FMOVQ 32(R11), F2
+	FMOVQ 32(R12), F3
+	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	FMOVQ 48(R11), F3
+	FMOVQ 48(R12), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 32(R11), F1
-	FMOVQ 32(R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ 48(R11), F1
-	FMOVQ 48(R12), F2
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e27dc08 // fmul v8.4s, v0.4s, v7.4s
-
-end33:
-	VMOVI  $0, V9.B16
-	VMOVI  $0, V10.B16
-	VMOVI  $0, V11.B16
-	VMOVI  $0, V12.B16
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
-	FMOVS  F0, R0
-	CBZ    R0, end34
-	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
-	VMOVI  $0, V2.B16
-	VMOVI  $0, V3.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $8, R1
-	BLT    end36
-
-loop35:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
-	BGE   loop35
-
-end36:
-	CMP $4, R1
-	BLT end38
-
-loop37:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
-	BGE   loop37
-
-end38:
-	CBZ   R4, end39
-	FMOVS (R0), F4
-	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	WORD  $0x6e26dc13 // fmul v19.4s, v0.4s, v6.4s
 
 end39:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
-
-end34:
-	FMOVQ 16(R7), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
-	FMOVS eps+160(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
-	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
-	MOVD  weight_base+96(FP), R1
-	MOVD  bias_base+120(FP), R14
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V27.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V15.B16
 	MOVD  R9, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end41
 
 loop40:
 	FMOVQ (R11), F0
 	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
-	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V11.S4
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V23.S4
 	FMOVQ (R3), F1
-	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
-	VMOV  V15.B16, V2.B16
-	VFMLA V14.S4, V1.S4, V2.S4
-	FMOVQ (R1), F1
-	FMOVQ (R14), F16
-	VFMLA V1.S4, V2.S4, V16.S4
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ (R14), F1
+	FMOVQ (R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
 	FMOVQ F0, (R10)
-	FMOVQ F16, (R2)
+	FMOVQ F28, (R2)
 	FMOVQ 16(R11), F0
 	FMOVQ 16(R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V12.S4
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V22.S4
 	FMOVQ 16(R3), F1
-	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
-	VMOV  V15.B16, V2.B16
-	VFMLA V14.S4, V1.S4, V2.S4
-	FMOVQ 16(R1), F1
-	FMOVQ 16(R14), F16
-	VFMLA V1.S4, V2.S4, V16.S4
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ 16(R14), F1
+	FMOVQ 16(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
 	FMOVQ F0, 16(R10)
-	FMOVQ F16, 16(R2)
-	ADD   $32, R10, R10
-	ADD   $32, R11, R11
-	ADD   $32, R12, R12
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R1, R1
-	ADD   $32, R14, R14
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ F28, 16(R2)
+	FMOVQ 32(R11), F0
+	FMOVQ 32(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V21.S4
+	FMOVQ 32(R3), F1
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ 32(R14), F1
+	FMOVQ 32(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 32(R10)
+	FMOVQ F28, 32(R2)
+	FMOVQ 48(R11), F0
+	FMOVQ 48(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V20.S4
+	FMOVQ 48(R3), F1
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ 48(R14), F1
+	FMOVQ 48(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 48(R10)
+	FMOVQ F28, 48(R2)
+	FMOVQ 64(R11), F0
+	FMOVQ 64(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V18.S4
+	FMOVQ 64(R3), F1
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ 64(R14), F1
+	FMOVQ 64(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 64(R10)
+	FMOVQ F28, 64(R2)
+	FMOVQ 80(R11), F0
+	FMOVQ 80(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V17.S4
+	FMOVQ 80(R3), F1
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ 80(R14), F1
+	FMOVQ 80(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 80(R10)
+	FMOVQ F28, 80(R2)
+	FMOVQ 96(R11), F0
+	FMOVQ 96(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V16.S4
+	FMOVQ 96(R3), F1
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ 96(R14), F1
+	FMOVQ 96(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 96(R10)
+	FMOVQ F28, 96(R2)
+	FMOVQ 112(R11), F0
+	FMOVQ 112(R12), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V15.S4
+	FMOVQ 112(R3), F1
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ 112(R14), F1
+	FMOVQ 112(R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
+	FMOVQ F0, 112(R10)
+	FMOVQ F28, 112(R2)
+	ADD   $128, R10, R10
+	ADD   $128, R11, R11
+	ADD   $128, R12, R12
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R14, R14
+	ADD   $128, R15, R15
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop40
 
 end41:
@@ -2421,25 +4160,43 @@ loop42:
 	FMOVQ (R11), F0
 	FMOVQ (R12), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
-	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V11.S4
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V23.S4
 	FMOVQ (R3), F1
-	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
-	VMOV  V15.B16, V2.B16
-	VFMLA V14.S4, V1.S4, V2.S4
-	FMOVQ (R1), F1
-	FMOVQ (R14), F16
-	VFMLA V1.S4, V2.S4, V16.S4
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VMOV  V26.B16, V2.B16
+	VFMLA V25.S4, V1.S4, V2.S4
+	FMOVQ (R14), F1
+	FMOVQ (R15), F28
+	VFMLA V1.S4, V2.S4, V28.S4
 	FMOVQ F0, (R10)
-	FMOVQ F16, (R2)
+	FMOVQ F28, (R2)
 	ADD   $16, R10, R10
 	ADD   $16, R11, R11
 	ADD   $16, R12, R12
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
-	ADD   $16, R1, R1
 	ADD   $16, R14, R14
+	ADD   $16, R15, R15
+	VMOV  V3.B16, V0.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V10.B16, V4.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V27.B16, V14.B16
+	VMOV  V0.B16, V27.B16
+	VMOV  V23.B16, V0.B16
+	VMOV  V22.B16, V23.B16
+	VMOV  V21.B16, V22.B16
+	VMOV  V20.B16, V21.B16
+	VMOV  V18.B16, V20.B16
+	VMOV  V17.B16, V18.B16
+	VMOV  V16.B16, V17.B16
+	VMOV  V15.B16, V16.B16
+	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop42
@@ -2451,39 +4208,39 @@ end43:
 	VLD1  (R0), V0.S[1]
 	ADD   R6, R11, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
 	FMOVS (R12), F1
 	ADD   R5, R12, R0
 	VLD1  (R0), V1.S[1]
 	ADD   R6, R12, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
+	VAND  V5.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD  $0x4ea8d401 // fsub v1.4s, v0.4s, v8.4s
-	VAND  V6.B16, V1.B16, V1.B16
-	WORD  $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	VFMLA V1.S4, V1.S4, V11.S4
+	WORD  $0x4eb3d401 // fsub v1.4s, v0.4s, v19.4s
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	VFMLA V1.S4, V1.S4, V23.S4
 	FMOVS (R3), F1
 	ADD   R5, R3, R0
 	VLD1  (R0), V1.S[1]
 	ADD   R6, R3, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	WORD  $0x4eadd421 // fsub v1.4s, v1.4s, v13.4s
-	VFMLA V14.S4, V1.S4, V15.S4
-	FMOVS (R1), F1
-	ADD   R5, R1, R0
-	VLD1  (R0), V1.S[1]
-	ADD   R6, R1, R0
-	VLD1  (R0), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	FMOVS (R14), F2
+	VAND  V5.B16, V1.B16, V1.B16
+	WORD  $0x4eb8d421 // fsub v1.4s, v1.4s, v24.4s
+	VFMLA V25.S4, V1.S4, V26.S4
+	FMOVS (R14), F1
 	ADD   R5, R14, R0
-	VLD1  (R0), V2.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R6, R14, R0
+	VLD1  (R0), V1.S[2]
+	VAND  V5.B16, V1.B16, V1.B16
+	FMOVS (R15), F2
+	ADD   R5, R15, R0
+	VLD1  (R0), V2.S[1]
+	ADD   R6, R15, R0
 	VLD1  (R0), V2.S[2]
-	VAND  V6.B16, V2.B16, V2.B16
-	VFMLA V1.S4, V15.S4, V2.S4
+	VAND  V5.B16, V2.B16, V2.B16
+	VFMLA V1.S4, V26.S4, V2.S4
 	ADD   R6, R10, R0
 	VST1  V0.S[2], (R0)
 	ADD   R5, R10, R0
@@ -2499,140 +4256,271 @@ end43:
 	ADD   R4<<2, R12, R12
 	ADD   R4<<2, R2, R2
 	ADD   R4<<2, R3, R3
-	ADD   R4<<2, R1, R1
 	ADD   R4<<2, R14, R14
+	ADD   R4<<2, R15, R15
 
 end44:
 	ADD  R9<<2, R8, R8
-	VMOV V5.B16, V13.B16
-	VMOV V3.B16, V14.B16
-	VMOV V4.B16, V15.B16
-	VMOV V8.B16, V5.B16
-	WORD $0x4e2ad524 // fadd v4.4s, v9.4s, v10.4s
-	WORD $0x4e2cd563 // fadd v3.4s, v11.4s, v12.4s
+	VMOV V7.B16, V24.B16
+	VMOV V8.B16, V25.B16
+	VMOV V9.B16, V26.B16
+	WORD $0x4e2cd460 // fadd v0.4s, v3.4s, v12.4s
+	WORD $0x4e2dd481 // fadd v1.4s, v4.4s, v13.4s
+	WORD $0x4e2ed542 // fadd v2.4s, v10.4s, v14.4s
+	WORD $0x4e3bd563 // fadd v3.4s, v11.4s, v27.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e32d6e0 // fadd v0.4s, v23.4s, v18.4s
+	WORD $0x4e31d6c1 // fadd v1.4s, v22.4s, v17.4s
+	WORD $0x4e30d6a2 // fadd v2.4s, v21.4s, v16.4s
+	WORD $0x4e2fd683 // fadd v3.4s, v20.4s, v15.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	SUB  $1, R13, R13
 	CMP  $1, R13
 	BGE  loop30
 
 end31:
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
-	WORD   $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
-	WORD   $0x6ea3e400 // fcmgt v0.4s, v0.4s, v3.4s
-	FMOVS  F0, R0
-	CBZ    R0, end45
-	WORD   $0x4e24d4a5 // fadd v5.4s, v5.4s, v4.4s
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
+	MOVD   weight_base+96(FP), R0
+	MOVD   bias_base+120(FP), R1
+	SCVTFS R9, F1
+	VDUP   V1.S[0], V1.S4
+	VEXT   $8, V4.B16, V4.B16, V2.B16
+	WORD   $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	WORD   $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD   $0x6e21fc42 // fdiv v2.4s, v2.4s, v1.4s
+	VEXT   $8, V0.B16, V0.B16, V3.B16
+	WORD   $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
+	WORD   $0x6e22dc41 // fmul v1.4s, v2.4s, v2.4s
+	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
+	FMOVS  F1, R10
+	CBZ    R10, end45
+	WORD   $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	VMOVI  $0, V2.B16
 	VMOVI  $0, V3.B16
-	MOVD   R8, R0
-	MOVD   R9, R1
-	CMP    $8, R1
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V1.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V9.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	MOVD   R8, R10
+	MOVD   R9, R11
+	CMP    $32, R11
 	BLT    end47
 
 loop46:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	FMOVQ 16(R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V3.S4
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	FMOVQ 16(R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V11.S4
+	FMOVQ 32(R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 48(R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 64(R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 80(R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 96(R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V16.S4
+	FMOVQ 112(R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V17.S4
+	ADD   $128, R10, R10
+	SUB   $32, R11, R11
+	CMP   $32, R11
 	BGE   loop46
 
 end47:
-	CMP $4, R1
+	CMP $4, R11
 	BLT end49
 
 loop48:
-	FMOVQ (R0), F4
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
-	ADD   $16, R0, R0
-	SUB   $4, R1, R1
-	CMP   $4, R1
+	FMOVQ (R10), F0
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   $16, R10, R10
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V6.B16, V4.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V1.B16, V7.B16
+	VMOV  V8.B16, V1.B16
+	VMOV  V9.B16, V8.B16
+	VMOV  V0.B16, V9.B16
+	VMOV  V10.B16, V0.B16
+	VMOV  V11.B16, V10.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V0.B16, V17.B16
+	SUB   $4, R11, R11
+	CMP   $4, R11
 	BGE   loop48
 
 end49:
 	CBZ   R4, end50
-	FMOVS (R0), F4
-	ADD   R5, R0, R1
-	VLD1  (R1), V4.S[1]
-	ADD   R6, R0, R0
-	VLD1  (R0), V4.S[2]
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4ea5d484 // fsub v4.4s, v4.4s, v5.4s
-	VAND  V6.B16, V4.B16, V4.B16
-	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	VFMLA V4.S4, V4.S4, V2.S4
+	FMOVS (R10), F0
+	ADD   R5, R10, R11
+	VLD1  (R11), V0.S[1]
+	ADD   R6, R10, R11
+	VLD1  (R11), V0.S[2]
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eb3d400 // fsub v0.4s, v0.4s, v19.4s
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	VFMLA V0.S4, V0.S4, V10.S4
+	ADD   R4<<2, R10, R10
 
 end50:
-	WORD   $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
-	WORD   $0x4e23d443 // fadd v3.4s, v2.4s, v3.4s
-	SCVTFS R9, F0
-	VDUP   V0.S[0], V0.S4
-	WORD   $0x6e24d481 // faddp v1.4s, v4.4s, v4.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc24 // fdiv v4.4s, v1.4s, v0.4s
-	WORD   $0x6e23d461 // faddp v1.4s, v3.4s, v3.4s
-	WORD   $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD   $0x6e20fc23 // fdiv v3.4s, v1.4s, v0.4s
-	VFMLS  V4.S4, V4.S4, V3.S4
+	WORD   $0x4e27d440 // fadd v0.4s, v2.4s, v7.4s
+	WORD   $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD   $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
+	WORD   $0x4e29d4c3 // fadd v3.4s, v6.4s, v9.4s
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD   $0x4e2ed541 // fadd v1.4s, v10.4s, v14.4s
+	WORD   $0x4e2fd562 // fadd v2.4s, v11.4s, v15.4s
+	WORD   $0x4e30d583 // fadd v3.4s, v12.4s, v16.4s
+	WORD   $0x4e31d5a4 // fadd v4.4s, v13.4s, v17.4s
+	WORD   $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD   $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD   $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	SCVTFS R9, F3
+	VDUP   V3.S[0], V3.S4
+	VEXT   $8, V0.B16, V0.B16, V2.B16
+	WORD   $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc02 // fdiv v2.4s, v0.4s, v3.4s
+	VEXT   $8, V1.B16, V1.B16, V0.B16
+	WORD   $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	WORD   $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD   $0x6e23fc00 // fdiv v0.4s, v0.4s, v3.4s
+	VFMLS  V2.S4, V2.S4, V0.S4
 
 end45:
-	FMOVQ 16(R7), F0
-	VMOVI $0, V1.B16
-	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
-	FMOVS eps+160(FP), F2
-	VDUP  V2.S[0], V2.S4
-	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc03 // fdiv v3.4s, v0.4s, v1.4s
+	FMOVQ 16(R7), F1
+	VMOVI $0, V3.B16
+	WORD  $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	FMOVS eps+160(FP), F3
+	VDUP  V3.S[0], V3.S4
+	WORD  $0x4e23d400 // fadd v0.4s, v0.4s, v3.4s
+	WORD  $0x6ea1f800 // fsqrt v0.4s, v0.4s
+	WORD  $0x6e20fc28 // fdiv v8.4s, v1.4s, v0.4s
+	VMOV  V19.B16, V7.B16
 	VMOVI $0, V0.B16
-	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x6e23dc04 // fmul v4.4s, v0.4s, v3.4s
-	MOVD  weight_base+96(FP), R0
-	MOVD  bias_base+120(FP), R1
+	WORD  $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD  $0x6e28dc09 // fmul v9.4s, v0.4s, v8.4s
 	MOVD  R9, R7
-	CMP   $8, R7
+	CMP   $32, R7
 	BLT   end52
 
 loop51:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	FMOVQ 16(R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
 	FMOVQ 16(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R2)
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R7, R7
-	CMP   $8, R7
+	FMOVQ 32(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R2)
+	FMOVQ 48(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R2)
+	FMOVQ 64(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R2)
+	FMOVQ 80(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R2)
+	FMOVQ 96(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R2)
+	FMOVQ 112(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R2)
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R7, R7
+	CMP   $32, R7
 	BGE   loop51
 
 end52:
@@ -2641,9 +4529,9 @@ end52:
 
 loop53:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
@@ -2663,22 +4551,22 @@ end54:
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R3, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VFMLA V25.S4, V0.S4, V26.S4
 	FMOVS (R0), F0
 	ADD   R5, R0, R7
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R0, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
 	ADD   R5, R1, R7
 	VLD1  (R7), V1.S[1]
 	ADD   R6, R1, R7
 	VLD1  (R7), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V26.S4, V1.S4
 	ADD   R6, R2, R7
 	VST1  V1.S[2], (R7)
 	ADD   R5, R2, R7
@@ -2691,39 +4579,87 @@ end54:
 
 end55:
 	ADD  R9<<2, R8, R8
-	VMOV V5.B16, V13.B16
-	VMOV V3.B16, V14.B16
-	VMOV V4.B16, V15.B16
+	VMOV V7.B16, V24.B16
+	VMOV V8.B16, V25.B16
+	VMOV V9.B16, V26.B16
 
 end10:
 	MOVD weight_base+96(FP), R0
 	MOVD bias_base+120(FP), R1
-	CMP  $8, R9
+	CMP  $32, R9
 	BLT  end57
 
 loop56:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, (R2)
 	FMOVQ 16(R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
 	FMOVQ 16(R0), F0
 	FMOVQ 16(R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
 	FMOVQ F2, 16(R2)
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	ADD   $32, R1, R1
-	SUB   $8, R9, R9
-	CMP   $8, R9
+	FMOVQ 32(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 32(R0), F0
+	FMOVQ 32(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 32(R2)
+	FMOVQ 48(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 48(R0), F0
+	FMOVQ 48(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 48(R2)
+	FMOVQ 64(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 64(R0), F0
+	FMOVQ 64(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 64(R2)
+	FMOVQ 80(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 80(R0), F0
+	FMOVQ 80(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 80(R2)
+	FMOVQ 96(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 96(R0), F0
+	FMOVQ 96(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 96(R2)
+	FMOVQ 112(R3), F0
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 112(R1), F2
+	VFMLA V0.S4, V1.S4, V2.S4
+	FMOVQ F2, 112(R2)
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R0, R0
+	ADD   $128, R1, R1
+	SUB   $32, R9, R9
+	CMP   $32, R9
 	BGE   loop56
 
 end57:
@@ -2732,9 +4668,9 @@ end57:
 
 loop58:
 	FMOVQ (R3), F0
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VMOV  V15.B16, V1.B16
-	VFMLA V14.S4, V0.S4, V1.S4
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VMOV  V26.B16, V1.B16
+	VFMLA V25.S4, V0.S4, V1.S4
 	FMOVQ (R0), F0
 	FMOVQ (R1), F2
 	VFMLA V0.S4, V1.S4, V2.S4
@@ -2754,22 +4690,22 @@ end59:
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R3, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
-	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
-	VFMLA V14.S4, V0.S4, V15.S4
+	VAND  V5.B16, V0.B16, V0.B16
+	WORD  $0x4eb8d400 // fsub v0.4s, v0.4s, v24.4s
+	VFMLA V25.S4, V0.S4, V26.S4
 	FMOVS (R0), F0
 	ADD   R5, R0, R7
 	VLD1  (R7), V0.S[1]
 	ADD   R6, R0, R7
 	VLD1  (R7), V0.S[2]
-	VAND  V6.B16, V0.B16, V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
 	FMOVS (R1), F1
 	ADD   R5, R1, R7
 	VLD1  (R7), V1.S[1]
 	ADD   R6, R1, R7
 	VLD1  (R7), V1.S[2]
-	VAND  V6.B16, V1.B16, V1.B16
-	VFMLA V0.S4, V15.S4, V1.S4
+	VAND  V5.B16, V1.B16, V1.B16
+	VFMLA V0.S4, V26.S4, V1.S4
 	ADD   R6, R2, R6
 	VST1  V1.S[2], (R6)
 	ADD   R5, R2, R5
@@ -2792,11 +4728,11 @@ TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-92
 	MOVD   x_base+24(FP), R3
 	MOVD   rows+72(FP), R4
 	MOVD   cols+80(FP), R10
-	FMOVS  eps+88(FP), F5
-	VDUP   V5.S[0], V5.S4
-	SCVTFS R10, F6
-	VDUP   V6.S[0], V6.S4
-	VMOVI  $0, V7.B16
+	FMOVS  eps+88(FP), F10
+	VDUP   V10.S[0], V10.S4
+	SCVTFS R10, F11
+	VDUP   V11.S[0], V11.S4
+	VMOVI  $0, V12.B16
 	VMOVI  $0, V8.B16
 	AND    $3, R10, R5
 	MOVD   $4, R6
@@ -2805,26 +4741,44 @@ TEXT ·rmsNormRowsNEON(SB), NOSPLIT, $0-92
 	MOVD   $8, R7
 	CMP    $2, R5
 	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F4
-	VDUP   V4.S[0], V4.S4
+	SCVTFS R5, F9
+	VDUP   V9.S[0], V9.S4
 	FMOVQ  (R8), F0
-	WORD   $0x6ea0e484 // fcmgt v4.4s, v4.4s, v0.4s
+	WORD   $0x6ea0e529 // fcmgt v9.4s, v9.4s, v0.4s
 	MOVD   R3, R9
 	CBZ    R4, end1
 	VMOVI  $0, V0.B16
 	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V7.B16
 	MOVD   R10, R0
-	CMP    $8, R0
+	CMP    $32, R0
 	BLT    end3
 
 loop2:
-	FMOVQ (R9), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ 16(R9), F2
-	VFMLA V2.S4, V2.S4, V1.S4
-	ADD   $32, R9, R9
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R9), F8
+	VFMLA V8.S4, V8.S4, V0.S4
+	FMOVQ 16(R9), F8
+	VFMLA V8.S4, V8.S4, V1.S4
+	FMOVQ 32(R9), F8
+	VFMLA V8.S4, V8.S4, V2.S4
+	FMOVQ 48(R9), F8
+	VFMLA V8.S4, V8.S4, V3.S4
+	FMOVQ 64(R9), F8
+	VFMLA V8.S4, V8.S4, V4.S4
+	FMOVQ 80(R9), F8
+	VFMLA V8.S4, V8.S4, V5.S4
+	FMOVQ 96(R9), F8
+	VFMLA V8.S4, V8.S4, V6.S4
+	FMOVQ 112(R9), F8
+	VFMLA V8.S4, V8.S4, V7.S4
+	ADD   $128, R9, R9
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop2
 
 end3:
@@ -2832,60 +4786,95 @@ end3:
 	BLT end5
 
 loop4:
-	FMOVQ (R9), F2
-	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ (R9), F8
+	VFMLA V8.S4, V8.S4, V0.S4
 	ADD   $16, R9, R9
+	VMOV  V0.B16, V8.B16
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop4
 
 end5:
 	CBZ   R5, end6
-	FMOVS (R9), F2
+	FMOVS (R9), F8
 	ADD   R6, R9, R0
-	VLD1  (R0), V2.S[1]
+	VLD1  (R0), V8.S[1]
 	ADD   R7, R9, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V4.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V2.S4, V0.S4
+	VLD1  (R0), V8.S[2]
+	VAND  V9.B16, V8.B16, V8.B16
+	VFMLA V8.S4, V8.S4, V0.S4
 	ADD   R5<<2, R9, R9
 
 end6:
-	WORD  $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD  $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD  $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD  $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
 	CMP   $1, R4
 	BGT   else7
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
+	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
 	FMOVQ 16(R8), F0
-	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
+	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
 	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
-	VMOV  V7.B16, V8.B16
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	VMOV  V12.B16, V8.B16
 	B     end8
 
 else7:
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	WORD  $0x6e27d4e2 // faddp v2.4s, v7.4s, v7.4s
-	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD  $0x6e26fc47 // fdiv v7.4s, v2.4s, v6.4s
-	FMOVQ 16(R8), F2
-	WORD  $0x4e25d4e3 // fadd v3.4s, v7.4s, v5.4s
-	WORD  $0x6ea1f863 // fsqrt v3.4s, v3.4s
-	WORD  $0x6e23fc47 // fdiv v7.4s, v2.4s, v3.4s
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
 	MOVD  R10, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end10
 
 loop9:
-	FMOVQ (R9), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ 16(R9), F2
-	VFMLA V2.S4, V2.S4, V1.S4
-	ADD   $32, R9, R9
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R9), F8
+	VFMLA V8.S4, V8.S4, V0.S4
+	FMOVQ 16(R9), F8
+	VFMLA V8.S4, V8.S4, V1.S4
+	FMOVQ 32(R9), F8
+	VFMLA V8.S4, V8.S4, V2.S4
+	FMOVQ 48(R9), F8
+	VFMLA V8.S4, V8.S4, V3.S4
+	FMOVQ 64(R9), F8
+	VFMLA V8.S4, V8.S4, V4.S4
+	FMOVQ 80(R9), F8
+	VFMLA V8.S4, V8.S4, V5.S4
+	FMOVQ 96(R9), F8
+	VFMLA V8.S4, V8.S4, V6.S4
+	FMOVQ 112(R9), F8
+	VFMLA V8.S4, V8.S4, V7.S4
+	ADD   $128, R9, R9
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop9
 
 end10:
@@ -2893,67 +4882,131 @@ end10:
 	BLT end12
 
 loop11:
-	FMOVQ (R9), F2
-	VFMLA V2.S4, V2.S4, V0.S4
+	FMOVQ (R9), F8
+	VFMLA V8.S4, V8.S4, V0.S4
 	ADD   $16, R9, R9
+	VMOV  V0.B16, V8.B16
+	VMOV  V1.B16, V0.B16
+	VMOV  V2.B16, V1.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop11
 
 end12:
 	CBZ   R5, end13
-	FMOVS (R9), F2
+	FMOVS (R9), F8
 	ADD   R6, R9, R0
-	VLD1  (R0), V2.S[1]
+	VLD1  (R0), V8.S[1]
 	ADD   R7, R9, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V4.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V2.S4, V0.S4
+	VLD1  (R0), V8.S[2]
+	VAND  V9.B16, V8.B16, V8.B16
+	VFMLA V8.S4, V8.S4, V0.S4
 	ADD   R5<<2, R9, R9
 
 end13:
-	VMOV V7.B16, V8.B16
-	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	VMOV V12.B16, V8.B16
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
 	SUB  $2, R4, R4
 	CMP  $1, R4
 	BLT  end15
 
 loop14:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	WORD  $0x6e27d4e2 // faddp v2.4s, v7.4s, v7.4s
-	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD  $0x6e26fc47 // fdiv v7.4s, v2.4s, v6.4s
-	FMOVQ 16(R8), F2
-	WORD  $0x4e25d4e3 // fadd v3.4s, v7.4s, v5.4s
-	WORD  $0x6ea1f863 // fsqrt v3.4s, v3.4s
-	WORD  $0x6e23fc47 // fdiv v7.4s, v2.4s, v3.4s
 	MOVD  weight_base+48(FP), R0
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
 	MOVD  R10, R1
-	CMP   $8, R1
+	CMP   $32, R1
 	BLT   end17
 
 loop16:
-	FMOVQ (R9), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ (R3), F2
-	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	FMOVQ (R0), F3
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R2)
-	FMOVQ 16(R9), F2
-	VFMLA V2.S4, V2.S4, V1.S4
-	FMOVQ 16(R3), F2
-	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	FMOVQ 16(R0), F3
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, 16(R2)
-	ADD   $32, R9, R9
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ (R9), F0
+	VFMLA V0.S4, V0.S4, V2.S4
+	FMOVQ (R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
+	FMOVQ 16(R9), F0
+	VFMLA V0.S4, V0.S4, V3.S4
+	FMOVQ 16(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 16(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R2)
+	FMOVQ 32(R9), F0
+	VFMLA V0.S4, V0.S4, V4.S4
+	FMOVQ 32(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R2)
+	FMOVQ 48(R9), F0
+	VFMLA V0.S4, V0.S4, V5.S4
+	FMOVQ 48(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 48(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R2)
+	FMOVQ 64(R9), F0
+	VFMLA V0.S4, V0.S4, V6.S4
+	FMOVQ 64(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 64(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 64(R2)
+	FMOVQ 80(R9), F0
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVQ 80(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 80(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 80(R2)
+	FMOVQ 96(R9), F0
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 96(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 96(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 96(R2)
+	FMOVQ 112(R9), F0
+	VFMLA V0.S4, V0.S4, V14.S4
+	FMOVQ 112(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 112(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 112(R2)
+	ADD   $128, R9, R9
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop16
 
 end17:
@@ -2961,72 +5014,88 @@ end17:
 	BLT end19
 
 loop18:
-	FMOVQ (R9), F2
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ (R3), F2
-	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	FMOVQ (R0), F3
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	FMOVQ F2, (R2)
+	FMOVQ (R9), F0
+	VFMLA V0.S4, V0.S4, V2.S4
+	FMOVQ (R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ (R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, (R2)
 	ADD   $16, R9, R9
 	ADD   $16, R2, R2
 	ADD   $16, R3, R3
 	ADD   $16, R0, R0
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V13.B16, V7.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V0.B16, V14.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop18
 
 end19:
 	CBZ   R5, end20
-	FMOVS (R9), F2
+	FMOVS (R9), F0
 	ADD   R6, R9, R1
-	VLD1  (R1), V2.S[1]
+	VLD1  (R1), V0.S[1]
 	ADD   R7, R9, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V4.B16, V2.B16, V2.B16
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVS (R3), F2
+	VLD1  (R1), V0.S[2]
+	VAND  V9.B16, V0.B16, V0.B16
+	VFMLA V0.S4, V0.S4, V2.S4
+	FMOVS (R3), F0
 	ADD   R6, R3, R1
-	VLD1  (R1), V2.S[1]
+	VLD1  (R1), V0.S[1]
 	ADD   R7, R3, R1
-	VLD1  (R1), V2.S[2]
-	VAND  V4.B16, V2.B16, V2.B16
-	WORD  $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	FMOVS (R0), F3
+	VLD1  (R1), V0.S[2]
+	VAND  V9.B16, V0.B16, V0.B16
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVS (R0), F1
 	ADD   R6, R0, R1
-	VLD1  (R1), V3.S[1]
+	VLD1  (R1), V1.S[1]
 	ADD   R7, R0, R1
-	VLD1  (R1), V3.S[2]
-	VAND  V4.B16, V3.B16, V3.B16
-	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	VLD1  (R1), V1.S[2]
+	VAND  V9.B16, V1.B16, V1.B16
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	ADD   R7, R2, R1
-	VST1  V2.S[2], (R1)
+	VST1  V0.S[2], (R1)
 	ADD   R6, R2, R1
-	VST1  V2.S[1], (R1)
-	FMOVS F2, (R2)
+	VST1  V0.S[1], (R1)
+	FMOVS F0, (R2)
 	ADD   R5<<2, R9, R9
 	ADD   R5<<2, R2, R2
 	ADD   R5<<2, R3, R3
 	ADD   R5<<2, R0, R0
 
 end20:
-	VMOV V7.B16, V8.B16
-	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	VMOV V12.B16, V8.B16
+	WORD $0x4e26d440 // fadd v0.4s, v2.4s, v6.4s
+	WORD $0x4e27d461 // fadd v1.4s, v3.4s, v7.4s
+	WORD $0x4e2dd482 // fadd v2.4s, v4.4s, v13.4s
+	WORD $0x4e2ed4a3 // fadd v3.4s, v5.4s, v14.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d40c // fadd v12.4s, v0.4s, v1.4s
 	SUB  $1, R4, R4
 	CMP  $1, R4
 	BGE  loop14
 
 end15:
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
-	FMOVQ 16(R8), F0
-	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
 	MOVD  weight_base+48(FP), R0
+	VEXT  $8, V12.B16, V12.B16, V0.B16
+	WORD  $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2bfc0c // fdiv v12.4s, v0.4s, v11.4s
+	FMOVQ 16(R8), F0
+	WORD  $0x4e2ad581 // fadd v1.4s, v12.4s, v10.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc0c // fdiv v12.4s, v0.4s, v1.4s
 	MOVD  R10, R1
-	CMP   $8, R1
+	CMP   $32, R1
 	BLT   end22
 
 loop21:
@@ -3040,11 +5109,41 @@ loop21:
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 16(R2)
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ 32(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R2)
+	FMOVQ 48(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 48(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R2)
+	FMOVQ 64(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 64(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 64(R2)
+	FMOVQ 80(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 80(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 80(R2)
+	FMOVQ 96(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 96(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 96(R2)
+	FMOVQ 112(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 112(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 112(R2)
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop21
 
 end22:
@@ -3071,14 +5170,14 @@ end24:
 	VLD1  (R1), V0.S[1]
 	ADD   R7, R3, R1
 	VLD1  (R1), V0.S[2]
-	VAND  V4.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVS (R0), F1
 	ADD   R6, R0, R1
 	VLD1  (R1), V1.S[1]
 	ADD   R7, R0, R1
 	VLD1  (R1), V1.S[2]
-	VAND  V4.B16, V1.B16, V1.B16
+	VAND  V9.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	ADD   R7, R2, R1
 	VST1  V0.S[2], (R1)
@@ -3090,11 +5189,11 @@ end24:
 	ADD   R5<<2, R0, R0
 
 end25:
-	VMOV V7.B16, V8.B16
+	VMOV V12.B16, V8.B16
 
 end8:
 	MOVD weight_base+48(FP), R0
-	CMP  $8, R10
+	CMP  $32, R10
 	BLT  end27
 
 loop26:
@@ -3108,11 +5207,41 @@ loop26:
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 16(R2)
-	ADD   $32, R2, R2
-	ADD   $32, R3, R3
-	ADD   $32, R0, R0
-	SUB   $8, R10, R10
-	CMP   $8, R10
+	FMOVQ 32(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R2)
+	FMOVQ 48(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 48(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R2)
+	FMOVQ 64(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 64(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 64(R2)
+	FMOVQ 80(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 80(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 80(R2)
+	FMOVQ 96(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 96(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 96(R2)
+	FMOVQ 112(R3), F0
+	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	FMOVQ 112(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 112(R2)
+	ADD   $128, R2, R2
+	ADD   $128, R3, R3
+	ADD   $128, R0, R0
+	SUB   $32, R10, R10
+	CMP   $32, R10
 	BGE   loop26
 
 end27:
@@ -3139,14 +5268,14 @@ end29:
 	VLD1  (R1), V0.S[1]
 	ADD   R7, R3, R1
 	VLD1  (R1), V0.S[2]
-	VAND  V4.B16, V0.B16, V0.B16
+	VAND  V9.B16, V0.B16, V0.B16
 	WORD  $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	FMOVS (R0), F1
 	ADD   R6, R0, R1
 	VLD1  (R1), V1.S[1]
 	ADD   R7, R0, R1
 	VLD1  (R1), V1.S[2]
-	VAND  V4.B16, V1.B16, V1.B16
+	VAND  V9.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	ADD   R7, R2, R1
 	VST1  V0.S[2], (R1)
@@ -3169,12 +5298,12 @@ TEXT ·addRMSNormRowsNEON(SB), NOSPLIT, $0-140
 	MOVD   sum_base+24(FP), R2
 	MOVD   rows+120(FP), R3
 	MOVD   cols+128(FP), R11
-	FMOVS  eps+136(FP), F5
-	VDUP   V5.S[0], V5.S4
-	SCVTFS R11, F6
-	VDUP   V6.S[0], V6.S4
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V3.B16
+	FMOVS  eps+136(FP), F9
+	VDUP   V9.S[0], V9.S4
+	SCVTFS R11, F10
+	VDUP   V10.S[0], V10.S4
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V14.B16
 	AND    $3, R11, R4
 	MOVD   $4, R5
 	CMP    $1, R4
@@ -3182,36 +5311,72 @@ TEXT ·addRMSNormRowsNEON(SB), NOSPLIT, $0-140
 	MOVD   $8, R6
 	CMP    $2, R4
 	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F4
-	VDUP   V4.S[0], V4.S4
+	SCVTFS R4, F11
+	VDUP   V11.S[0], V11.S4
 	FMOVQ  (R7), F0
-	WORD   $0x6ea0e484 // fcmgt v4.4s, v4.4s, v0.4s
+	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
 	MOVD   R2, R8
 	MOVD   x_base+48(FP), R9
 	MOVD   residual_base+72(FP), R10
 	CBZ    R3, end1
-	VMOVI  $0, V0.B16
-	VMOVI  $0, V1.B16
+	VMOVI  $0, V2.B16
+	VMOVI  $0, V3.B16
+	VMOVI  $0, V4.B16
+	VMOVI  $0, V5.B16
+	VMOVI  $0, V6.B16
+	VMOVI  $0, V7.B16
+	VMOVI  $0, V8.B16
+	VMOVI  $0, V12.B16
 	MOVD   R11, R0
-	CMP    $8, R0
+	CMP    $32, R0
 	BLT    end3
 
 loop2:
-	FMOVQ (R9), F2
-	FMOVQ (R10), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ F2, (R8)
-	FMOVQ 16(R9), F2
-	FMOVQ 16(R10), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V1.S4
-	FMOVQ F2, 16(R8)
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R9), F0
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V2.S4
+	FMOVQ F0, (R8)
+	FMOVQ 16(R9), F0
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V3.S4
+	FMOVQ F0, 16(R8)
+	FMOVQ 32(R9), F0
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V4.S4
+	FMOVQ F0, 32(R8)
+	FMOVQ 48(R9), F0
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V5.S4
+	FMOVQ F0, 48(R8)
+	FMOVQ 64(R9), F0
+	FMOVQ 64(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V6.S4
+	FMOVQ F0, 64(R8)
+	FMOVQ 80(R9), F0
+	FMOVQ 80(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVQ F0, 80(R8)
+	FMOVQ 96(R9), F0
+	FMOVQ 96(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V8.S4
+	FMOVQ F0, 96(R8)
+	FMOVQ 112(R9), F0
+	FMOVQ 112(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ F0, 112(R8)
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	ADD   $128, R10, R10
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop2
 
 end3:
@@ -3219,87 +5384,140 @@ end3:
 	BLT end5
 
 loop4:
-	FMOVQ (R9), F2
-	FMOVQ (R10), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ F2, (R8)
+	FMOVQ (R9), F0
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V2.S4
+	FMOVQ F0, (R8)
 	ADD   $16, R8, R8
 	ADD   $16, R9, R9
 	ADD   $16, R10, R10
+	VMOV  V2.B16, V0.B16
+	VMOV  V3.B16, V2.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V6.B16, V5.B16
+	VMOV  V7.B16, V6.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V12.B16, V8.B16
+	VMOV  V0.B16, V12.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop4
 
 end5:
 	CBZ   R4, end6
-	FMOVS (R9), F2
+	FMOVS (R9), F0
 	ADD   R5, R9, R0
-	VLD1  (R0), V2.S[1]
+	VLD1  (R0), V0.S[1]
 	ADD   R6, R9, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V4.B16, V2.B16, V2.B16
-	FMOVS (R10), F3
+	VLD1  (R0), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	FMOVS (R10), F1
 	ADD   R5, R10, R0
-	VLD1  (R0), V3.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R6, R10, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V4.B16, V3.B16, V3.B16
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V0.S4
+	VLD1  (R0), V1.S[2]
+	VAND  V11.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V2.S4
 	ADD   R6, R8, R0
-	VST1  V2.S[2], (R0)
+	VST1  V0.S[2], (R0)
 	ADD   R5, R8, R0
-	VST1  V2.S[1], (R0)
-	FMOVS F2, (R8)
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R8)
 	ADD   R4<<2, R8, R8
 	ADD   R4<<2, R9, R9
 	ADD   R4<<2, R10, R10
 
 end6:
-	WORD  $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	WORD  $0x4e26d440 // fadd v0.4s, v2.4s, v6.4s
+	WORD  $0x4e27d461 // fadd v1.4s, v3.4s, v7.4s
+	WORD  $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
+	WORD  $0x4e2cd4a3 // fadd v3.4s, v5.4s, v12.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
 	CMP   $1, R3
 	BGT   else7
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
+	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
 	FMOVQ 16(R7), F0
-	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
+	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
 	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
-	VMOV  V7.B16, V3.B16
+	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	VMOV  V6.B16, V14.B16
 	B     end8
 
 else7:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	WORD  $0x6e27d4e2 // faddp v2.4s, v7.4s, v7.4s
-	WORD  $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD  $0x6e26fc47 // fdiv v7.4s, v2.4s, v6.4s
-	FMOVQ 16(R7), F2
-	WORD  $0x4e25d4e3 // fadd v3.4s, v7.4s, v5.4s
-	WORD  $0x6ea1f863 // fsqrt v3.4s, v3.4s
-	WORD  $0x6e23fc47 // fdiv v7.4s, v2.4s, v3.4s
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
+	FMOVQ 16(R7), F0
+	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V13.B16
 	MOVD  R11, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end10
 
 loop9:
-	FMOVQ (R9), F2
-	FMOVQ (R10), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ F2, (R8)
-	FMOVQ 16(R9), F2
-	FMOVQ 16(R10), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V1.S4
-	FMOVQ F2, 16(R8)
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R9), F0
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V3.S4
+	FMOVQ F0, (R8)
+	FMOVQ 16(R9), F0
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V4.S4
+	FMOVQ F0, 16(R8)
+	FMOVQ 32(R9), F0
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V5.S4
+	FMOVQ F0, 32(R8)
+	FMOVQ 48(R9), F0
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVQ F0, 48(R8)
+	FMOVQ 64(R9), F0
+	FMOVQ 64(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V8.S4
+	FMOVQ F0, 64(R8)
+	FMOVQ 80(R9), F0
+	FMOVQ 80(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ F0, 80(R8)
+	FMOVQ 96(R9), F0
+	FMOVQ 96(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V2.S4
+	FMOVQ F0, 96(R8)
+	FMOVQ 112(R9), F0
+	FMOVQ 112(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ F0, 112(R8)
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	ADD   $128, R10, R10
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop9
 
 end10:
@@ -3307,72 +5525,94 @@ end10:
 	BLT end12
 
 loop11:
-	FMOVQ (R9), F2
-	FMOVQ (R10), F3
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V0.S4
-	FMOVQ F2, (R8)
+	FMOVQ (R9), F0
+	FMOVQ (R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V3.S4
+	FMOVQ F0, (R8)
 	ADD   $16, R8, R8
 	ADD   $16, R9, R9
 	ADD   $16, R10, R10
+	VMOV  V3.B16, V0.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V7.B16, V5.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V12.B16, V8.B16
+	VMOV  V2.B16, V12.B16
+	VMOV  V13.B16, V2.B16
+	VMOV  V0.B16, V13.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop11
 
 end12:
 	CBZ   R4, end13
-	FMOVS (R9), F2
+	FMOVS (R9), F0
 	ADD   R5, R9, R0
-	VLD1  (R0), V2.S[1]
+	VLD1  (R0), V0.S[1]
 	ADD   R6, R9, R0
-	VLD1  (R0), V2.S[2]
-	VAND  V4.B16, V2.B16, V2.B16
-	FMOVS (R10), F3
+	VLD1  (R0), V0.S[2]
+	VAND  V11.B16, V0.B16, V0.B16
+	FMOVS (R10), F1
 	ADD   R5, R10, R0
-	VLD1  (R0), V3.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R6, R10, R0
-	VLD1  (R0), V3.S[2]
-	VAND  V4.B16, V3.B16, V3.B16
-	WORD  $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VFMLA V2.S4, V2.S4, V0.S4
+	VLD1  (R0), V1.S[2]
+	VAND  V11.B16, V1.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V3.S4
 	ADD   R6, R8, R0
-	VST1  V2.S[2], (R0)
+	VST1  V0.S[2], (R0)
 	ADD   R5, R8, R0
-	VST1  V2.S[1], (R0)
-	FMOVS F2, (R8)
+	VST1  V0.S[1], (R0)
+	FMOVS F0, (R8)
 	ADD   R4<<2, R8, R8
 	ADD   R4<<2, R9, R9
 	ADD   R4<<2, R10, R10
 
 end13:
-	VMOV V7.B16, V3.B16
-	WORD $0x4e21d407 // fadd v7.4s, v0.4s, v1.4s
+	VMOV V6.B16, V14.B16
+	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
+	WORD $0x4e2cd481 // fadd v1.4s, v4.4s, v12.4s
+	WORD $0x4e22d4a2 // fadd v2.4s, v5.4s, v2.4s
+	WORD $0x4e2dd4e3 // fadd v3.4s, v7.4s, v13.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
 	SUB  $2, R3, R3
 	CMP  $1, R3
 	BLT  end15
 
 loop14:
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
 	MOVD  weight_base+96(FP), R12
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
+	FMOVQ 16(R7), F0
+	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V15.B16
 	MOVD  R11, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end17
 
 loop16:
 	FMOVQ (R9), F0
 	FMOVQ (R10), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V8.S4
+	VFMLA V0.S4, V0.S4, V3.S4
 	FMOVQ (R2), F1
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
 	FMOVQ (R12), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ F0, (R8)
@@ -3380,21 +5620,81 @@ loop16:
 	FMOVQ 16(R9), F0
 	FMOVQ 16(R10), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V9.S4
+	VFMLA V0.S4, V0.S4, V4.S4
 	FMOVQ 16(R2), F1
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
 	FMOVQ 16(R12), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ F0, 16(R8)
 	FMOVQ F1, 16(R1)
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	ADD   $32, R10, R10
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	ADD   $32, R12, R12
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ 32(R9), F0
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V5.S4
+	FMOVQ 32(R2), F1
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FMOVQ 32(R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 32(R8)
+	FMOVQ F1, 32(R1)
+	FMOVQ 48(R9), F0
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V7.S4
+	FMOVQ 48(R2), F1
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FMOVQ 48(R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 48(R8)
+	FMOVQ F1, 48(R1)
+	FMOVQ 64(R9), F0
+	FMOVQ 64(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V8.S4
+	FMOVQ 64(R2), F1
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FMOVQ 64(R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 64(R8)
+	FMOVQ F1, 64(R1)
+	FMOVQ 80(R9), F0
+	FMOVQ 80(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V12.S4
+	FMOVQ 80(R2), F1
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FMOVQ 80(R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 80(R8)
+	FMOVQ F1, 80(R1)
+	FMOVQ 96(R9), F0
+	FMOVQ 96(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V13.S4
+	FMOVQ 96(R2), F1
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FMOVQ 96(R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 96(R8)
+	FMOVQ F1, 96(R1)
+	FMOVQ 112(R9), F0
+	FMOVQ 112(R10), F1
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VFMLA V0.S4, V0.S4, V15.S4
+	FMOVQ 112(R2), F1
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	FMOVQ 112(R12), F2
+	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	FMOVQ F0, 112(R8)
+	FMOVQ F1, 112(R1)
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	ADD   $128, R10, R10
+	ADD   $128, R1, R1
+	ADD   $128, R2, R2
+	ADD   $128, R12, R12
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop16
 
 end17:
@@ -3405,9 +5705,9 @@ loop18:
 	FMOVQ (R9), F0
 	FMOVQ (R10), F1
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V8.S4
+	VFMLA V0.S4, V0.S4, V3.S4
 	FMOVQ (R2), F1
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
 	FMOVQ (R12), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ F0, (R8)
@@ -3418,6 +5718,15 @@ loop18:
 	ADD   $16, R1, R1
 	ADD   $16, R2, R2
 	ADD   $16, R12, R12
+	VMOV  V3.B16, V0.B16
+	VMOV  V4.B16, V3.B16
+	VMOV  V5.B16, V4.B16
+	VMOV  V7.B16, V5.B16
+	VMOV  V8.B16, V7.B16
+	VMOV  V12.B16, V8.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V15.B16, V13.B16
+	VMOV  V0.B16, V15.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop18
@@ -3429,28 +5738,28 @@ end19:
 	VLD1  (R0), V0.S[1]
 	ADD   R6, R9, R0
 	VLD1  (R0), V0.S[2]
-	VAND  V4.B16, V0.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
 	FMOVS (R10), F1
 	ADD   R5, R10, R0
 	VLD1  (R0), V1.S[1]
 	ADD   R6, R10, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V4.B16, V1.B16, V1.B16
+	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	VFMLA V0.S4, V0.S4, V8.S4
+	VFMLA V0.S4, V0.S4, V3.S4
 	FMOVS (R2), F1
 	ADD   R5, R2, R0
 	VLD1  (R0), V1.S[1]
 	ADD   R6, R2, R0
 	VLD1  (R0), V1.S[2]
-	VAND  V4.B16, V1.B16, V1.B16
-	WORD  $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	VAND  V11.B16, V1.B16, V1.B16
+	WORD  $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
 	FMOVS (R12), F2
 	ADD   R5, R12, R0
 	VLD1  (R0), V2.S[1]
 	ADD   R6, R12, R0
 	VLD1  (R0), V2.S[2]
-	VAND  V4.B16, V2.B16, V2.B16
+	VAND  V11.B16, V2.B16, V2.B16
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	ADD   R6, R8, R0
 	VST1  V0.S[2], (R0)
@@ -3470,41 +5779,78 @@ end19:
 	ADD   R4<<2, R12, R12
 
 end20:
-	VMOV V7.B16, V3.B16
-	WORD $0x4e29d507 // fadd v7.4s, v8.4s, v9.4s
+	VMOV V6.B16, V14.B16
+	WORD $0x4e28d460 // fadd v0.4s, v3.4s, v8.4s
+	WORD $0x4e2cd481 // fadd v1.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a2 // fadd v2.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4e3 // fadd v3.4s, v7.4s, v15.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e21d406 // fadd v6.4s, v0.4s, v1.4s
 	SUB  $1, R3, R3
 	CMP  $1, R3
 	BGE  loop14
 
 end15:
-	WORD  $0x6e27d4e0 // faddp v0.4s, v7.4s, v7.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e26fc07 // fdiv v7.4s, v0.4s, v6.4s
-	FMOVQ 16(R7), F0
-	WORD  $0x4e25d4e1 // fadd v1.4s, v7.4s, v5.4s
-	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
-	WORD  $0x6e21fc07 // fdiv v7.4s, v0.4s, v1.4s
 	MOVD  weight_base+96(FP), R0
+	VEXT  $8, V6.B16, V6.B16, V0.B16
+	WORD  $0x4e20d4c0 // fadd v0.4s, v6.4s, v0.4s
+	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x6e2afc06 // fdiv v6.4s, v0.4s, v10.4s
+	FMOVQ 16(R7), F0
+	WORD  $0x4e29d4c1 // fadd v1.4s, v6.4s, v9.4s
+	WORD  $0x6ea1f821 // fsqrt v1.4s, v1.4s
+	WORD  $0x6e21fc06 // fdiv v6.4s, v0.4s, v1.4s
 	MOVD  R11, R3
-	CMP   $8, R3
+	CMP   $32, R3
 	BLT   end22
 
 loop21:
 	FMOVQ (R2), F0
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
 	FMOVQ 16(R2), F0
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 16(R1)
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	ADD   $32, R0, R0
-	SUB   $8, R3, R3
-	CMP   $8, R3
+	FMOVQ 32(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R1)
+	FMOVQ 48(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 48(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R1)
+	FMOVQ 64(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 64(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 64(R1)
+	FMOVQ 80(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 80(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 80(R1)
+	FMOVQ 96(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 96(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 96(R1)
+	FMOVQ 112(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 112(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 112(R1)
+	ADD   $128, R1, R1
+	ADD   $128, R2, R2
+	ADD   $128, R0, R0
+	SUB   $32, R3, R3
+	CMP   $32, R3
 	BGE   loop21
 
 end22:
@@ -3513,7 +5859,7 @@ end22:
 
 loop23:
 	FMOVQ (R2), F0
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
@@ -3531,14 +5877,14 @@ end24:
 	VLD1  (R3), V0.S[1]
 	ADD   R6, R2, R3
 	VLD1  (R3), V0.S[2]
-	VAND  V4.B16, V0.B16, V0.B16
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVS (R0), F1
 	ADD   R5, R0, R3
 	VLD1  (R3), V1.S[1]
 	ADD   R6, R0, R3
 	VLD1  (R3), V1.S[2]
-	VAND  V4.B16, V1.B16, V1.B16
+	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	ADD   R6, R1, R3
 	VST1  V0.S[2], (R3)
@@ -3550,29 +5896,59 @@ end24:
 	ADD   R4<<2, R0, R0
 
 end25:
-	VMOV V7.B16, V3.B16
+	VMOV V6.B16, V14.B16
 
 end8:
 	MOVD weight_base+96(FP), R0
-	CMP  $8, R11
+	CMP  $32, R11
 	BLT  end27
 
 loop26:
 	FMOVQ (R2), F0
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
 	FMOVQ 16(R2), F0
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ 16(R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, 16(R1)
-	ADD   $32, R1, R1
-	ADD   $32, R2, R2
-	ADD   $32, R0, R0
-	SUB   $8, R11, R11
-	CMP   $8, R11
+	FMOVQ 32(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 32(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R1)
+	FMOVQ 48(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 48(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R1)
+	FMOVQ 64(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 64(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 64(R1)
+	FMOVQ 80(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 80(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 80(R1)
+	FMOVQ 96(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 96(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 96(R1)
+	FMOVQ 112(R2), F0
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	FMOVQ 112(R0), F1
+	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 112(R1)
+	ADD   $128, R1, R1
+	ADD   $128, R2, R2
+	ADD   $128, R0, R0
+	SUB   $32, R11, R11
+	CMP   $32, R11
 	BGE   loop26
 
 end27:
@@ -3581,7 +5957,7 @@ end27:
 
 loop28:
 	FMOVQ (R2), F0
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVQ (R0), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ F0, (R1)
@@ -3599,14 +5975,14 @@ end29:
 	VLD1  (R3), V0.S[1]
 	ADD   R6, R2, R3
 	VLD1  (R3), V0.S[2]
-	VAND  V4.B16, V0.B16, V0.B16
-	WORD  $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	FMOVS (R0), F1
 	ADD   R5, R0, R3
 	VLD1  (R3), V1.S[1]
 	ADD   R6, R0, R3
 	VLD1  (R3), V1.S[2]
-	VAND  V4.B16, V1.B16, V1.B16
+	VAND  V11.B16, V1.B16, V1.B16
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	ADD   R6, R1, R3
 	VST1  V0.S[2], (R3)

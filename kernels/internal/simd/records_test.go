@@ -299,7 +299,7 @@ var records = [numKernels]record{
 		{name: "lddst"},
 		{name: "ldresidual"},
 	}},
-	KernelSoftmaxRows: {sums: 1, sizes: []size{
+	KernelSoftmaxRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -308,7 +308,7 @@ var records = [numKernels]record{
 		{name: "rows"},
 		{name: "cols"},
 	}},
-	KernelSoftmaxRowsStream: {sums: 1, sizes: []size{
+	KernelSoftmaxRowsStream: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -318,7 +318,7 @@ var records = [numKernels]record{
 		{name: "rows"},
 		{name: "cols"},
 	}},
-	KernelExpSumRows: {sums: 1, sizes: []size{
+	KernelExpSumRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -329,18 +329,18 @@ var records = [numKernels]record{
 		{name: "rows"},
 		{name: "cols"},
 	}},
-	KernelMaxVec: {sums: 1, sizes: []size{
+	KernelMaxVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelSumExpVec: {sums: 1, sizes: []size{
+	KernelSumExpVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 		{name: "max", values: []float32{3}},
 	}},
-	KernelLayerNormRows: {sums: 1, sizes: []size{
+	KernelLayerNormRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -352,7 +352,7 @@ var records = [numKernels]record{
 		{name: "cols"},
 		{name: "eps", values: []float32{1e-05}},
 	}},
-	KernelLayerNormRowsStream: {sums: 1, sizes: []size{
+	KernelLayerNormRowsStream: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -364,7 +364,7 @@ var records = [numKernels]record{
 		{name: "cols"},
 		{name: "eps", values: []float32{1e-05}},
 	}},
-	KernelAddLayerNormRows: {sums: 1, sizes: []size{
+	KernelAddLayerNormRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -378,7 +378,7 @@ var records = [numKernels]record{
 		{name: "cols"},
 		{name: "eps", values: []float32{1e-05}},
 	}},
-	KernelRMSNormRows: {sums: 1, sizes: []size{
+	KernelRMSNormRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -389,7 +389,7 @@ var records = [numKernels]record{
 		{name: "cols"},
 		{name: "eps", values: []float32{1e-05}},
 	}},
-	KernelAddRMSNormRows: {sums: 1, sizes: []size{
+	KernelAddRMSNormRows: {exact: true, sums: 1, sizes: []size{
 		{name: "rows", least: 0, values: func(s shape) []int { return []int{1, 2, 3} }},
 		{name: "cols", each: true, least: 1, values: rowLengths},
 	}, params: []param{
@@ -583,76 +583,76 @@ var records = [numKernels]record{
 		{name: "c", operand: &operand{rows: func(s shape) int { return s["m"] }, cols: func(s shape) int { return s["nr"] }, stride: "ldc", read: true, write: true}},
 		{name: "ldc"},
 	}},
-	KernelExpVec: {sums: 1, sizes: []size{
+	KernelExpVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelGELUVec: {sums: 1, sizes: []size{
+	KernelGELUVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelGELUTanhVec: {sums: 1, sizes: []size{
+	KernelGELUTanhVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelSiLUVec: {sums: 1, sizes: []size{
+	KernelSiLUVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelSigmoidVec: {sums: 1, sizes: []size{
+	KernelSigmoidVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelTanhVec: {sums: 1, sizes: []size{
+	KernelTanhVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelErfVec: {sums: 1, sizes: []size{
+	KernelErfVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelReLUVec: {sums: 1, sizes: []size{
+	KernelReLUVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelAddVec: {sums: 1, sizes: []size{
+	KernelAddVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"a", "b"}}},
 		{name: "a", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 		{name: "b", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelMulVec: {sums: 1, sizes: []size{
+	KernelMulVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"a", "b"}}},
 		{name: "a", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 		{name: "b", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 	}},
-	KernelScaleVec: {sums: 1, sizes: []size{
+	KernelScaleVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
 		{name: "x", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true}},
 		{name: "alpha", values: []float32{1.25}},
 	}},
-	KernelSubSubVec: {sums: 1, sizes: []size{
+	KernelSubSubVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "dst", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, write: true, same: []string{"x"}}},
@@ -660,7 +660,7 @@ var records = [numKernels]record{
 		{name: "a", values: []float32{0.75}},
 		{name: "b", values: []float32{-0.5}},
 	}},
-	KernelAXPYVec: {sums: 1, sizes: []size{
+	KernelAXPYVec: {exact: true, sums: 1, sizes: []size{
 		{name: "n", each: true, least: 0, values: vectorLengths},
 	}, params: []param{
 		{name: "y", operand: &operand{rows: func(s shape) int { return 1 }, cols: func(s shape) int { return s["n"] }, read: true, write: true, same: []string{"x"}}},

@@ -1,6 +1,10 @@
 package simd
 
-import "math"
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/kernels/internal/order"
+)
 
 func softmaxRowsGeneric(dst, x []float32, rows, cols int) {
 	for r := range rows {
@@ -43,32 +47,22 @@ func maxVecGeneric(x []float32) float32 {
 
 // expSumVecGeneric sets dst[i] = exp(x[i]-max) for x[i] <= max and returns the sum.
 func expSumVecGeneric(dst, x []float32, max float32) float32 {
-	var sum float64
+	var sums order.Sums
 	dst = dst[:len(x)]
 	for i, v := range x {
-		e := expDifference(v, max)
-		dst[i] = float32(e)
-		sum += e
+		e := order.ExpDifference(v, max)
+		dst[i] = e
+		sums[i%order.Lanes] += e
 	}
-	return float32(sum)
+	return sums.Total()
 }
 
 func sumExpVecGeneric(x []float32, max float32) float32 {
-	var sum float64
-	for _, v := range x {
-		sum += expDifference(v, max)
+	var sums order.Sums
+	for i, v := range x {
+		sums[i%order.Lanes] += order.ExpDifference(v, max)
 	}
-	return float32(sum)
-}
-
-// expDifference is exp(x-max) for x <= max, 0 where that is below float32's
-// range, and NaN if either is NaN or both are infinite.
-func expDifference(x, max float32) float64 {
-	t := (float64(x) - float64(max)) * math.Log2E
-	if t < -150 {
-		return 0
-	}
-	return exp2(t)
+	return sums.Total()
 }
 
 func scaleVecGeneric(dst, x []float32, alpha float32) {

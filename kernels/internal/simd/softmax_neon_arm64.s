@@ -7,20 +7,25 @@
 // func softmaxRowsNEON(dst []float32, x []float32, rows int, cols int)
 TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	MOVD   $constants<>(SB), R3
-	FMOVQ  64(R3), F9
+	FMOVQ  192(R3), F4
+	FMOVQ  208(R3), F5
+	FMOVQ  224(R3), F6
+	FMOVQ  96(R3), F12
 	MOVD   dst_base+0(FP), R1
 	MOVD   x_base+24(FP), R2
 	MOVD   rows+48(FP), R9
 	MOVD   cols+56(FP), R8
-	FMOVQ  (R3), F4
-	FMOVQ  16(R3), F5
-	FMOVQ  32(R3), F6
-	VMOVI  $0, V10.B16
+	FMOVQ  (R3), F30
+	FMOVQ  16(R3), F31
+	FMOVQ  32(R3), F7
+	FMOVQ  48(R3), F8
+	FMOVQ  64(R3), F9
 	VMOVI  $0, V13.B16
+	VMOVI  $0, V20.B16
 	MOVD   R2, R10
 	MOVD   R1, R4
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V15.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V22.B16
 	AND    $3, R8, R5
 	MOVD   $4, R6
 	CMP    $1, R5
@@ -28,25 +33,36 @@ TEXT ·softmaxRowsNEON(SB), NOSPLIT, $0-64
 	MOVD   $8, R7
 	CMP    $2, R5
 	CSEL   GT, R7, R6, R7
-	SCVTFS R5, F8
-	VDUP   V8.S[0], V8.S4
-	FMOVQ  48(R3), F0
-	WORD   $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
+	SCVTFS R5, F11
+	VDUP   V11.S[0], V11.S4
+	FMOVQ  80(R3), F0
+	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
 	CBZ    R9, end1
-	FMOVQ  64(R3), F0
-	FMOVQ  64(R3), F1
+	FMOVQ  96(R3), F0
 	MOVD   R8, R0
-	CMP    $8, R0
+	CMP    $32, R0
 	BLT    end3
 
 loop2:
-	FMOVQ (R10), F2
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	FMOVQ 16(R10), F2
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	ADD   $32, R10, R10
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 64(R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 80(R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 96(R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 112(R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $128, R10, R10
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop2
 
 end3:
@@ -54,8 +70,8 @@ end3:
 	BLT end5
 
 loop4:
-	FMOVQ (R10), F2
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ (R10), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $16, R10, R10
 	SUB   $4, R0, R0
 	CMP   $4, R0
@@ -63,76 +79,222 @@ loop4:
 
 end5:
 	CBZ   R5, end6
-	FMOVS (R10), F2
+	FMOVS (R10), F1
 	ADD   R6, R10, R0
-	VLD1  (R0), V2.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R7, R10, R0
-	VLD1  (R0), V2.S[2]
-	VBIF  V8.B16, V9.B16, V2.B16
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	VLD1  (R0), V1.S[2]
+	VBIF  V11.B16, V12.B16, V1.B16
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   R5<<2, R10, R10
 
 end6:
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	CMP   $1, R9
 	BGT   else7
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
 	MOVD  R8, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end10
 
 loop9:
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R4)
 	FMOVQ 16(R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ F0, 16(R4)
-	ADD   $32, R4, R4
-	ADD   $32, R2, R2
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ 32(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 32(R4)
+	FMOVQ 48(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 48(R4)
+	FMOVQ 64(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ F0, 64(R4)
+	FMOVQ 80(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ F0, 80(R4)
+	FMOVQ 96(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ F0, 96(R4)
+	FMOVQ 112(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ F0, 112(R4)
+	ADD   $128, R4, R4
+	ADD   $128, R2, R2
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop9
 
 end10:
@@ -141,29 +303,39 @@ end10:
 
 loop11:
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R4)
 	ADD   $16, R4, R4
 	ADD   $16, R2, R2
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V0.B16, V21.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop11
@@ -175,104 +347,269 @@ end12:
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	ADD   R5<<2, R4, R4
 	ADD   R5<<2, R2, R2
 
 end13:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
-	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD  $0x4e35d624 // fadd v4.4s, v17.4s, v21.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
 	B     end8
 
 else7:
-	FMOVQ 64(R3), F11
-	FMOVQ 64(R3), F12
-	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	FMOVQ 96(R3), F23
 	MOVD  R8, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end15
 
 loop14:
 	FMOVQ (R10), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R4)
 	FMOVQ 16(R10), F0
-	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ 16(R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ F0, 16(R4)
-	ADD   $32, R10, R10
-	ADD   $32, R4, R4
-	ADD   $32, R2, R2
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ 32(R10), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 32(R4)
+	FMOVQ 48(R10), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 48(R4)
+	FMOVQ 64(R10), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 64(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ F0, 64(R4)
+	FMOVQ 80(R10), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 80(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ F0, 80(R4)
+	FMOVQ 96(R10), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 96(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ F0, 96(R4)
+	FMOVQ 112(R10), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 112(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ F0, 112(R4)
+	ADD   $128, R10, R10
+	ADD   $128, R4, R4
+	ADD   $128, R2, R2
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop14
 
 end15:
@@ -281,32 +618,42 @@ end15:
 
 loop16:
 	FMOVQ (R10), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R4)
 	ADD   $16, R10, R10
 	ADD   $16, R4, R4
 	ADD   $16, R2, R2
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V0.B16, V21.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop16
@@ -318,124 +665,307 @@ end17:
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R10, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVS (R2), F0
 	ADD   R6, R2, R0
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	ADD   R5<<2, R10, R10
 	ADD   R5<<2, R4, R4
 	ADD   R5<<2, R2, R2
 
 end18:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
-	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD  $0x4e35d62d // fadd v13.4s, v17.4s, v21.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
-	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
+	VEXT  $8, V23.B16, V23.B16, V0.B16
+	WORD  $0x4e20f6e0 // fmax v0.4s, v23.4s, v0.4s
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	SUB   $2, R9, R9
 	CMP   $1, R9
 	BLT   end20
 
 loop19:
-	FMOVQ 64(R3), F11
-	FMOVQ 64(R3), F12
 	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V23.B16
+	FMOVQ 96(R3), F24
 	MOVD  R8, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end22
 
 loop21:
 	FMOVQ (R10), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	FMOVQ 16(R10), F0
-	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ 16(R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ 16(R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, 16(R4)
 	FMOVQ F1, 16(R1)
-	ADD   $32, R10, R10
-	ADD   $32, R4, R4
-	ADD   $32, R2, R2
-	ADD   $32, R1, R1
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ 32(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 32(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 32(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 32(R4)
+	FMOVQ F1, 32(R1)
+	FMOVQ 48(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 48(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ 48(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 48(R4)
+	FMOVQ F1, 48(R1)
+	FMOVQ 64(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 64(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ 64(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 64(R4)
+	FMOVQ F1, 64(R1)
+	FMOVQ 80(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 80(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ 80(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 80(R4)
+	FMOVQ F1, 80(R1)
+	FMOVQ 96(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 96(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ 96(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 96(R4)
+	FMOVQ F1, 96(R1)
+	FMOVQ 112(R10), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 112(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 112(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 112(R4)
+	FMOVQ F1, 112(R1)
+	ADD   $128, R10, R10
+	ADD   $128, R4, R4
+	ADD   $128, R2, R2
+	ADD   $128, R1, R1
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop21
 
 end22:
@@ -444,36 +974,46 @@ end22:
 
 loop23:
 	FMOVQ (R10), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	ADD   $16, R10, R10
 	ADD   $16, R4, R4
 	ADD   $16, R2, R2
 	ADD   $16, R1, R1
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V21.B16, V19.B16
+	VMOV  V23.B16, V21.B16
+	VMOV  V0.B16, V23.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop23
@@ -485,37 +1025,38 @@ end24:
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R10, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVS (R2), F0
 	ADD   R6, R2, R0
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R7, R1, R0
 	VST1  V0.S[2], (R0)
 	ADD   R6, R1, R0
@@ -527,82 +1068,253 @@ end24:
 	ADD   R5<<2, R1, R1
 
 end25:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
-	WORD  $0x4e30d5c1 // fadd v1.4s, v14.4s, v16.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
+	WORD  $0x4e37d62d // fadd v13.4s, v17.4s, v23.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
-	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
+	VEXT  $8, V24.B16, V24.B16, V0.B16
+	WORD  $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	SUB   $1, R9, R9
 	CMP   $1, R9
 	BGE   loop19
 
 end20:
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V23.B16
 	MOVD  R8, R0
-	CMP   $8, R0
+	CMP   $32, R0
 	BLT   end27
 
 loop26:
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	FMOVQ 16(R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ 16(R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, 16(R4)
 	FMOVQ F1, 16(R1)
-	ADD   $32, R4, R4
-	ADD   $32, R2, R2
-	ADD   $32, R1, R1
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ 32(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 32(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 32(R4)
+	FMOVQ F1, 32(R1)
+	FMOVQ 48(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ 48(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 48(R4)
+	FMOVQ F1, 48(R1)
+	FMOVQ 64(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ 64(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 64(R4)
+	FMOVQ F1, 64(R1)
+	FMOVQ 80(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ 80(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 80(R4)
+	FMOVQ F1, 80(R1)
+	FMOVQ 96(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ 96(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 96(R4)
+	FMOVQ F1, 96(R1)
+	FMOVQ 112(R2), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R3), F0
+	FMOVQ 128(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R3), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R3), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 112(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 112(R4)
+	FMOVQ F1, 112(R1)
+	ADD   $128, R4, R4
+	ADD   $128, R2, R2
+	ADD   $128, R1, R1
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop26
 
 end27:
@@ -611,33 +1323,43 @@ end27:
 
 loop28:
 	FMOVQ (R2), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R4)
 	FMOVQ F1, (R1)
 	ADD   $16, R4, R4
 	ADD   $16, R2, R2
 	ADD   $16, R1, R1
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V21.B16, V19.B16
+	VMOV  V23.B16, V21.B16
+	VMOV  V0.B16, V23.B16
 	SUB   $4, R0, R0
 	CMP   $4, R0
 	BGE   loop28
@@ -649,30 +1371,31 @@ end29:
 	VLD1  (R0), V0.S[1]
 	ADD   R7, R2, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R3), F0
-	FMOVQ 96(R3), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R3), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R3), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R3), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R7, R1, R0
 	VST1  V0.S[2], (R0)
 	ADD   R6, R1, R0
@@ -683,27 +1406,52 @@ end29:
 	ADD   R5<<2, R1, R1
 
 end30:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R3), F0
-	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
+	WORD  $0x4e37d624 // fadd v4.4s, v17.4s, v23.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
 
 end8:
-	CMP $8, R8
+	CMP $32, R8
 	BLT end32
 
 loop31:
 	FMOVQ (R1), F0
-	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R1)
 	FMOVQ 16(R1), F0
-	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, 16(R1)
-	ADD   $32, R1, R1
-	SUB   $8, R8, R8
-	CMP   $8, R8
+	FMOVQ 32(R1), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 32(R1)
+	FMOVQ 48(R1), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 48(R1)
+	FMOVQ 64(R1), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 64(R1)
+	FMOVQ 80(R1), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 80(R1)
+	FMOVQ 96(R1), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 96(R1)
+	FMOVQ 112(R1), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 112(R1)
+	ADD   $128, R1, R1
+	SUB   $32, R8, R8
+	CMP   $32, R8
 	BGE   loop31
 
 end32:
@@ -712,7 +1460,7 @@ end32:
 
 loop33:
 	FMOVQ (R1), F0
-	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R1)
 	ADD   $16, R1, R1
 	SUB   $4, R8, R8
@@ -721,7 +1469,7 @@ loop33:
 
 end34:
 	CBZ   R5, end35
-	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R7, R1, R0
 	VST1  V0.S[2], (R0)
 	ADD   R6, R1, R0
@@ -737,21 +1485,26 @@ end1:
 // func softmaxRowsStreamNEON(dst []float32, x []float32, tmp []float32, rows int, cols int)
 TEXT ·softmaxRowsStreamNEON(SB), NOSPLIT, $0-88
 	MOVD   $constants<>(SB), R9
-	FMOVQ  64(R9), F9
+	FMOVQ  192(R9), F4
+	FMOVQ  208(R9), F5
+	FMOVQ  224(R9), F6
+	FMOVQ  96(R9), F12
 	MOVD   dst_base+0(FP), R7
 	MOVD   x_base+24(FP), R8
 	MOVD   cols+80(FP), R0
 	MOVD   rows+72(FP), R11
 	MOVD   cols+80(FP), R10
-	FMOVQ  (R9), F4
-	FMOVQ  16(R9), F5
-	FMOVQ  32(R9), F6
-	VMOVI  $0, V10.B16
+	FMOVQ  (R9), F30
+	FMOVQ  16(R9), F31
+	FMOVQ  32(R9), F7
+	FMOVQ  48(R9), F8
+	FMOVQ  64(R9), F9
 	VMOVI  $0, V13.B16
+	VMOVI  $0, V20.B16
 	MOVD   R8, R12
 	MOVD   R7, R3
-	VMOVI  $0, V7.B16
-	VMOVI  $0, V15.B16
+	VMOVI  $0, V10.B16
+	VMOVI  $0, V22.B16
 	AND    $3, R10, R4
 	MOVD   $4, R5
 	CMP    $1, R4
@@ -759,25 +1512,36 @@ TEXT ·softmaxRowsStreamNEON(SB), NOSPLIT, $0-88
 	MOVD   $8, R6
 	CMP    $2, R4
 	CSEL   GT, R6, R5, R6
-	SCVTFS R4, F8
-	VDUP   V8.S[0], V8.S4
-	FMOVQ  48(R9), F0
-	WORD   $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
+	SCVTFS R4, F11
+	VDUP   V11.S[0], V11.S4
+	FMOVQ  80(R9), F0
+	WORD   $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
 	CBZ    R11, end1
-	FMOVQ  64(R9), F0
-	FMOVQ  64(R9), F1
+	FMOVQ  96(R9), F0
 	MOVD   R10, R0
-	CMP    $8, R0
+	CMP    $32, R0
 	BLT    end3
 
 loop2:
-	FMOVQ (R12), F2
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	FMOVQ 16(R12), F2
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	ADD   $32, R12, R12
-	SUB   $8, R0, R0
-	CMP   $8, R0
+	FMOVQ (R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 64(R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 80(R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 96(R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 112(R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $128, R12, R12
+	SUB   $32, R0, R0
+	CMP   $32, R0
 	BGE   loop2
 
 end3:
@@ -785,8 +1549,8 @@ end3:
 	BLT end5
 
 loop4:
-	FMOVQ (R12), F2
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ (R12), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $16, R12, R12
 	SUB   $4, R0, R0
 	CMP   $4, R0
@@ -794,78 +1558,224 @@ loop4:
 
 end5:
 	CBZ   R4, end6
-	FMOVS (R12), F2
+	FMOVS (R12), F1
 	ADD   R5, R12, R0
-	VLD1  (R0), V2.S[1]
+	VLD1  (R0), V1.S[1]
 	ADD   R6, R12, R0
-	VLD1  (R0), V2.S[2]
-	VBIF  V8.B16, V9.B16, V2.B16
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	VLD1  (R0), V1.S[2]
+	VBIF  V11.B16, V12.B16, V1.B16
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   R4<<2, R12, R12
 
 end6:
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	CMP   $1, R11
 	BGT   else7
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
 	MOVD  R10, R1
-	CMP   $8, R1
+	CMP   $32, R1
 	BLT   end10
 
 loop9:
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R0)
 	FMOVQ 16(R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ F0, 16(R0)
-	ADD   $32, R3, R3
-	ADD   $32, R8, R8
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ 32(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 48(R0)
+	FMOVQ 64(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ F0, 64(R0)
+	FMOVQ 80(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ F0, 80(R0)
+	FMOVQ 96(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ F0, 96(R0)
+	FMOVQ 112(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ F0, 112(R0)
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop9
 
 end10:
@@ -874,30 +1784,40 @@ end10:
 
 loop11:
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R0)
 	ADD   $16, R3, R3
 	ADD   $16, R8, R8
 	ADD   $16, R0, R0
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V0.B16, V21.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop11
@@ -909,107 +1829,272 @@ end12:
 	VLD1  (R1), V0.S[1]
 	ADD   R6, R8, R1
 	VLD1  (R1), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	ADD   R4<<2, R3, R3
 	ADD   R4<<2, R8, R8
 	ADD   R4<<2, R0, R0
 
 end13:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
-	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD  $0x4e35d624 // fadd v4.4s, v17.4s, v21.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
 	B     end8
 
 else7:
-	FMOVQ 64(R9), F11
-	FMOVQ 64(R9), F12
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	FMOVQ 96(R9), F23
 	MOVD  R10, R1
-	CMP   $8, R1
+	CMP   $32, R1
 	BLT   end15
 
 loop14:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R0)
 	FMOVQ 16(R12), F0
-	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ 16(R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ F0, 16(R0)
-	ADD   $32, R12, R12
-	ADD   $32, R3, R3
-	ADD   $32, R8, R8
-	ADD   $32, R0, R0
-	SUB   $8, R1, R1
-	CMP   $8, R1
+	FMOVQ 32(R12), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 32(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R12), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 48(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 48(R0)
+	FMOVQ 64(R12), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 64(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ F0, 64(R0)
+	FMOVQ 80(R12), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 80(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ F0, 80(R0)
+	FMOVQ 96(R12), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 96(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ F0, 96(R0)
+	FMOVQ 112(R12), F0
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
+	FMOVQ 112(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ F0, 112(R0)
+	ADD   $128, R12, R12
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
+	ADD   $128, R0, R0
+	SUB   $32, R1, R1
+	CMP   $32, R1
 	BGE   loop14
 
 end15:
@@ -1018,33 +2103,43 @@ end15:
 
 loop16:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, (R0)
 	ADD   $16, R12, R12
 	ADD   $16, R3, R3
 	ADD   $16, R8, R8
 	ADD   $16, R0, R0
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V21.B16, V20.B16
+	VMOV  V0.B16, V21.B16
 	SUB   $4, R1, R1
 	CMP   $4, R1
 	BGE   loop16
@@ -1056,129 +2151,312 @@ end17:
 	VLD1  (R1), V0.S[1]
 	ADD   R6, R12, R1
 	VLD1  (R1), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4e20f6f7 // fmax v23.4s, v23.4s, v0.4s
 	FMOVS (R8), F0
 	ADD   R5, R8, R1
 	VLD1  (R1), V0.S[1]
 	ADD   R6, R8, R1
 	VLD1  (R1), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	ADD   R4<<2, R12, R12
 	ADD   R4<<2, R3, R3
 	ADD   R4<<2, R8, R8
 	ADD   R4<<2, R0, R0
 
 end18:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
-	WORD  $0x4e2ed5a1 // fadd v1.4s, v13.4s, v14.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD  $0x4e35d62d // fadd v13.4s, v17.4s, v21.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
-	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
+	VEXT  $8, V23.B16, V23.B16, V0.B16
+	WORD  $0x4e20f6e0 // fmax v0.4s, v23.4s, v0.4s
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	SUB   $2, R11, R11
 	CMP   $1, R11
 	BLT   end20
 
 loop19:
-	FMOVQ 64(R9), F11
-	FMOVQ 64(R9), F12
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V14.B16
-	VMOVI $0, V16.B16
 	MOVD  tmp_base+48(FP), R1
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V23.B16
+	FMOVQ 96(R9), F24
 	MOVD  R10, R2
-	CMP   $8, R2
+	CMP   $32, R2
 	BLT   end22
 
 loop21:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R0)
 	FMOVQ F1, (R7)
 	FMOVQ 16(R12), F0
-	WORD  $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ 16(R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ 16(R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, 16(R0)
 	FMOVQ F1, 16(R7)
-	ADD   $32, R12, R12
-	ADD   $32, R3, R3
-	ADD   $32, R8, R8
-	ADD   $32, R0, R0
-	ADD   $32, R7, R7
-	ADD   $32, R1, R1
-	SUB   $8, R2, R2
-	CMP   $8, R2
+	FMOVQ 32(R12), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 32(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 32(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ F1, 32(R7)
+	FMOVQ 48(R12), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 48(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ 48(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 48(R0)
+	FMOVQ F1, 48(R7)
+	FMOVQ 64(R12), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 64(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ 64(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 64(R0)
+	FMOVQ F1, 64(R7)
+	FMOVQ 80(R12), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 80(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ 80(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 80(R0)
+	FMOVQ F1, 80(R7)
+	FMOVQ 96(R12), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 96(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ 96(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 96(R0)
+	FMOVQ F1, 96(R7)
+	FMOVQ 112(R12), F0
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
+	FMOVQ 112(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 112(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 112(R0)
+	FMOVQ F1, 112(R7)
+	ADD   $128, R12, R12
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
+	ADD   $128, R0, R0
+	ADD   $128, R7, R7
+	ADD   $128, R1, R1
+	SUB   $32, R2, R2
+	CMP   $32, R2
 	BGE   loop21
 
 end22:
@@ -1187,30 +2465,31 @@ end22:
 
 loop23:
 	FMOVQ (R12), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R0)
 	FMOVQ F1, (R7)
 	ADD   $16, R12, R12
@@ -1219,6 +2498,15 @@ loop23:
 	ADD   $16, R0, R0
 	ADD   $16, R7, R7
 	ADD   $16, R1, R1
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V21.B16, V19.B16
+	VMOV  V23.B16, V21.B16
+	VMOV  V0.B16, V23.B16
 	SUB   $4, R2, R2
 	CMP   $4, R2
 	BGE   loop23
@@ -1230,37 +2518,38 @@ end24:
 	VLD1  (R2), V0.S[1]
 	ADD   R6, R12, R2
 	VLD1  (R2), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4e20f718 // fmax v24.4s, v24.4s, v0.4s
 	FMOVS (R8), F0
 	ADD   R5, R8, R2
 	VLD1  (R2), V0.S[1]
 	ADD   R6, R8, R2
 	VLD1  (R2), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
 	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R6, R7, R2
 	VST1  V0.S[2], (R2)
 	ADD   R5, R7, R2
@@ -1274,86 +2563,257 @@ end24:
 	ADD   R4<<2, R1, R1
 
 end25:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
-	WORD  $0x4e30d5c1 // fadd v1.4s, v14.4s, v16.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
+	WORD  $0x4e37d62d // fadd v13.4s, v17.4s, v23.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
-	WORD  $0x4e2cf560 // fmax v0.4s, v11.4s, v12.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f40a // fmaxp v10.4s, v0.4s, v0.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
+	VEXT  $8, V24.B16, V24.B16, V0.B16
+	WORD  $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
 	SUB   $1, R11, R11
 	CMP   $1, R11
 	BGE   loop19
 
 end20:
 	MOVD  tmp_base+48(FP), R0
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
 	MOVD  tmp_base+48(FP), R1
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V23.B16
 	MOVD  R10, R2
-	CMP   $8, R2
+	CMP   $32, R2
 	BLT   end27
 
 loop26:
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R0)
 	FMOVQ F1, (R7)
 	FMOVQ 16(R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
 	FMOVQ 16(R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, 16(R0)
 	FMOVQ F1, 16(R7)
-	ADD   $32, R3, R3
-	ADD   $32, R8, R8
-	ADD   $32, R0, R0
-	ADD   $32, R7, R7
-	ADD   $32, R1, R1
-	SUB   $8, R2, R2
-	CMP   $8, R2
+	FMOVQ 32(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 32(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ F1, 32(R7)
+	FMOVQ 48(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ 48(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 48(R0)
+	FMOVQ F1, 48(R7)
+	FMOVQ 64(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ 64(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 64(R0)
+	FMOVQ F1, 64(R7)
+	FMOVQ 80(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ 80(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 80(R0)
+	FMOVQ F1, 80(R7)
+	FMOVQ 96(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ 96(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 96(R0)
+	FMOVQ F1, 96(R7)
+	FMOVQ 112(R8), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R9), F0
+	FMOVQ 128(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R9), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R9), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 112(R1), F1
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	FMOVQ F0, 112(R0)
+	FMOVQ F1, 112(R7)
+	ADD   $128, R3, R3
+	ADD   $128, R8, R8
+	ADD   $128, R0, R0
+	ADD   $128, R7, R7
+	ADD   $128, R1, R1
+	SUB   $32, R2, R2
+	CMP   $32, R2
 	BGE   loop26
 
 end27:
@@ -1362,28 +2822,29 @@ end27:
 
 loop28:
 	FMOVQ (R8), F0
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ (R1), F1
-	WORD  $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD  $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	FMOVQ F0, (R0)
 	FMOVQ F1, (R7)
 	ADD   $16, R3, R3
@@ -1391,6 +2852,15 @@ loop28:
 	ADD   $16, R0, R0
 	ADD   $16, R7, R7
 	ADD   $16, R1, R1
+	VMOV  V14.B16, V0.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V21.B16, V19.B16
+	VMOV  V23.B16, V21.B16
+	VMOV  V0.B16, V23.B16
 	SUB   $4, R2, R2
 	CMP   $4, R2
 	BGE   loop28
@@ -1402,30 +2872,31 @@ end29:
 	VLD1  (R2), V0.S[1]
 	ADD   R6, R8, R2
 	VLD1  (R2), V0.S[2]
-	VBIF  V8.B16, V9.B16, V0.B16
-	WORD  $0x4eaad400 // fsub v0.4s, v0.4s, v10.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R9), F0
-	FMOVQ 96(R9), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V11.B16, V12.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R9), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R9), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R9), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc67 // fmul v7.4s, v3.4s, v0.4s
-	VMOV  V7.B16, V0.B16
-	VAND  V8.B16, V0.B16, V0.B16
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc6a // fmul v10.4s, v3.4s, v2.4s
+	VMOV  V10.B16, V0.B16
+	VAND  V11.B16, V0.B16, V0.B16
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R6, R7, R2
 	VST1  V0.S[2], (R2)
 	ADD   R5, R7, R2
@@ -1438,29 +2909,54 @@ end29:
 	ADD   R4<<2, R1, R1
 
 end30:
-	VMOV  V7.B16, V15.B16
+	VMOV  V10.B16, V22.B16
 	FMOVQ 160(R9), F0
-	WORD  $0x4e2cd561 // fadd v1.4s, v11.4s, v12.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e35d603 // fadd v3.4s, v16.4s, v21.4s
+	WORD  $0x4e37d624 // fadd v4.4s, v17.4s, v23.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT  $8, V1.B16, V1.B16, V2.B16
+	WORD  $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
 	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD  $0x6e21fc0d // fdiv v13.4s, v0.4s, v1.4s
+	WORD  $0x6e21fc14 // fdiv v20.4s, v0.4s, v1.4s
 
 end8:
 	MOVD tmp_base+48(FP), R0
-	CMP  $8, R10
+	CMP  $32, R10
 	BLT  end32
 
 loop31:
 	FMOVQ (R0), F0
-	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R7)
 	FMOVQ 16(R0), F0
-	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, 16(R7)
-	ADD   $32, R7, R7
-	ADD   $32, R0, R0
-	SUB   $8, R10, R10
-	CMP   $8, R10
+	FMOVQ 32(R0), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 32(R7)
+	FMOVQ 48(R0), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 48(R7)
+	FMOVQ 64(R0), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 64(R7)
+	FMOVQ 80(R0), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 80(R7)
+	FMOVQ 96(R0), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 96(R7)
+	FMOVQ 112(R0), F0
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	FMOVQ F0, 112(R7)
+	ADD   $128, R7, R7
+	ADD   $128, R0, R0
+	SUB   $32, R10, R10
+	CMP   $32, R10
 	BGE   loop31
 
 end32:
@@ -1469,7 +2965,7 @@ end32:
 
 loop33:
 	FMOVQ (R0), F0
-	WORD  $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD  $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
 	FMOVQ F0, (R7)
 	ADD   $16, R7, R7
 	ADD   $16, R0, R0
@@ -1479,7 +2975,7 @@ loop33:
 
 end34:
 	CBZ   R4, end35
-	WORD  $0x6e2ddde0 // fmul v0.4s, v15.4s, v13.4s
+	WORD  $0x6e34dec0 // fmul v0.4s, v22.4s, v20.4s
 	ADD   R6, R7, R1
 	VST1  V0.S[2], (R1)
 	ADD   R5, R7, R1
@@ -1496,17 +2992,22 @@ end1:
 // func expSumRowsNEON(dst []float32, x []float32, max []float32, sum []float32, rows int, cols int)
 TEXT ·expSumRowsNEON(SB), NOSPLIT, $0-112
 	MOVD   $constants<>(SB), R2
-	FMOVQ  64(R2), F8
+	FMOVQ  192(R2), F4
+	FMOVQ  208(R2), F5
+	FMOVQ  224(R2), F6
+	FMOVQ  96(R2), F11
 	MOVD   dst_base+0(FP), R8
 	MOVD   x_base+24(FP), R9
 	MOVD   max_base+48(FP), R0
 	MOVD   sum_base+72(FP), R10
 	MOVD   rows+96(FP), R1
 	MOVD   cols+104(FP), R7
-	FMOVQ  (R2), F4
-	FMOVQ  16(R2), F5
-	FMOVQ  32(R2), F6
-	VMOVI  $0, V9.B16
+	FMOVQ  (R2), F30
+	FMOVQ  16(R2), F31
+	FMOVQ  32(R2), F7
+	FMOVQ  48(R2), F8
+	FMOVQ  64(R2), F9
+	VMOVI  $0, V13.B16
 	AND    $3, R7, R11
 	MOVD   $4, R3
 	CMP    $1, R11
@@ -1514,26 +3015,37 @@ TEXT ·expSumRowsNEON(SB), NOSPLIT, $0-112
 	MOVD   $8, R4
 	CMP    $2, R11
 	CSEL   GT, R4, R3, R4
-	SCVTFS R11, F7
-	VDUP   V7.S[0], V7.S4
-	FMOVQ  48(R2), F0
-	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	SCVTFS R11, F10
+	VDUP   V10.S[0], V10.S4
+	FMOVQ  80(R2), F0
+	WORD   $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
 	MOVD   R9, R5
 	CBZ    R1, end1
 	FMOVQ  176(R2), F0
-	FMOVQ  176(R2), F1
 	MOVD   R7, R6
-	CMP    $8, R6
+	CMP    $32, R6
 	BLT    end3
 
 loop2:
-	FMOVQ (R5), F2
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
-	FMOVQ 16(R5), F2
-	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
-	ADD   $32, R5, R5
-	SUB   $8, R6, R6
-	CMP   $8, R6
+	FMOVQ (R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 16(R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 32(R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 48(R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 64(R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 80(R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 96(R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	FMOVQ 112(R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	ADD   $128, R5, R5
+	SUB   $32, R6, R6
+	CMP   $32, R6
 	BGE   loop2
 
 end3:
@@ -1541,8 +3053,8 @@ end3:
 	BLT end5
 
 loop4:
-	FMOVQ (R5), F2
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	FMOVQ (R5), F1
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   $16, R5, R5
 	SUB   $4, R6, R6
 	CMP   $4, R6
@@ -1550,88 +3062,245 @@ loop4:
 
 end5:
 	CBZ   R11, end6
-	FMOVS (R5), F2
+	FMOVS (R5), F1
 	ADD   R3, R5, R6
-	VLD1  (R6), V2.S[1]
+	VLD1  (R6), V1.S[1]
 	ADD   R4, R5, R6
-	VLD1  (R6), V2.S[2]
-	VBIF  V7.B16, V8.B16, V2.B16
-	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	VLD1  (R6), V1.S[2]
+	VBIF  V10.B16, V11.B16, V1.B16
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD   R11<<2, R5, R5
 
 end6:
+	VEXT  $8, V0.B16, V0.B16, V1.B16
 	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
-	FMOVS F9, (R0)
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
+	FMOVS F13, (R0)
 	ADD   $4, R0, R0
 	SUB   $1, R1, R1
 	CMP   $1, R1
 	BLT   end8
 
 loop7:
-	FMOVQ 176(R2), F10
-	FMOVQ 176(R2), F11
 	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	FMOVQ 176(R2), F21
 	MOVD  R7, R6
-	CMP   $8, R6
+	CMP   $32, R6
 	BLT   end10
 
 loop9:
 	FMOVQ (R5), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
 	FMOVQ (R9), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R8)
 	FMOVQ 16(R5), F0
-	WORD  $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
 	FMOVQ 16(R9), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, 16(R8)
-	ADD   $32, R5, R5
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	SUB   $8, R6, R6
-	CMP   $8, R6
+	FMOVQ 32(R5), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 32(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, 32(R8)
+	FMOVQ 48(R5), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 48(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 48(R8)
+	FMOVQ 64(R5), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 64(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 64(R8)
+	FMOVQ 80(R5), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 80(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ F0, 80(R8)
+	FMOVQ 96(R5), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 96(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ F0, 96(R8)
+	FMOVQ 112(R5), F0
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
+	FMOVQ 112(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ F0, 112(R8)
+	ADD   $128, R5, R5
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	SUB   $32, R6, R6
+	CMP   $32, R6
 	BGE   loop9
 
 end10:
@@ -1640,32 +3309,42 @@ end10:
 
 loop11:
 	FMOVQ (R5), F0
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
 	FMOVQ (R9), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R8)
 	ADD   $16, R5, R5
 	ADD   $16, R8, R8
 	ADD   $16, R9, R9
+	VMOV  V12.B16, V0.B16
+	VMOV  V14.B16, V12.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V0.B16, V20.B16
 	SUB   $4, R6, R6
 	CMP   $4, R6
 	BGE   loop11
@@ -1677,35 +3356,36 @@ end12:
 	VLD1  (R6), V0.S[1]
 	ADD   R4, R5, R6
 	VLD1  (R6), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4e20f54a // fmax v10.4s, v10.4s, v0.4s
+	VBIF  V10.B16, V11.B16, V0.B16
+	WORD  $0x4e20f6b5 // fmax v21.4s, v21.4s, v0.4s
 	FMOVS (R9), F0
 	ADD   R3, R9, R6
 	VLD1  (R6), V0.S[1]
 	ADD   R4, R9, R6
 	VLD1  (R6), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V10.B16, V11.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
+	VAND  V10.B16, V1.B16, V1.B16
 	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
 	ADD   R4, R8, R6
 	VST1  V0.S[2], (R6)
@@ -1717,75 +3397,228 @@ end12:
 	ADD   R11<<2, R9, R9
 
 end13:
-	WORD  $0x4e2dd580 // fadd v0.4s, v12.4s, v13.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x4e31d580 // fadd v0.4s, v12.4s, v17.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, (R10)
 	ADD   $4, R10, R10
-	WORD  $0x4e2bf540 // fmax v0.4s, v10.4s, v11.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	WORD  $0x6e20f409 // fmaxp v9.4s, v0.4s, v0.4s
-	FMOVS F9, (R0)
+	VEXT  $8, V21.B16, V21.B16, V0.B16
+	WORD  $0x4e20f6a0 // fmax v0.4s, v21.4s, v0.4s
+	WORD  $0x6e20f40d // fmaxp v13.4s, v0.4s, v0.4s
+	FMOVS F13, (R0)
 	ADD   $4, R0, R0
 	SUB   $1, R1, R1
 	CMP   $1, R1
 	BGE   loop7
 
 end8:
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	CMP   $8, R7
+	VMOVI $0, V12.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	CMP   $32, R7
 	BLT   end15
 
 loop14:
 	FMOVQ (R9), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R8)
 	FMOVQ 16(R9), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	FMOVQ F0, 16(R8)
-	ADD   $32, R8, R8
-	ADD   $32, R9, R9
-	SUB   $8, R7, R7
-	CMP   $8, R7
+	FMOVQ 32(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ F0, 32(R8)
+	FMOVQ 48(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ F0, 48(R8)
+	FMOVQ 64(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ F0, 64(R8)
+	FMOVQ 80(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	FMOVQ F0, 80(R8)
+	FMOVQ 96(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ F0, 96(R8)
+	FMOVQ 112(R9), F0
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
+	FMOVQ 112(R2), F0
+	FMOVQ 128(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R2), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R2), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ F0, 112(R8)
+	ADD   $128, R8, R8
+	ADD   $128, R9, R9
+	SUB   $32, R7, R7
+	CMP   $32, R7
 	BGE   loop14
 
 end15:
@@ -1794,29 +3627,39 @@ end15:
 
 loop16:
 	FMOVQ (R9), F0
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
 	FMOVQ F0, (R8)
 	ADD   $16, R8, R8
 	ADD   $16, R9, R9
+	VMOV  V12.B16, V0.B16
+	VMOV  V14.B16, V12.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V19.B16, V18.B16
+	VMOV  V20.B16, V19.B16
+	VMOV  V0.B16, V20.B16
 	SUB   $4, R7, R7
 	CMP   $4, R7
 	BGE   loop16
@@ -1828,29 +3671,30 @@ end17:
 	VLD1  (R0), V0.S[1]
 	ADD   R4, R9, R0
 	VLD1  (R0), V0.S[2]
-	VBIF  V7.B16, V8.B16, V0.B16
-	WORD  $0x4ea9d400 // fsub v0.4s, v0.4s, v9.4s
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	VMOV  V4.B16, V1.B16
-	VFMLA V5.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d482 // fsub v2.4s, v4.4s, v1.4s
-	VFMLA V5.S4, V0.S4, V2.S4
-	FMOVQ 80(R2), F0
-	FMOVQ 96(R2), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	VBIF  V10.B16, V11.B16, V0.B16
+	WORD  $0x4eadd400 // fsub v0.4s, v0.4s, v13.4s
+	WORD  $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	VMOV  V7.B16, V1.B16
+	VFMLA V8.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d4e2 // fsub v2.4s, v7.4s, v1.4s
+	VFMLA V8.S4, V0.S4, V2.S4
 	FMOVQ 112(R2), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R2), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R2), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
+	VTBL  V4.B16, [V1.B16], V0.B16
+	VAND  V5.B16, V0.B16, V0.B16
+	VORR  V6.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
 	VMOV  V0.B16, V1.B16
-	VAND  V7.B16, V1.B16, V1.B16
-	WORD  $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	VAND  V10.B16, V1.B16, V1.B16
+	WORD  $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
 	ADD   R4, R8, R0
 	VST1  V0.S[2], (R0)
 	ADD   R3, R8, R0
@@ -1860,8 +3704,15 @@ end17:
 	ADD   R11<<2, R9, R9
 
 end18:
-	WORD  $0x4e2bd540 // fadd v0.4s, v10.4s, v11.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x4e31d580 // fadd v0.4s, v12.4s, v17.4s
+	WORD  $0x4e32d5c1 // fadd v1.4s, v14.4s, v18.4s
+	WORD  $0x4e33d5e2 // fadd v2.4s, v15.4s, v19.4s
+	WORD  $0x4e34d603 // fadd v3.4s, v16.4s, v20.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, (R10)
 	ADD   $4, R10, R10
@@ -1872,7 +3723,7 @@ end1:
 // func maxVecNEON(x []float32) float32
 TEXT ·maxVecNEON(SB), NOSPLIT, $0-28
 	MOVD   $constants<>(SB), R3
-	FMOVQ  64(R3), F6
+	FMOVQ  96(R3), F6
 	MOVD   x_len+8(FP), R5
 	MOVD   x_base+0(FP), R4
 	AND    $3, R5, R0
@@ -1884,12 +3735,12 @@ TEXT ·maxVecNEON(SB), NOSPLIT, $0-28
 	CSEL   GT, R2, R1, R2
 	SCVTFS R0, F0
 	VDUP   V0.S[0], V0.S4
-	FMOVQ  48(R3), F1
+	FMOVQ  80(R3), F1
 	WORD   $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
-	FMOVQ  64(R3), F1
-	FMOVQ  64(R3), F2
-	FMOVQ  64(R3), F3
-	FMOVQ  64(R3), F4
+	FMOVQ  96(R3), F1
+	FMOVQ  96(R3), F2
+	FMOVQ  96(R3), F3
+	FMOVQ  96(R3), F4
 	CMP    $16, R5
 	BLT    end2
 
@@ -1933,7 +3784,8 @@ end5:
 	WORD  $0x4e22f421 // fmax v1.4s, v1.4s, v2.4s
 	WORD  $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
 	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
-	WORD  $0x6e21f420 // fmaxp v0.4s, v1.4s, v1.4s
+	VEXT  $8, V1.B16, V1.B16, V0.B16
+	WORD  $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
 	FMOVS F0, ret+24(FP)
 	RET
@@ -1941,16 +3793,27 @@ end5:
 // func sumExpVecNEON(x []float32, max float32) float32
 TEXT ·sumExpVecNEON(SB), NOSPLIT, $0-36
 	MOVD   $constants<>(SB), R0
-	FMOVQ  64(R0), F11
+	FMOVQ  192(R0), F5
+	FMOVQ  208(R0), F6
+	FMOVQ  224(R0), F7
+	FMOVQ  96(R0), F20
 	MOVD   x_base+0(FP), R4
 	MOVD   x_len+8(FP), R5
 	FMOVS  max+24(FP), F4
 	VDUP   V4.S[0], V4.S4
-	FMOVQ  (R0), F5
-	FMOVQ  16(R0), F6
-	FMOVQ  32(R0), F7
-	VMOVI  $0, V8.B16
-	VMOVI  $0, V9.B16
+	FMOVQ  (R0), F30
+	FMOVQ  16(R0), F31
+	FMOVQ  32(R0), F8
+	FMOVQ  48(R0), F9
+	FMOVQ  64(R0), F10
+	VMOVI  $0, V11.B16
+	VMOVI  $0, V12.B16
+	VMOVI  $0, V13.B16
+	VMOVI  $0, V14.B16
+	VMOVI  $0, V15.B16
+	VMOVI  $0, V16.B16
+	VMOVI  $0, V17.B16
+	VMOVI  $0, V18.B16
 	AND    $3, R5, R1
 	MOVD   $4, R2
 	CMP    $1, R1
@@ -1958,59 +3821,193 @@ TEXT ·sumExpVecNEON(SB), NOSPLIT, $0-36
 	MOVD   $8, R3
 	CMP    $2, R1
 	CSEL   GT, R3, R2, R3
-	SCVTFS R1, F10
-	VDUP   V10.S[0], V10.S4
-	FMOVQ  48(R0), F0
-	WORD   $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
-	CMP    $8, R5
+	SCVTFS R1, F19
+	VDUP   V19.S[0], V19.S4
+	FMOVQ  80(R0), F0
+	WORD   $0x6ea0e673 // fcmgt v19.4s, v19.4s, v0.4s
+	CMP    $32, R5
 	BLT    end2
 
 loop1:
 	FMOVQ (R4), F0
 	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
 	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	FMOVQ 16(R4), F0
 	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
 	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	ADD   $32, R4, R4
-	SUB   $8, R5, R5
-	CMP   $8, R5
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ 32(R4), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 128(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ 48(R4), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 128(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 64(R4), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 128(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 80(R4), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 128(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 96(R4), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 128(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	FMOVQ 112(R4), F0
+	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
+	FMOVQ 112(R0), F0
+	FMOVQ 128(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	FMOVQ 144(R0), F0
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 160(R0), F3
+	VFMLA V2.S4, V0.S4, V3.S4
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	ADD   $128, R4, R4
+	SUB   $32, R5, R5
+	CMP   $32, R5
 	BGE   loop1
 
 end2:
@@ -2020,26 +4017,36 @@ end2:
 loop3:
 	FMOVQ (R4), F0
 	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
 	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	ADD   $16, R4, R4
+	VMOV  V11.B16, V0.B16
+	VMOV  V12.B16, V11.B16
+	VMOV  V13.B16, V12.B16
+	VMOV  V14.B16, V13.B16
+	VMOV  V15.B16, V14.B16
+	VMOV  V16.B16, V15.B16
+	VMOV  V17.B16, V16.B16
+	VMOV  V18.B16, V17.B16
+	VMOV  V0.B16, V18.B16
 	SUB   $4, R5, R5
 	CMP   $4, R5
 	BGE   loop3
@@ -2047,62 +4054,77 @@ loop3:
 end4:
 	CBZ   R1, end5
 	FMOVS (R4), F0
-	ADD   R2, R4, R1
-	VLD1  (R1), V0.S[1]
-	ADD   R3, R4, R1
-	VLD1  (R1), V0.S[2]
-	VBIF  V10.B16, V11.B16, V0.B16
+	ADD   R2, R4, R2
+	VLD1  (R2), V0.S[1]
+	ADD   R3, R4, R2
+	VLD1  (R2), V0.S[2]
+	VBIF  V19.B16, V20.B16, V0.B16
 	WORD  $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
-	WORD  $0x4e20f4e0 // fmax v0.4s, v7.4s, v0.4s
-	VMOV  V5.B16, V1.B16
-	VFMLA V6.S4, V0.S4, V1.S4
-	WORD  $0x4ea1d4a2 // fsub v2.4s, v5.4s, v1.4s
-	VFMLA V6.S4, V0.S4, V2.S4
-	FMOVQ 80(R0), F0
-	FMOVQ 96(R0), F3
-	VFMLA V2.S4, V0.S4, V3.S4
+	WORD  $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	VMOV  V8.B16, V1.B16
+	VFMLA V9.S4, V0.S4, V1.S4
+	WORD  $0x4ea1d502 // fsub v2.4s, v8.4s, v1.4s
+	VFMLA V9.S4, V0.S4, V2.S4
 	FMOVQ 112(R0), F0
-	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 128(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
 	FMOVQ 144(R0), F0
 	VFMLA V2.S4, V3.S4, V0.S4
 	FMOVQ 160(R0), F3
 	VFMLA V2.S4, V0.S4, V3.S4
-	VSHL  $23, V1.S4, V0.S4
-	WORD  $0x6e20dc60 // fmul v0.4s, v3.4s, v0.4s
-	VAND  V10.B16, V0.B16, V0.B16
-	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	VTBL  V5.B16, [V1.B16], V0.B16
+	VAND  V6.B16, V0.B16, V0.B16
+	VORR  V7.B16, V0.B16, V0.B16
+	VTBL  V0.B16, [V30.B16, V31.B16], V2.B16
+	VSHL  $20, V1.S4, V0.S4
+	VADD  V0.S4, V2.S4, V2.S4
+	WORD  $0x6e22dc60 // fmul v0.4s, v3.4s, v2.4s
+	VAND  V19.B16, V0.B16, V0.B16
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	ADD   R1<<2, R4, R4
 
 end5:
-	WORD  $0x4e29d500 // fadd v0.4s, v8.4s, v9.4s
-	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD  $0x4e2fd560 // fadd v0.4s, v11.4s, v15.4s
+	WORD  $0x4e30d581 // fadd v1.4s, v12.4s, v16.4s
+	WORD  $0x4e31d5a2 // fadd v2.4s, v13.4s, v17.4s
+	WORD  $0x4e32d5c3 // fadd v3.4s, v14.4s, v18.4s
+	WORD  $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD  $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	FMOVS F0, ret+32(FP)
 	RET
 
-DATA constants<>+0(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+8(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+32(SB)/8, $0xc2b00f34c2b00f34
-DATA constants<>+40(SB)/8, $0xc2b00f34c2b00f34
-DATA constants<>+48(SB)/8, $0x3f80000000000000
-DATA constants<>+56(SB)/8, $0x4040000040000000
-DATA constants<>+64(SB)/8, $0xff800000ff800000
-DATA constants<>+72(SB)/8, $0xff800000ff800000
-DATA constants<>+80(SB)/8, $0x3aae04823aae0482
-DATA constants<>+88(SB)/8, $0x3aae04823aae0482
-DATA constants<>+96(SB)/8, $0x3c1e86463c1e8646
-DATA constants<>+104(SB)/8, $0x3c1e86463c1e8646
-DATA constants<>+112(SB)/8, $0x3d635b8f3d635b8f
-DATA constants<>+120(SB)/8, $0x3d635b8f3d635b8f
-DATA constants<>+128(SB)/8, $0x3e75fc883e75fc88
-DATA constants<>+136(SB)/8, $0x3e75fc883e75fc88
-DATA constants<>+144(SB)/8, $0x3f3172133f317213
-DATA constants<>+152(SB)/8, $0x3f3172133f317213
+DATA constants<>+0(SB)/8, $0xc7fd2af3d7f0c200
+DATA constants<>+8(SB)/8, $0xc0446704fe379500
+DATA constants<>+16(SB)/8, $0x7a77757575787b80
+DATA constants<>+24(SB)/8, $0x3f3f3f3f3f3f3f3f
+DATA constants<>+32(SB)/8, $0x49c0000049c00000
+DATA constants<>+40(SB)/8, $0x49c0000049c00000
+DATA constants<>+48(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+56(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+64(SB)/8, $0xc2b00f34c2b00f34
+DATA constants<>+72(SB)/8, $0xc2b00f34c2b00f34
+DATA constants<>+80(SB)/8, $0x3f80000000000000
+DATA constants<>+88(SB)/8, $0x4040000040000000
+DATA constants<>+96(SB)/8, $0xff800000ff800000
+DATA constants<>+104(SB)/8, $0xff800000ff800000
+DATA constants<>+112(SB)/8, $0x3d6359cd3d6359cd
+DATA constants<>+120(SB)/8, $0x3d6359cd3d6359cd
+DATA constants<>+128(SB)/8, $0x3e7605503e760550
+DATA constants<>+136(SB)/8, $0x3e7605503e760550
+DATA constants<>+144(SB)/8, $0x3f3172183f317218
+DATA constants<>+152(SB)/8, $0x3f3172183f317218
 DATA constants<>+160(SB)/8, $0x3f8000003f800000
 DATA constants<>+168(SB)/8, $0x3f8000003f800000
 DATA constants<>+176(SB)/8, $0xff7fffffff7fffff
 DATA constants<>+184(SB)/8, $0xff7fffffff7fffff
-GLOBL constants<>(SB), RODATA|NOPTR, $192
+DATA constants<>+192(SB)/8, $0x0404040400000000
+DATA constants<>+200(SB)/8, $0x0c0c0c0c08080808
+DATA constants<>+208(SB)/8, $0x0707070707070707
+DATA constants<>+216(SB)/8, $0x0707070707070707
+DATA constants<>+224(SB)/8, $0x1810080018100800
+DATA constants<>+232(SB)/8, $0x1810080018100800
+GLOBL constants<>(SB), RODATA|NOPTR, $240

@@ -1,0 +1,269 @@
+package kernels
+
+// One answer: float32 results have the same bits on every tier, which testdata/float32_bits.txt has a checksum of.
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/avoformer/avoformer/kernels/internal/row"
+)
+
+const float32Bits = "testdata/float32_bits.txt"
+
+var updateFloat32 = flag.Bool("update-float32", false, "write "+float32Bits+" anew")
+
+// notYetEqual are the functions whose bits differ between tiers, and why. It is to become empty: one that no longer
+// differs fails TestFloat32Bits, and then belongs into the table.
+var notYetEqual = map[string]string{
+	"LayerNormLong": "pieces of long rows are summed by dot products",
+	"RMSNormLong":   "pieces of long rows are summed by dot products",
+	"Gemm":          "which columns are dot products, and their lanes, depend on the tier",
+	"GemmPacked":    "the same, and where the sum over k is interrupted depends on the rows of a tile",
+	"Attention":     "strategy and tiles depend on the tier",
+}
+
+// bitCase is a call whose bits are looked at.
+type bitCase struct {
+	function, name string
+	result         func() []float32
+}
+
+// kindsOfNumbers fill a slice. They use no function that may itself differ between machines.
+var kindsOfNumbers = map[string]func(r *rand.Rand, x []float32){
+	"plain": func(r *rand.Rand, x []float32) {
+		for i := range x {
+			x[i] = 8 * (r.Float32() - 0.5)
+		}
+	},
+	"denormal": func(r *rand.Rand, x []float32) {
+		for i := range x {
+			x[i] = math.Float32frombits(r.Uint32() & 0x80ffffff)
+		}
+	},
+	"wide": func(r *rand.Rand, x []float32) { // of all magnitudes, to 2^40
+		for i := range x {
+			x[i] = math.Float32frombits(r.Uint32()&0x807fffff | uint32(r.IntN(167))<<23)
+		}
+	},
+	"offset": func(r *rand.Rand, x []float32) { // a mean far larger than the deviation
+		for i := range x {
+			x[i] = 10000 + r.Float32()
+		}
+	},
+	"ties": func(r *rand.Rand, x []float32) { // sums that lie in the middle of two numbers
+		for i := range x {
+			x[i] = float32(r.IntN(1<<12)) * []float32{0x1p-12, 0x1p-24, 1, -0x1p-13}[r.IntN(4)]
+		}
+	},
+	"hidden": func(r *rand.Rand, x []float32) { // some -Inf
+		for i := range x {
+			if x[i] = r.Float32() - 30; i%3 == 0 {
+				x[i] = float32(math.Inf(-1))
+			}
+		}
+	},
+	"special": func(r *rand.Rand, x []float32) { // a NaN or an infinity here and there
+		for i := range x {
+			if x[i] = r.Float32(); r.IntN(20) == 0 {
+				x[i] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1))}[r.IntN(5)]
+			}
+		}
+	},
+	"same": func(r *rand.Rand, x []float32) {
+		v := r.Float32()
+		for i := range x {
+			x[i] = v
+		}
+	},
+}
+
+// drawn are n numbers of a kind, always the same.
+func drawn(kind string, seed uint64, n int) []float32 {
+	x := make([]float32, n)
+	kindsOfNumbers[kind](rand.New(rand.NewPCG(seed, uint64(n))), x)
+	return x
+}
+
+// float32Cases are all calls.
+func float32Cases() (all []bitCase) {
+	add := func(function, name string, result func() []float32) {
+		all = append(all, bitCase{function, function + " " + name, result})
+	}
+	kinds := slices.Sorted(maps.Keys(kindsOfNumbers))
+	elementCases(add)
+	for _, kind := range kinds {
+		for i, size := range [][2]int{{3, 1}, {2, 5}, {2, 15}, {3, 16}, {2, 31}, {3, 33}, {2, 100}, {2, 161}, {3, 521}, {1, 1024}} {
+			rowCases(add, kind, uint64(i), size[0], size[1])
+		}
+	}
+	longCases(add)
+	productCases(add)
+	return all
+}
+
+func elementCases(add func(function, name string, result func() []float32)) {
+	any32 := func(seed uint64) []float32 { // any bits, and all results of functions that saturate
+		r := rand.New(rand.NewPCG(seed, 0))
+		var x []float32
+		for range 3000 {
+			x = append(x, math.Float32frombits(r.Uint32()), 220*(r.Float32()-0.5), 12*(r.Float32()-0.5))
+		}
+		inf := float32(math.Inf(1))
+		return append(x, 0, float32(math.Copysign(0, -1)), inf, -inf, float32(math.NaN()), 88.72284, 88.72283, -103.97208, -103.97207, -87.33655)
+	}
+	for name, f := range map[string]func(dst, x []float32){
+		"Exp": Exp, "ReLU": ReLU, "GELU": GELU, "GELUTanh": GELUTanh, "SiLU": SiLU, "Sigmoid": Sigmoid, "Tanh": Tanh, "Erf": Erf,
+		"Scale": func(dst, x []float32) { Scale(dst, x, 1.1) },
+		"AXPY":  func(dst, x []float32) { AXPY(1.1, x, dst) },
+		"Add":   func(dst, x []float32) { Add(dst, x, any32(2)) },
+		"Mul":   func(dst, x []float32) { Mul(dst, x, any32(2)) },
+	} {
+		add(name, "any", func() []float32 {
+			dst := any32(3)
+			f(dst, any32(1))
+			return dst
+		})
+	}
+	add("Gather", "plain", func() []float32 {
+		dst := make([]float32, 3*101)
+		Gather(GatherParams{Dst: dst, X: drawn("plain", 1, 4*101), Index: []int32{0, 3, 2, 1, 1, 0}, Weight: drawn("plain", 2, 6), Rows: 3, Cols: 101})
+		return dst
+	})
+	for _, a := range []Activation{ActGELU, ActGELUTanh, ActSiLU} {
+		add("GLU", fmt.Sprint(a), func() []float32 {
+			dst := make([]float32, 2*77)
+			GLU(GLUParams{Rows: 2, Cols: 77, Dst: dst, X: drawn("plain", 1, 4*77), Activation: a})
+			return dst
+		})
+	}
+}
+
+func rowCases(add func(function, name string, result func() []float32), kind string, seed uint64, rows, cols int) {
+	name := fmt.Sprintf("%s %dx%d", kind, rows, cols)
+	n := rows * cols
+	x, y := drawn(kind, seed, n), drawn("plain", seed+100, n)
+	weight, bias := drawn("plain", seed+200, cols), drawn("plain", seed+300, cols)
+	of := func(f func(dst []float32)) func() []float32 {
+		return func() []float32 {
+			dst := make([]float32, n)
+			f(dst)
+			return dst
+		}
+	}
+	add("Softmax", name, of(func(dst []float32) { Softmax(dst, x, rows, cols) }))
+	add("LogSoftmax", name, of(func(dst []float32) { LogSoftmax(dst, x, rows, cols) }))
+	add("MaskedSoftmax", name, of(func(dst []float32) {
+		MaskedSoftmax(SoftmaxParams{Dst: dst, X: x, Batch: 1, Heads: rows, LenQ: 1, LenK: cols, Scale: 0.3, Past: cols / 2,
+			Mask: []MaskTerm{CausalMask(), ALiBiMask([]float32{0.3, 0.1, 0.7}[:rows])}})
+	}))
+	add("LayerNorm", name, of(func(dst []float32) { LayerNorm(dst, x, rows, cols, weight, bias, 1e-5) }))
+	add("AddLayerNorm", name, of(func(dst []float32) { AddLayerNorm(dst, nil, x, y, rows, cols, weight, bias, 1e-5) }))
+	add("RMSNorm", name, of(func(dst []float32) { RMSNorm(dst, x, rows, cols, weight, 1e-5) }))
+	add("AddRMSNorm", name, of(func(dst []float32) { AddRMSNorm(dst, nil, x, y, rows, cols, weight, 1e-5) }))
+}
+
+// longCases are rows that are taken in pieces.
+func longCases(add func(function, name string, result func() []float32)) {
+	for _, size := range [][2]int{{1, row.SoftmaxPiece - 3}, {2, row.SoftmaxPiece/2 + 7}, {1, row.SoftmaxPiece + 5}} {
+		rows, cols := size[0], size[1]
+		x, dst := drawn("plain", 7, rows*cols), make([]float32, rows*cols)
+		name := fmt.Sprintf("plain %dx%d", rows, cols)
+		add("Softmax", name, func() []float32 { Softmax(dst, x, rows, cols); return dst })
+		add("LogSoftmax", name, func() []float32 { LogSoftmax(dst, x, rows, cols); return dst })
+	}
+	n := row.NormElements + 5
+	x, dst := drawn("plain", 9, n), make([]float32, n)
+	add("LayerNormLong", "plain", func() []float32 { LayerNorm(dst, x, 1, n, nil, nil, 1e-5); return dst })
+	add("RMSNormLong", "plain", func() []float32 { RMSNorm(dst, x, 1, n, nil, 1e-5); return dst })
+}
+
+func productCases(add func(function, name string, result func() []float32)) {
+	for _, s := range [][3]int{{1, 5, 100}, {1, 64, 300}, {3, 17, 1100}, {9, 33, 70}, {30, 40, 1030}} {
+		m, n, k := s[0], s[1], s[2]
+		a, b := drawn("plain", 1, m*k), drawn("plain", 2, k*n)
+		c := func() []float32 { return drawn("plain", 3, m*n) }
+		name := fmt.Sprintf("%dx%dx%d", m, n, k)
+		add("Gemm", name, func() []float32 { c := c(); Gemm(NoTrans, NoTrans, m, n, k, 1.1, a, k, b, n, 0.5, c, n); return c })
+		add("Gemm", name+" transposed", func() []float32 { c := c(); Gemm(NoTrans, Trans, m, n, k, 1.1, a, k, b, k, 0, c, n); return c })
+		add("GemmPacked", name, func() []float32 {
+			c := c()
+			GemmPacked(m, 1.1, a, k, PackB(Trans, n, k, b, k), 0.5, c, n, Epilogue{Activation: ActGELU, Bias: a[:n]})
+			return c
+		})
+	}
+	for _, s := range [][3]int{{1, 70, 64}, {12, 12, 64}, {70, 70, 40}, {7, 200, 33}} {
+		lenQ, lenK, dim := s[0], s[1], s[2]
+		add("Attention", fmt.Sprintf("%dx%dx%d", lenQ, lenK, dim), func() []float32 {
+			dst := make([]float32, 2*lenQ*dim)
+			Attention(AttentionParams{Batch: 1, Heads: 2, LenQ: lenQ, LenK: lenK, HeadDim: dim, Dst: dst, Q: drawn("plain", 1, 2*lenQ*dim),
+				K: drawn("plain", 2, 2*lenK*dim), V: drawn("plain", 3, 2*lenK*dim), Past: lenK - lenQ, Mask: []MaskTerm{CausalMask()},
+				DstStrides: BLHD(lenQ, 2*dim, dim), QStrides: BLHD(lenQ, 2*dim, dim), KStrides: BLHD(lenK, 2*dim, dim), VStrides: BLHD(lenK, 2*dim, dim)})
+			return dst
+		})
+	}
+}
+
+// TestFloat32Bits wants the bits of one committed table on every tier. Of the functions that differ yet, it wants a
+// difference, where the machine has several tiers.
+func TestFloat32Bits(t *testing.T) {
+	want := map[string]string{}
+	written, err := os.ReadFile(float32Bits)
+	if err != nil && !*updateFloat32 {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(written)) {
+		if sum, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && sum != "#" {
+			want[name] = sum
+		}
+	}
+	cases := float32Cases()
+	if *updateFloat32 {
+		writeFloat32Bits(t, cases)
+		return
+	}
+	first, differs, tiers, equal := map[string]string{}, map[string]bool{}, 0, 0
+	eachISA(t, func(t *testing.T) {
+		tiers++
+		for _, c := range cases {
+			sum := checksum(c.result())
+			if _, ok := notYetEqual[c.function]; ok {
+				if first[c.name] == "" {
+					first[c.name] = sum
+				}
+				differs[c.function] = differs[c.function] || first[c.name] != sum
+			} else if equal++; sum != want[c.name] {
+				t.Errorf("%s: checksum %s, want %s", c.name, sum, want[c.name])
+			}
+		}
+	})
+	if equal != tiers*len(want) {
+		t.Errorf("%d cases for %d lines of %s", equal/max(tiers, 1), len(want), float32Bits)
+	}
+	for f := range notYetEqual {
+		if tiers > 1 && !differs[f] {
+			t.Errorf("%s is equal on all %d tiers of this machine: take it from the list, and add it to the table", f, tiers)
+		}
+	}
+}
+
+func writeFloat32Bits(t *testing.T, cases []bitCase) {
+	var lines []string
+	for _, c := range cases {
+		if _, ok := notYetEqual[c.function]; !ok {
+			lines = append(lines, checksum(c.result())+" "+c.name+"\n")
+		}
+	}
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[17:], b[17:]) })
+	if err := os.WriteFile(float32Bits, []byte(strings.Join(lines, "")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Skip("written; now without the flag")
+}

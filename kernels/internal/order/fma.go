@@ -1,0 +1,50 @@
+package order
+
+import "math"
+
+// FMA is x*y + z, rounded once, on every machine.
+//
+// The product of two float32 numbers is exact in float64, so that the sum is rounded once to float64 and once to
+// float32. The second rounding is wrong only where the first one gave a number halfway between two float32 numbers, or where the
+// result is denormal, of which there are fewer.
+func FMA(x, y, z float32) float32 {
+	p := float64(x) * float64(y)
+	s := p + float64(z)
+	b := math.Float64bits(s)
+	if b&(1<<29-1) == 1<<28 || b<<1-1 < leastNormal<<1-1 {
+		return oddSum(p, float64(z), s)
+	}
+	return float32(s)
+}
+
+// fma is FMA where the result is not denormal, or 0.
+func fma(x, y, z float32) float32 {
+	s := float64(x)*float64(y) + float64(z)
+	if math.Float64bits(s)<<35 == 1<<63 {
+		return FMA(x, y, z)
+	}
+	return float32(s)
+}
+
+// leastNormal are the bits of 2^-126, the least normal float32 number, as a float64.
+const leastNormal = (1023 - 126) << 52
+
+// oddSum is p + z rounded once to float32, s being the sum rounded to float64. What s leaves out is exact; if it is not 0, the
+// one of its neighbours in float64 whose last bit is 1 is rounded right.
+//
+//go:noinline
+func oddSum(p, z, s float64) float32 {
+	back := s - p
+	rest := (p - (s - back)) + (z - back)
+	b := math.Float64bits(s)
+	if b&1 == 0 {
+		switch {
+		case rest == 0 || rest != rest:
+		case rest > 0 == (s > 0):
+			b++
+		default:
+			b--
+		}
+	}
+	return float32(math.Float64frombits(b))
+}

@@ -1,0 +1,44 @@
+// Package order states in which order numbers are added, and by which operations functions are
+// computed, on every machine: results are the same bits everywhere because each kernel follows it.
+//
+// The elements of a row are summed in Lanes lanes, of which [Sum] is the total. Where a product is
+// added to something, both are rounded once, as by [FMA]. Each function is one sequence of float32
+// operations, each correctly rounded: see functions.go. NaNs have no bits of their own.
+//
+// Nothing here depends on the width of a vector, on tiles, threads, or how a call is cut.
+package order
+
+// Lanes is the number of lanes in which a row is summed: element i goes to lane i modulo Lanes.
+const Lanes = 32
+
+// Sums are the lanes of a row.
+type Sums [Lanes]float32
+
+// Total adds lane i and lane i + Lanes/2, and so on by halves until one is left.
+func (s *Sums) Total() float32 {
+	for half := Lanes / 2; half > 0; half /= 2 {
+		for i := range half {
+			s[i] += s[i+half]
+		}
+	}
+	return s[0]
+}
+
+// Sum is the sum of a row.
+func Sum(x []float32) float32 {
+	var s Sums
+	for i, v := range x {
+		s[i%Lanes] += v
+	}
+	return s.Total()
+}
+
+// Dot is the sum of the products of two rows of the same length.
+func Dot(x, y []float32) float32 {
+	var s Sums
+	y = y[:len(x)]
+	for i, v := range x {
+		s[i%Lanes] = FMA(v, y[i], s[i%Lanes])
+	}
+	return s.Total()
+}
