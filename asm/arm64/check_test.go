@@ -32,6 +32,7 @@ func TestMistakes(t *testing.T) {
 		{"shift left 32", func(f *Function, p GP, v, w Vec) { f.VSHL(32, v.S4(), w.S4()) }, "VSHL: shift by 32, want 0 to 31"},
 		{"pair offset", func(f *Function, p GP, v, w Vec) { f.FLDPQ(At(p, 1024), v, w) }, "FLDPQ: offset 1024"},
 		{"pair twice the same", func(f *Function, p GP, v, w Vec) { f.FLDPQ(At(p, 0), v, v) }, "FLDPQ: both destinations"},
+		{"table not a pair", func(f *Function, p GP, v, w Vec) { f.VTBL2(v.B16(), v, w, w.B16()) }, "VTBL: the table is not a TablePair"},
 		{"offset odd", func(f *Function, p GP, v, w Vec) { f.FMOVQ(At(p, 257), v) }, "FMOVQ: offset 257"},
 		{"offset post-indexed", func(f *Function, p GP, v, w Vec) { f.FMOVQ(Post(p, 256), v) }, "FMOVQ: offset 256"},
 		{"offset where none is", func(f *Function, p GP, v, w Vec) { f.VLD1R(At(p, 4), v.S4()) }, "VLD1R: takes no offset"},
@@ -138,6 +139,10 @@ func everything(f *Function) {
 	f.VBIF(v.B16(), w.B16(), x.B16())
 	f.VEXT(15, v.B16(), w.B16(), x.B16())
 	f.VTBL(v.B16(), w, x.B16())
+	low, high := f.TablePair()
+	f.LoadConst([4]uint32{1}, low)
+	f.LoadConst([4]uint32{2}, high)
+	f.VTBL2(v.B16(), low, high, x.B16())
 	f.VZIP1(v.S4(), w.S4(), x.S4())
 	f.VZIP2(v.S4(), w.S4(), x.S4())
 	f.VSHL(31, v.S4(), x.S4())
