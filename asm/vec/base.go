@@ -78,7 +78,7 @@ func (b Base) Scalars() Machine       { return b.m }
 func (b Base) FoldMaxMagnitude(v V) V { return b.m.ReduceMax(v) }
 func (b Base) Spread(v V) V           { return v }
 
-// StepShift moves a multiple of 1/8, which stands in the low bits of Pow2Steps' argument, up: its whole part then adds to an
+// StepShift moves a multiple of 1/8, which is in the low bits of the argument of Pow2Steps, up: its whole part then adds to an
 // exponent, and its steps to a mantissa.
 const StepShift = 20
 
