@@ -28,17 +28,17 @@ var albertLayer = transformer.LayerNames{
 func newALBERT(c *Checkpoint) (*Model, error) {
 	config := albertConfig{bertConfig: bertDefaults, Width: 128, Groups: 1, Inner: 1}
 	config.Vocab, config.Dim, config.Heads, config.Hidden, config.Activation = 30000, 4096, 64, 16384, "gelu_new"
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	const mostLayers = 1 << 12 // each takes time, and none needs weights of its own
 	if config.Layers > mostLayers/config.Inner {
-		return nil, c.JSON.Errorf("num_hidden_layers", "want at most %d together with inner_group_num = %d", mostLayers, config.Inner)
+		return nil, c.doc.Errorf("num_hidden_layers", "want at most %d together with inner_group_num = %d", mostLayers, config.Inner)
 	}
 	if config.Positions != "absolute" {
-		return nil, c.JSON.Errorf("position_embedding_type", "want absolute")
+		return nil, c.doc.Errorf("position_embedding_type", "want absolute")
 	}
-	layer, err := config.layer(c.JSON)
+	layer, err := config.layer(c.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (config *albertConfig) heads(c *Checkpoint, m *Model, body *transformer.Loa
 		l.Ignore("predictions.*", "sop_classifier.*")
 	case "ForPreTraining", "ForMaskedLM":
 		l.Ignore("sop_classifier.*") // which of two texts is first, not whether one follows the other
-		act, err := c.JSON.Activation("hidden_act", config.Activation)
+		act, err := c.doc.Activation("hidden_act", config.Activation)
 		if err != nil {
 			return nil, err
 		}

@@ -64,13 +64,13 @@ var bartNorm = transformer.NormConfig{Eps: 1e-5}
 
 // layers is the configuration of a layer of the encoder and one of the decoder.
 func (f *bartFields) layers(c *Checkpoint, normFirst bool) (encoder, decoder transformer.LayerConfig, err error) {
-	activation, sharpness, err := c.JSON.FeedActivation("activation_function", f.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("activation_function", f.Activation)
 	switch {
 	case err != nil:
 	case f.Dim%f.EncoderHeads != 0:
-		err = c.JSON.Errorf("encoder_attention_heads", "does not divide d_model = %d", f.Dim)
+		err = c.doc.Errorf("encoder_attention_heads", "does not divide d_model = %d", f.Dim)
 	case f.Dim%f.DecoderHeads != 0:
-		err = c.JSON.Errorf("decoder_attention_heads", "does not divide d_model = %d", f.Dim)
+		err = c.doc.Errorf("decoder_attention_heads", "does not divide d_model = %d", f.Dim)
 	}
 	layer := func(heads, hidden int) transformer.LayerConfig {
 		return transformer.LayerConfig{
@@ -118,7 +118,7 @@ func (c *Checkpoint) bart(f bartFields, body *transformer.Loader, shared *transf
 		end := struct {
 			EOS int `json:"eos_token_id" min:"0"`
 		}{2}
-		if err := c.JSON.Decode(&end); err != nil {
+		if err := c.doc.Decode(&end); err != nil {
 			return nil, err
 		}
 		l := c.Loader.At("classification_head.")
@@ -200,7 +200,7 @@ func (f *bartFields) tables(body *transformer.Loader) (shared, encoder, decoder 
 
 func newBART(c *Checkpoint) (*Model, error) {
 	config := bartConfig{bartFields: bartDefaults, MaxPositions: 1024, Pad: 1}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	body := c.bartBody()
@@ -221,7 +221,7 @@ func newBART(c *Checkpoint) (*Model, error) {
 func newMarian(c *Checkpoint) (*Model, error) {
 	config := marianConfig{bartConfig: bartConfig{bartFields: bartDefaults, MaxPositions: 1024}, Shared: true}
 	config.Vocab = 58101
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	if config.DecoderVocab == 0 {
@@ -249,11 +249,11 @@ func newMarian(c *Checkpoint) (*Model, error) {
 func newM2M100(c *Checkpoint) (*Model, error) {
 	config := bartConfig{bartFields: bartDefaults, MaxPositions: 1024, Pad: 1}
 	config.Vocab, config.Activation, config.ScaleEmbedding = 128112, "relu", true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	if config.Dim < 4 {
-		return nil, c.JSON.Errorf("d_model", "want at least 4")
+		return nil, c.doc.Errorf("d_model", "want at least 4")
 	}
 	body := c.bartBody()
 	body.Ignore("*embed_positions.weights") // what is computed here

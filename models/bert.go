@@ -75,7 +75,7 @@ var bertLayers = transformer.StackNames{Layers: "encoder.layer.%d.", Layer: tran
 
 func newBERT(c *Checkpoint) (*Model, error) {
 	config := bertDefaults
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	if config.Positions == "alibi" {
@@ -134,7 +134,7 @@ func (c *Checkpoint) bertHeads(m *Model, body *transformer.Loader, words *transf
 
 // bertMaskedLM is the head of masked words whose tensors l has.
 func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embedding, activation string, eps float32, tied bool) (Head, error) {
-	act, err := c.JSON.Activation("hidden_act", activation)
+	act, err := c.doc.Activation("hidden_act", activation)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (c *Checkpoint) bertMaskedLM(l *transformer.Loader, words *transformer.Embe
 // loadBERT is the encoder whose tensors body has, with first as the position of the
 // first token; above 0 it is that after the padding token.
 func (c *Checkpoint) loadBERT(config bertConfig, body *transformer.Loader, first int) (*block.TextEncoder, error) {
-	layer, err := config.layer(c.JSON)
+	layer, err := config.layer(c.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (c *Checkpoint) directed() (*transformer.Mask, error) {
 	var says struct {
 		Decoder bool `json:"is_decoder"`
 	}
-	if err := c.JSON.Decode(&says); err != nil || !says.Decoder {
+	if err := c.doc.Decode(&says); err != nil || !says.Decoder {
 		return nil, err
 	}
 	return transformer.Causal(), nil
@@ -178,7 +178,7 @@ func (c *Checkpoint) directed() (*transformer.Mask, error) {
 // bertEmbedder is the embeddings of the given width whose tensors tables has; first is that of loadBERT.
 func (c *Checkpoint) bertEmbedder(config bertConfig, tables *transformer.Loader, width, first int) (block.Embedder, error) {
 	if config.MaxPositions <= first {
-		return block.Embedder{}, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
+		return block.Embedder{}, c.doc.Errorf("max_position_embeddings", "the first position is %d", first)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions-first
 	e := block.Embedder{

@@ -15,9 +15,10 @@ import (
 
 // A Checkpoint is what an architecture makes a model from.
 type Checkpoint struct {
-	Config Config                 // what all configurations have
-	Loader *transformer.Loader    // of the weights; Open calls its Finish
-	JSON   configuration.Document // config.json
+	Config Config              // what all configurations have
+	Loader *transformer.Loader // of the weights; Open calls its Finish
+
+	doc configuration.Document // config.json
 
 	// llamaCpp says that the tensors are as llama.cpp has them: Gemma's normalizations hold 1+w.
 	llamaCpp bool
@@ -28,6 +29,19 @@ type Checkpoint struct {
 	// widened makes warnings of weights that take more memory than their file; or is nil.
 	widened func(held []transformer.Holding) []string
 	rename  func(name string) string // from the model's names to those of the tensors; nil: they are the same
+}
+
+// Decode fills the struct that into points to from config.json, by the names in the json tags of its fields,
+// including those of embedded structs. Absent and null fields keep the value that the struct has. An integer
+// must be at least 1 and a floating-point number above 0, unless a tag min gives another minimum.
+//
+// A field of config.json that no call of Decode reads is an error if it would change what the model computes, by the
+// table of transformers' configuration classes, and a warning of the [Model] if the table does not have it.
+func (c *Checkpoint) Decode(into any) error { return c.doc.Decode(into) }
+
+// Errorf is an error about a field of config.json. It names the file, the field and its value, and matches ErrConfig.
+func (c *Checkpoint) Errorf(field, format string, args ...any) error {
+	return c.doc.Errorf(field, format, args...)
 }
 
 // A Builder makes the model of a checkpoint. What is wrong with the weights it
@@ -79,8 +93,8 @@ func builderOf(modelType string) (Builder, bool) {
 // text by its last token that is not padding, or of each token; or none.
 func (c *Checkpoint) decoderModel(d *block.Decoder, tied bool) (*Model, error) {
 	m, err := c.decoderHead(d, tied)
-	_, said := c.JSON.Raw("is_causal") // settle reads it, since a language model must not have it
-	if err == nil && m.LM == nil && said && c.JSON.Empty("is_causal") && !slices.ContainsFunc(d.Windows, func(w int) bool { return w > 0 }) {
+	_, said := c.doc.Raw("is_causal") // settle reads it, since a language model must not have it
+	if err == nil && m.LM == nil && said && c.doc.Empty("is_causal") && !slices.ContainsFunc(d.Windows, func(w int) bool { return w > 0 }) {
 		clear(d.Masks) // of embedding models; with windows it is an error
 	}
 	return m, err
@@ -111,8 +125,8 @@ func (c *Checkpoint) decoderHead(d *block.Decoder, tied bool) (*Model, error) {
 		return &Model{Encoder: block.CausalEncoder{Decoder: d}, Classifier: &block.Head{Pool: pool, Last: labels()}}, err
 	case "ForTokenClassification":
 		const field = "token_classification_bias" // absent: true
-		if (c.JSON.Has(field) || c.JSON.IsNull(field)) && c.JSON.Empty(field) && c.Loader.Has("score.bias") {
-			return nil, c.JSON.Errorf(field, "but the checkpoint has score.bias")
+		if (c.doc.Has(field) || c.doc.IsNull(field)) && c.doc.Empty(field) && c.Loader.Has("score.bias") {
+			return nil, c.doc.Errorf(field, "but the checkpoint has score.bias")
 		}
 		return &Model{Encoder: block.CausalEncoder{Decoder: d}, TokenClassifier: &block.Head{Last: labels()}}, nil
 	}
@@ -125,12 +139,12 @@ func (c *Checkpoint) poolBeforePadding() (block.Pooling, error) {
 	pad := struct {
 		Token int `json:"pad_token_id" min:"-1"`
 	}{-1}
-	if initial, ok := c.JSON.Initial("pad_token_id"); ok && !c.JSON.IsNull("pad_token_id") {
+	if initial, ok := c.doc.Initial("pad_token_id"); ok && !c.doc.IsNull("pad_token_id") {
 		if err := pyjson.Unmarshal([]byte(initial), &pad.Token); err != nil { // null leaves it
 			return nil, err
 		}
 	}
-	err := c.JSON.Decode(&pad)
+	err := c.doc.Decode(&pad)
 	return block.PoolAt(block.LastBut(pad.Token)), err
 }
 
@@ -165,5 +179,5 @@ func (c *Checkpoint) vocabulary(l *transformer.Loader, words *transformer.Embedd
 
 // unknownHead is the error of an architecture with a head that is not supported.
 func (c *Checkpoint) unknownHead() error {
-	return c.JSON.Errorf("architectures", "this head is not supported")
+	return c.doc.Errorf("architectures", "this head is not supported")
 }

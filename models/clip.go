@@ -31,10 +31,10 @@ var clipDefaults = clipConfig{Projection: 512}
 
 func newCLIP(c *Checkpoint) (*Model, error) {
 	both := clipDefaults
-	if err := c.JSON.Decode(&both); err != nil {
+	if err := c.doc.Decode(&both); err != nil {
 		return nil, err
 	}
-	textDoc, imageDoc, err := block.TowerConfigs(c.JSON)
+	textDoc, imageDoc, err := block.TowerConfigs(c.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +95,10 @@ func (c *Checkpoint) clipImage(d configuration.Document, l *transformer.Loader) 
 // ends a text, projected where the checkpoint says so.
 func newCLIPText(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults
-	if err := c.JSON.Decode(&projected); err != nil {
+	if err := c.doc.Decode(&projected); err != nil {
 		return nil, err
 	}
-	texts, end, err := c.clipText(c.JSON, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
+	texts, end, err := c.clipText(c.doc, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +113,10 @@ func newCLIPText(c *Checkpoint) (*Model, error) {
 // state of the class token, projected where the checkpoint says so.
 func newCLIPImage(c *Checkpoint) (*Model, error) {
 	projected := clipDefaults
-	if err := c.JSON.Decode(&projected); err != nil {
+	if err := c.doc.Decode(&projected); err != nil {
 		return nil, err
 	}
-	images, pooled, err := c.clipImage(c.JSON, c.Loader.Under("embeddings.class_embedding", "vision_model.", ""))
+	images, pooled, err := c.clipImage(c.doc, c.Loader.Under("embeddings.class_embedding", "vision_model.", ""))
 	if err != nil {
 		return nil, err
 	}

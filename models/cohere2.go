@@ -32,7 +32,7 @@ func newCohere2(c *Checkpoint) (*Model, error) {
 	config := cohere2Config{llamaFields: llamaDefaults, WindowFields: configuration.WindowFields{Window: 4096}, Eps: 1e-5, Logits: 0.0625, Pattern: 4}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Heads, config.MaxPositions = 256000, 8192, 22528, 40, 64, 8192
 	config.Tied, config.Kinds = true, true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	slides := func(i int) bool {
@@ -41,12 +41,12 @@ func newCohere2(c *Checkpoint) (*Model, error) {
 		}
 		return (i+1)%config.Pattern != 0
 	}
-	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, slides)
+	windows, err := c.doc.Windows(config.WindowFields, config.Layers, slides)
 	if err != nil {
 		return nil, err
 	}
 	if config.Window == 0 {
-		return nil, c.JSON.Errorf("sliding_window", "want the size of a window")
+		return nil, c.doc.Errorf("sliding_window", "want the size of a window")
 	}
 	layer, err := config.layer(c, "")
 	if err != nil {

@@ -100,10 +100,10 @@ type deberta struct {
 
 func newDeBERTa(c *Checkpoint) (*Model, error) {
 	var config debertaConfig
-	if err := config.read(c.JSON); err != nil {
+	if err := config.read(c.doc); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 			m.MaskedLM, err = c.bertMaskedLM(l.At("cls.predictions."), words, config.Activation, config.Eps, config.Tied)
 			return m, err
 		}
-		act, err := c.JSON.Activation("hidden_act", config.Activation)
+		act, err := c.doc.Activation("hidden_act", config.Activation)
 		if err != nil {
 			return nil, err
 		}
@@ -175,10 +175,10 @@ func (config *debertaConfig) heads(c *Checkpoint, m *Model, words *transformer.E
 			Last: l.At("decoder.").Tied(words, l.Tensor("bias", config.Vocab)),
 		}
 	case "ForSequenceClassification":
-		if c.JSON.Has("pooler_hidden_size") && config.PoolWidth != dim {
-			return nil, c.JSON.Errorf("pooler_hidden_size", "not supported by this model_type, want %d", dim)
+		if c.doc.Has("pooler_hidden_size") && config.PoolWidth != dim {
+			return nil, c.doc.Errorf("pooler_hidden_size", "not supported by this model_type, want %d", dim)
 		}
-		act, err := c.JSON.Activation("pooler_hidden_act", config.PoolAct)
+		act, err := c.doc.Activation("pooler_hidden_act", config.PoolAct)
 		if err != nil {
 			return nil, err
 		}

@@ -35,17 +35,17 @@ func newDINOv2(c *Checkpoint) (*Model, error) {
 		Dim: 768, Layers: 12, Heads: 12, HiddenBy: 4, Activation: "gelu", Eps: 1e-6, QKVBias: true, MaskToken: true,
 		ImageTowerConfig: block.ImageTowerConfig{Image: 224, Patch: 14, Channels: 3},
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, err := c.JSON.Activation("hidden_act", config.Activation)
+	activation, err := c.doc.Activation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.Dim%config.Heads != 0 {
-		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+		return nil, c.doc.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
-	side, err := config.Side(c.JSON)
+	side, err := config.Side(c.doc)
 	if err != nil {
 		return nil, err
 	}

@@ -31,15 +31,15 @@ var distilbertLayers = transformer.StackNames{Layers: "transformer.layer.%d.", L
 
 func newDistilBERT(c *Checkpoint) (*Model, error) {
 	config := distilbertConfig{Vocab: 30522, Dim: 768, Layers: 6, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Tied: true}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("activation", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("activation", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.Dim%config.Heads != 0 {
-		return nil, c.JSON.Errorf("n_heads", "does not divide dim = %d", config.Dim)
+		return nil, c.doc.Errorf("n_heads", "does not divide dim = %d", config.Dim)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 

@@ -20,10 +20,10 @@ type electraConfig struct {
 func newELECTRA(c *Checkpoint) (*Model, error) {
 	config := electraConfig{bertConfig: bertDefaults, Width: 128}
 	config.Dim, config.Heads, config.Hidden = 256, 4, 1024
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	layer, err := config.layer(c.JSON)
+	layer, err := config.layer(c.doc)
 	if err != nil {
 		return nil, err
 	}

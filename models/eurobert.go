@@ -19,11 +19,11 @@ type eurobertConfig struct {
 func newEuroBERT(c *Checkpoint) (*Model, error) {
 	config := eurobertConfig{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Pooling: "late"}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Heads, config.Eps, config.MaxPositions = 128256, 768, 3072, 12, 12, 1e-5, 8192
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	if config.Dim%config.Heads != 0 {
-		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+		return nil, c.doc.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
 	layer, err := config.layer(c, "")
 	if err != nil {
@@ -53,7 +53,7 @@ func (config *eurobertConfig) heads(c *Checkpoint, m *Model, words *transformer.
 	case "ForSequenceClassification":
 		pool, ok := map[string]block.Pooling{"bos": block.PoolFirst, "mean": block.PoolMean, "late": block.PoolMean}[config.Pooling]
 		if !ok {
-			return nil, c.JSON.Errorf("classifier_pooling", "want bos, mean or late")
+			return nil, c.doc.Errorf("classifier_pooling", "want bos, mean or late")
 		}
 		dense, out := l.At("dense.").Linear(dim, dim, true), c.classify(l.At("classifier."), dim, true)
 		if config.Pooling == "late" {

@@ -58,7 +58,7 @@ func ExampleRegister() {
 			Vocab int `json:"vocab_size"`
 			Dim   int `json:"hidden_size"`
 		}
-		if err := c.JSON.Decode(&config); err != nil {
+		if err := c.Decode(&config); err != nil {
 			return nil, err
 		}
 		table := c.Loader.At("words.").Embedding(config.Vocab, config.Dim)

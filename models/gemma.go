@@ -40,8 +40,8 @@ func (f *gemmaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 	case f.Activation == "gelu": // what the first configurations said, and did not mean
 		f.Activation = "gelu_pytorch_tanh"
 	}
-	if f.HiddenActivation != f.Activation && c.JSON.Has("hidden_activation") {
-		return transformer.LayerConfig{}, c.JSON.Errorf("hidden_activation", "hidden_act means %s", f.Activation)
+	if f.HiddenActivation != f.Activation && c.doc.Has("hidden_activation") {
+		return transformer.LayerConfig{}, c.doc.Errorf("hidden_activation", "hidden_act means %s", f.Activation)
 	}
 	layer, err := f.llamaFields.layer(c, kind)
 	layer.Self.Bias, layer.Self.OutBias = f.Bias, f.Bias
@@ -50,7 +50,7 @@ func (f *gemmaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig
 
 func newGemma(c *Checkpoint) (*Model, error) {
 	config := gemmaDefaults()
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

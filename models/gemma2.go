@@ -55,20 +55,20 @@ func (f *gemma2Config) capped(d configuration.Document) error {
 
 func newGemma2(c *Checkpoint) (*Model, error) {
 	config := gemma2Defaults()
-	if !c.JSON.IsNull("attn_logit_softcapping") {
+	if !c.doc.IsNull("attn_logit_softcapping") {
 		config.ScoreCap = 50
 	}
-	if !c.JSON.IsNull("final_logit_softcapping") {
+	if !c.doc.IsNull("final_logit_softcapping") {
 		config.LogitCap = 30
 	}
 	config.Kinds = true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	if err := config.capped(c.JSON); err != nil {
+	if err := config.capped(c.doc); err != nil {
 		return nil, err
 	}
-	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	windows, err := c.doc.Windows(config.WindowFields, config.Layers, func(i int) bool { return i%2 == 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +85,13 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 func newGemma3(c *Checkpoint) (*Model, error) {
 	config := gemma3Config{gemma2Config: gemma2Defaults(), LocalTheta: 10000, Pattern: 6}
 	config.Vocab, config.RopeTheta, config.MaxPositions = 262208, 1e6, 131072
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	if err := config.capped(c.JSON); err != nil {
+	if err := config.capped(c.doc); err != nil {
 		return nil, err
 	}
-	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })
+	windows, err := c.doc.Windows(config.WindowFields, config.Layers, func(i int) bool { return (i+1)%config.Pattern != 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +100,11 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 		return nil, err
 	}
 	sliding := global
-	if sliding.Self.Rotary, err = c.JSON.RotaryOfKind(configuration.SlidingAttention, config.LocalTheta, false, config.HeadDim, config.MaxPositions); err != nil {
+	if sliding.Self.Rotary, err = c.doc.RotaryOfKind(configuration.SlidingAttention, config.LocalTheta, false, config.HeadDim, config.MaxPositions); err != nil {
 		return nil, err
 	}
 	if sliding.Self.Rotary.FrequenciesAt != nil {
-		return nil, c.JSON.Errorf("rope_parameters", "%s: not supported by this model_type", configuration.SlidingAttention)
+		return nil, c.doc.Errorf("rope_parameters", "%s: not supported by this model_type", configuration.SlidingAttention)
 	}
 	global.Self.SoftCap, sliding.Self.SoftCap = 0, 0 // transformers does not read attn_logit_softcapping
 	norm := &transformer.NormConfig{Eps: config.Eps, RMS: true}
@@ -117,7 +117,7 @@ func newGemma3(c *Checkpoint) (*Model, error) {
 	})
 	if config.BothWays { // EmbeddingGemma's tokens see those after them too
 		if c.Config.Head() == "ForCausalLM" {
-			return nil, c.JSON.Errorf("use_bidirectional_attention", "not supported for a language model")
+			return nil, c.doc.Errorf("use_bidirectional_attention", "not supported for a language model")
 		}
 		for i, w := range d.Windows {
 			if d.Masks[i] = nil; w > 0 {

@@ -22,7 +22,7 @@ var gemma3Images = []string{"vision_tower.*", "multi_modal_projector.*", "model.
 func newGemma3Wrapped(c *Checkpoint) (*Model, error) {
 	// Where images stand among the tokens, and how many tokens each has.
 	for _, field := range []string{"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index", "image_token_index"} {
-		c.JSON.Note(field)
+		c.doc.Note(field)
 	}
 	if c.Config.Head() != "ForConditionalGeneration" {
 		return nil, c.unknownHead()
@@ -30,10 +30,10 @@ func newGemma3Wrapped(c *Checkpoint) (*Model, error) {
 	inner := *c
 	inner.Config.Architectures = []string{"Gemma3ForCausalLM"}
 	var err error
-	if inner.JSON, err = c.gemma3Text(); err != nil {
+	if inner.doc, err = c.gemma3Text(); err != nil {
 		return nil, err
 	}
-	tokens, err := common(inner.JSON, configuration.Document{})
+	tokens, err := common(inner.doc, configuration.Document{})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func newGemma3Wrapped(c *Checkpoint) (*Model, error) {
 // gemma3Text is text_config, except that the wrapper decides whether the head is tied to the embeddings, and that the
 // logits have no cap.
 func (c *Checkpoint) gemma3Text() (configuration.Document, error) {
-	text, err := c.JSON.Sub("text_config")
+	text, err := c.doc.Sub("text_config")
 	if err != nil {
 		return text, err
 	}
@@ -57,9 +57,9 @@ func (c *Checkpoint) gemma3Text() (configuration.Document, error) {
 	if text.Has(kind) && text.Value(kind) != `"gemma3_text"` {
 		return text, text.Errorf(kind, `want "gemma3_text"`)
 	}
-	c.JSON.Note(tied)
+	c.doc.Note(tied)
 	text = text.With(kind, `"gemma3_text"`).Without(tied, "final_logit_softcapping")
-	if said, ok := c.JSON.Raw(tied); ok && c.JSON.Has(tied) {
+	if said, ok := c.doc.Raw(tied); ok && c.doc.Has(tied) {
 		text = text.With(tied, string(said))
 	}
 	return text, nil

@@ -55,7 +55,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{JSON: doc, llamaCpp: true}
+	c := &Checkpoint{doc: doc, llamaCpp: true}
 	if c.Config, err = common(doc, configuration.Document{}); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func newGLM4(c *Checkpoint) (*Model, error) {
 	config := glm4Config{llamaFields: llamaDefaults, Bias: true}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Heads, config.KVHeads, config.HeadDim = 151552, 4096, 13696, 40, 32, 2, 128
 	config.MaxPositions, config.Eps, config.Part, config.Partial = 131072, 1.5625e-7, 0.5, true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

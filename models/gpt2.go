@@ -33,15 +33,15 @@ var gpt2Layer = transformer.LayerNames{
 
 func newGPT2(c *Checkpoint) (*Model, error) {
 	config := gpt2Config{Vocab: 50257, Dim: 768, Layers: 12, Heads: 12, Activation: "gelu_new", MaxPositions: 1024, Eps: 1e-5, Tied: true, ScaleScores: true}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("activation_function", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("activation_function", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.Dim%config.Heads != 0 {
-		return nil, c.JSON.Errorf("n_head", "does not divide n_embd = %d", config.Dim)
+		return nil, c.doc.Errorf("n_head", "does not divide n_embd = %d", config.Dim)
 	}
 	if config.Hidden == 0 {
 		config.Hidden = 4 * config.Dim

@@ -52,20 +52,20 @@ func newGPTNeoX(c *Checkpoint) (*Model, error) {
 		Vocab: 50432, Dim: 6144, Layers: 44, Heads: 64, Hidden: 24576, Activation: "gelu", MaxPositions: 2048, Eps: 1e-5,
 		Parallel: true, Bias: true, Theta: 10000, Part: 0.25,
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.Dim%config.Heads != 0 {
-		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+		return nil, c.doc.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
-	if c.JSON.SaysPart(config.Part) { // which transformers reads beside some forms of rope_scaling alone
-		return nil, c.JSON.Errorf("partial_rotary_factor", "want %g, as rotary_pct says", config.Part)
+	if c.doc.SaysPart(config.Part) { // which transformers reads beside some forms of rope_scaling alone
+		return nil, c.doc.Errorf("partial_rotary_factor", "want %g, as rotary_pct says", config.Part)
 	}
-	rotary, err := c.JSON.Rotary(configuration.RopeFields{RopeTheta: config.Theta, Base: !c.llamaCpp, Part: config.Part, Partial: true}, config.Dim/config.Heads, config.MaxPositions)
+	rotary, err := c.doc.Rotary(configuration.RopeFields{RopeTheta: config.Theta, Base: !c.llamaCpp, Part: config.Part, Partial: true}, config.Dim/config.Heads, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}

@@ -45,16 +45,16 @@ func newGPTOSS(c *Checkpoint) (*Model, error) {
 	config := gptOSSConfig{llamaFields: llamaDefaults, WindowFields: configuration.WindowFields{Window: 128}, Bias: true, Experts: 128, TopK: 4, Sharpness: 1.702, Limit: 7}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.HeadDim, config.Hidden = 201088, 2880, 36, 64, 8, 64, 2880
 	config.MaxPositions, config.Eps, config.RopeTheta, config.Kinds = 131072, 1e-5, 150000, true
-	if c.JSON.Empty("rope_parameters") && c.JSON.Empty("rope_scaling") {
-		c.JSON = c.JSON.With("rope_parameters", gptOSSRope)
+	if c.doc.Empty("rope_parameters") && c.doc.Empty("rope_scaling") {
+		c.doc = c.doc.With("rope_parameters", gptOSSRope)
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	if c.JSON.IsNull("sliding_window") {
+	if c.doc.IsNull("sliding_window") {
 		config.Window = 0
 	}
-	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return i%2 == 0 })
+	windows, err := c.doc.Windows(config.WindowFields, config.Layers, func(i int) bool { return i%2 == 0 })
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,10 @@ func (c *Checkpoint) gptOSSExperts() (transformer.MixtureNames, error) {
 // quantized reports whether quantization_config says that weights have the format of a method; another is an error.
 func (c *Checkpoint) quantized(method string) (bool, error) {
 	const field = "quantization_config"
-	if c.JSON.Empty(field) {
+	if c.doc.Empty(field) {
 		return false, nil
 	}
-	d, err := c.JSON.Sub(field)
+	d, err := c.doc.Sub(field)
 	if err != nil {
 		return false, err
 	}

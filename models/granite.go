@@ -29,7 +29,7 @@ func graniteDefaults() graniteConfig {
 
 func newGranite(c *Checkpoint) (*Model, error) {
 	config := graniteDefaults()
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

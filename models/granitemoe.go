@@ -29,7 +29,7 @@ var graniteExperts = transformer.MixtureNames{
 
 func newGraniteMoE(c *Checkpoint) (*Model, error) {
 	config := graniteMoEConfig{graniteConfig: graniteDefaults(), Experts: 8, TopK: 2}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

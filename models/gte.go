@@ -113,11 +113,11 @@ func (config *gteConfig) publishedRotary(d configuration.Document) (*transformer
 
 func newGTE(c *Checkpoint) (*Model, error) {
 	var config gteConfig
-	rotary, err := config.read(c.JSON, c.Config.ModelType == "new")
+	rotary, err := config.read(c.doc, c.Config.ModelType == "new")
 	if err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}

@@ -32,16 +32,16 @@ type jina2Fields struct {
 // newJina2 is the model of a configuration of BERT whose positions are ALiBi's.
 func (c *Checkpoint) newJina2(config bertConfig) (*Model, error) {
 	hub := jina2Fields{Feed: "original"}
-	if err := c.JSON.Decode(&hub); err != nil {
+	if err := c.doc.Decode(&hub); err != nil {
 		return nil, err
 	}
 	activation, ok := map[string]kernels.Activation{"geglu": kernels.ActGELU, "reglu": kernels.ActReLU}[hub.Feed]
 	if !ok {
-		return nil, c.JSON.Errorf("feed_forward_type", "want geglu or reglu")
+		return nil, c.doc.Errorf("feed_forward_type", "want geglu or reglu")
 	}
 	plain := config
 	plain.Positions = "absolute" // for which no attention has weights
-	layer, err := plain.layer(c.JSON)
+	layer, err := plain.layer(c.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -112,21 +112,21 @@ func newJina3(c *Checkpoint) (*Model, error) {
 	config := jina3Config{
 		Vocab: 250002, Dim: 1024, Layers: 24, Heads: 16, Hidden: 4096, Activation: "gelu", MaxPositions: 8194, Types: 1, Eps: 1e-5, Tied: true, RopeFields: configuration.Rope(20000),
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.HeadDim == 0 {
 		if config.HeadDim = config.Dim / config.Heads; config.Dim%config.Heads != 0 {
-			return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+			return nil, c.doc.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 		}
 	}
-	rotary, err := c.JSON.Rotary(config.RopeFields, config.HeadDim, config.MaxPositions)
+	rotary, err := c.doc.Rotary(config.RopeFields, config.HeadDim, config.MaxPositions)
 	if err == nil && rotary.FrequenciesAt != nil {
-		err = c.JSON.Errorf("rope_parameters", "not supported by this model_type")
+		err = c.doc.Errorf("rope_parameters", "not supported by this model_type")
 	}
 	if err != nil {
 		return nil, err

@@ -52,17 +52,17 @@ func newLFM2(c *Checkpoint) (*Model, error) {
 	config := lfm2Config{llamaFields: llamaDefaults, Eps: 1e-5, Taps: 3, Adjust: true, Factor: 1, Multiple: 256}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.Hidden = 65536, 2560, 32, 32, 8, 12288
 	config.RopeTheta, config.MaxPositions, config.Tied = 1e6, 128000, true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	convolves, err := config.convolves(c.JSON)
+	convolves, err := config.convolves(c.doc)
 	if err != nil {
 		return nil, err
 	}
 	if config.TiedToo != nil {
 		config.Tied = *config.TiedToo
 	}
-	if err := config.width(c.JSON); err != nil {
+	if err := config.width(c.doc); err != nil {
 		return nil, err
 	}
 	config.llamaFields.Eps, config.normName = config.Eps, "embedding_norm."

@@ -56,7 +56,7 @@ type llamaConfig struct {
 
 func newLlama(c *Checkpoint) (*Model, error) {
 	config := llamaConfig{llamaFields: llamaDefaults}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")
@@ -73,29 +73,29 @@ func newLlama(c *Checkpoint) (*Model, error) {
 // the same keys, a gate. Where rope_parameters has an object for each kind of layer_types, kind
 // says which; else it is "".
 func (f *llamaFields) layer(c *Checkpoint, kind string) (transformer.LayerConfig, error) {
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", f.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", f.Activation)
 	if err != nil {
 		return transformer.LayerConfig{}, err
 	}
-	if f.KVHeads == 0 || c.JSON.IsNull("num_key_value_heads") {
+	if f.KVHeads == 0 || c.doc.IsNull("num_key_value_heads") {
 		f.KVHeads = f.Heads
 	}
 	if f.HeadDim == 0 {
 		if f.Dim%f.Heads != 0 {
-			return transformer.LayerConfig{}, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", f.Dim)
+			return transformer.LayerConfig{}, c.doc.Errorf("num_attention_heads", "does not divide hidden_size = %d", f.Dim)
 		}
 		f.HeadDim = f.Dim / f.Heads
 	}
 	if f.Heads%f.KVHeads != 0 {
-		return transformer.LayerConfig{}, c.JSON.Errorf("num_key_value_heads", "does not divide num_attention_heads = %d", f.Heads)
+		return transformer.LayerConfig{}, c.doc.Errorf("num_key_value_heads", "does not divide num_attention_heads = %d", f.Heads)
 	}
 	var rotary *transformer.RotaryConfig
 	if kind == "" {
-		rotary, err = c.JSON.Rotary(f.RopeFields, f.HeadDim, f.MaxPositions)
+		rotary, err = c.doc.Rotary(f.RopeFields, f.HeadDim, f.MaxPositions)
 	} else {
 		var theta float64
-		if theta, err = c.JSON.Theta(f.RopeTheta); err == nil {
-			rotary, err = c.JSON.RotaryOfKind(kind, theta, true, f.HeadDim, f.MaxPositions)
+		if theta, err = c.doc.Theta(f.RopeTheta); err == nil {
+			rotary, err = c.doc.RotaryOfKind(kind, theta, true, f.HeadDim, f.MaxPositions)
 		}
 	}
 	if err != nil {

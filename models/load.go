@@ -19,8 +19,8 @@ import (
 // build makes the model with weights and the adapters of o. Tensors whose names match ignored may
 // be left over.
 func (c *Checkpoint) build(build Builder, b lora.Base, o Options, ignored ...string) (*Model, error) {
-	if c.JSON.Has("_name_or_path") {
-		_ = c.JSON.Field("_name_or_path", &b.Name) // for a remark only
+	if c.doc.Has("_name_or_path") {
+		_ = c.doc.Field("_name_or_path", &b.Name) // for a remark only
 	}
 	var wanted []lora.Wanted
 	for _, a := range o.Adapters {
@@ -65,17 +65,17 @@ func (c *Checkpoint) load(build Builder, o Options) (*Model, error) {
 		c.Loader.Exact()
 	}
 	var err error
-	if c.JSON, err = c.JSON.AccountFor(c.Config.ModelType); err != nil {
+	if c.doc, err = c.doc.AccountFor(c.Config.ModelType); err != nil {
 		return nil, err
 	}
 	if c.fp8 {
-		c.JSON.Note("quantization_config")
+		c.doc.Note("quantization_config")
 	}
 	m, err := build(c)
 	if err != nil {
 		return nil, err
 	}
-	if m.Warnings, err = c.JSON.Settle(m.idle); err != nil {
+	if m.Warnings, err = c.doc.Settle(m.idle); err != nil {
 		return nil, err
 	}
 	if c.widened != nil {

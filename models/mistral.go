@@ -17,10 +17,10 @@ type mistralConfig struct {
 func newMistral(c *Checkpoint) (*Model, error) {
 	config := mistralConfig{llamaFields: llamaDefaults}
 	config.Hidden, config.KVHeads, config.MaxPositions, config.Window = 14336, 8, 131072, 4096
-	if c.JSON.IsNull("sliding_window") {
+	if c.doc.IsNull("sliding_window") {
 		config.Window = 0
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

@@ -24,7 +24,7 @@ var mixtralExperts = transformer.MixtureNames{
 func newMixtral(c *Checkpoint) (*Model, error) {
 	config := mixtralConfig{mistralConfig: mistralConfig{llamaFields: llamaDefaults}, Experts: 8, TopK: 2}
 	config.Hidden, config.KVHeads, config.MaxPositions, config.Eps, config.RopeTheta = 14336, 8, 131072, 1e-5, 1e6
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

@@ -98,10 +98,10 @@ type modernbertLayer struct {
 
 func newModernBERT(c *Checkpoint) (*Model, error) {
 	var config modernbertConfig
-	if err := config.read(c.JSON); err != nil {
+	if err := config.read(c.doc); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_activation", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_activation", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +113,11 @@ func newModernBERT(c *Checkpoint) (*Model, error) {
 	rotary := map[bool]*transformer.RotaryConfig{}
 	for global, kind := range map[bool]string{true: configuration.FullAttention, false: configuration.SlidingAttention} {
 		theta := map[bool]float64{true: config.GlobalTheta, false: config.LocalTheta}[global]
-		if rotary[global], err = c.JSON.RotaryOfKind(kind, theta, true, config.Dim/config.Heads, config.MaxPositions); err != nil {
+		if rotary[global], err = c.doc.RotaryOfKind(kind, theta, true, config.Dim/config.Heads, config.MaxPositions); err != nil {
 			return nil, err
 		}
 		if rotary[global].FrequenciesAt != nil {
-			return nil, c.JSON.Errorf("rope_parameters", "%s: not supported by this model_type", kind)
+			return nil, c.doc.Errorf("rope_parameters", "%s: not supported by this model_type", kind)
 		}
 	}
 
@@ -155,7 +155,7 @@ func (config *modernbertConfig) heads(c *Checkpoint, m *Model, words *transforme
 	if name == "Model" {
 		return m, nil
 	}
-	activation, err := c.JSON.Activation("classifier_activation", config.HeadActivation)
+	activation, err := c.doc.Activation("classifier_activation", config.HeadActivation)
 	if err != nil {
 		return nil, err
 	}

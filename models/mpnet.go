@@ -35,10 +35,10 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 	config := mpnetConfig{
 		Vocab: 30527, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", MaxPositions: 512, Eps: 1e-12, Buckets: 32, Tied: true,
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +47,10 @@ func newMPNet(c *Checkpoint) (*Model, error) {
 		first                = 2       // position, whatever the number of the padding token
 	)
 	if config.MaxPositions <= first {
-		return nil, c.JSON.Errorf("max_position_embeddings", "the first position is %d", first)
+		return nil, c.doc.Errorf("max_position_embeddings", "the first position is %d", first)
 	}
 	if config.Dim%config.Heads != 0 {
-		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+		return nil, c.doc.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions-first
 

@@ -119,22 +119,22 @@ var (
 
 func newNomicBERT(c *Checkpoint) (*Model, error) {
 	var config nomicConfig
-	if err := config.read(c.JSON); err != nil {
+	if err := config.read(c.doc); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.HeadDim == 0 {
 		config.HeadDim = config.Dim / config.Heads
 	}
-	rotary, err := c.JSON.Rotary(config.RopeFields, config.HeadDim, config.MaxPositions)
+	rotary, err := c.doc.Rotary(config.RopeFields, config.HeadDim, config.MaxPositions)
 	if err != nil {
 		return nil, err
 	}
 	if rotary.FrequenciesAt != nil {
-		return nil, c.JSON.Errorf("rope_parameters", "not supported by this model_type")
+		return nil, c.doc.Errorf("rope_parameters", "not supported by this model_type")
 	}
 	c.Config.Vocab, c.Config.Dim, c.Config.Layers, c.Config.MaxLength = config.Vocab, config.Dim, config.Layers, config.MaxPositions
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "nomic_bert.", "bert.", "")
@@ -151,7 +151,7 @@ func newNomicBERT(c *Checkpoint) (*Model, error) {
 	if config.moe.Every > 0 {
 		layer.Self.Bias, layer.Self.OutBias = true, true
 		if sharpness != 0 {
-			return nil, c.JSON.Errorf("hidden_act", "not supported for experts")
+			return nil, c.doc.Errorf("hidden_act", "not supported for experts")
 		}
 		layer.Feed = config.moe.feed(transformer.FeedForwardConfig{Dim: config.Dim, Hidden: config.Hidden, Activation: activation, Bias: true})
 	}

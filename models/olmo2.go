@@ -22,7 +22,7 @@ type olmo2Config struct {
 func newOLMo2(c *Checkpoint) (*Model, error) {
 	config := olmo2Config{llamaFields: llamaDefaults}
 	config.Vocab, config.Eps = 50304, 1e-5
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

@@ -137,5 +137,5 @@ func checkpoint(doc, generation configuration.Document) (*Checkpoint, Builder, e
 	if !ok {
 		return nil, nil, &check.Error{Kind: ErrModelType, File: doc.Name, Field: "model_type", Value: strconv.Quote(config.ModelType), Err: fmt.Errorf("want one of %s", strings.Join(ModelTypes(), ", "))}
 	}
-	return &Checkpoint{JSON: doc, Config: config}, build, nil
+	return &Checkpoint{doc: doc, Config: config}, build, nil
 }

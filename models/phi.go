@@ -27,7 +27,7 @@ func newPhi(c *Checkpoint) (*Model, error) {
 	config := phiConfig{llamaFields: llamaDefaults, Eps: 1e-5}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Activation = 51200, 2048, 8192, 24, "gelu_new"
 	config.Part, config.Partial = 0.5, true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

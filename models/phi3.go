@@ -24,7 +24,7 @@ func newPhi3(c *Checkpoint) (*Model, error) {
 	config := phi3Config{llamaFields: llamaDefaults}
 	config.Vocab, config.Dim, config.Hidden, config.MaxPositions = 32064, 3072, 8192, 4096
 	config.Eps, config.Original, config.Partial, config.Long = 1e-5, 4096, true, true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

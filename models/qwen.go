@@ -64,7 +64,7 @@ func (c *Checkpoint) qwen(version int) (*Model, error) {
 	if version == 3 {
 		config.HeadDim = 128
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	windows, err := config.windows(c, func(i int) bool { return i >= config.WindowLayers })
@@ -85,7 +85,7 @@ func (f *qwenConfig) windows(c *Checkpoint, slides func(layer int) bool) (func(l
 	if !f.UseWindow {
 		f.Window = 0 // published with one that is not used
 	}
-	return c.JSON.Windows(f.WindowFields, f.Layers, slides)
+	return c.doc.Windows(f.WindowFields, f.Layers, slides)
 }
 
 // layer is the configuration of a layer of a version.

@@ -54,7 +54,7 @@ func qwenMoEDefaults() qwenMoEConfig {
 func newQwen2MoE(c *Checkpoint) (*Model, error) {
 	config := qwen2MoEConfig{qwenMoEConfig: qwenMoEDefaults(), Experts: 60, Shared: 5632, QKVBias: true}
 	config.Heads, config.KVHeads, config.Hidden, config.TopK, config.ExpertHidden = 16, 16, 5632, 4, 1408
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	windows, err := config.windows(c, func(i int) bool { return i%2 == 0 && i < config.WindowLayers })
@@ -80,7 +80,7 @@ func newQwen2MoE(c *Checkpoint) (*Model, error) {
 func newQwen3MoE(c *Checkpoint) (*Model, error) {
 	config := qwen3MoEConfig{qwenMoEConfig: qwenMoEDefaults(), Experts: 128}
 	config.KVHeads, config.Hidden, config.TopK, config.ExpertHidden = 4, 6144, 8, 768
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	windows, err := config.windows(c, func(int) bool { return true })

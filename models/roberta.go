@@ -19,7 +19,7 @@ func newRoBERTa(c *Checkpoint) (*Model, error) {
 	if c.Config.ModelType != "roberta" {
 		config.Vocab = 30522
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	body := c.Loader.Under("embeddings.word_embeddings.weight", "roberta.", "")

@@ -26,10 +26,10 @@ func (c *Checkpoint) siglip(image func(d configuration.Document, l *transformer.
 	if head := c.Config.Head(); head != "Model" {
 		return nil, c.unknownHead()
 	}
-	if err := c.JSON.Decode(&struct{}{}); err != nil {
+	if err := c.doc.Decode(&struct{}{}); err != nil {
 		return nil, err
 	}
-	textDoc, imageDoc, err := block.TowerConfigs(c.JSON)
+	textDoc, imageDoc, err := block.TowerConfigs(c.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func siglipImage(d configuration.Document, l *transformer.Loader) (*block.ImageT
 
 // newSigLIPText is the tower of texts alone.
 func newSigLIPText(c *Checkpoint) (*Model, error) {
-	texts, pooled, err := c.siglipText(c.JSON, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
+	texts, pooled, err := c.siglipText(c.doc, c.Loader.Under("embeddings.token_embedding.weight", "text_model.", ""))
 	return &Model{Encoder: texts, Pooler: pooled}, err
 }
 
@@ -104,7 +104,7 @@ func (c *Checkpoint) siglipImageAlone(image func(d configuration.Document, l *tr
 	if head := c.Config.Head(); head != "Model" {
 		return nil, c.unknownHead()
 	}
-	images, attend, err := image(c.JSON, c.Loader.Under("embeddings.patch_embedding.weight", "vision_model.", ""))
+	images, attend, err := image(c.doc, c.Loader.Under("embeddings.patch_embedding.weight", "vision_model.", ""))
 	if err != nil {
 		return nil, err
 	}

@@ -27,11 +27,11 @@ func newSmolLM3(c *Checkpoint) (*Model, error) {
 	config := smollm3Config{llamaConfig: llamaConfig{llamaFields: llamaDefaults}, Every: 4}
 	config.Vocab, config.Dim, config.Layers, config.Heads, config.KVHeads, config.MaxPositions = 128256, 2048, 36, 16, 4, 32768
 	config.RopeTheta, config.Tied, config.Kinds = 2e6, true, true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	if config.Rotates != nil && len(config.Rotates) != config.Layers {
-		return nil, c.JSON.Errorf("no_rope_layers", "want %d values, as many as layers", config.Layers)
+		return nil, c.doc.Errorf("no_rope_layers", "want %d values, as many as layers", config.Layers)
 	}
 	rotates := func(i int) bool {
 		if config.Rotates != nil {
@@ -39,7 +39,7 @@ func newSmolLM3(c *Checkpoint) (*Model, error) {
 		}
 		return (i+1)%config.Every != 0
 	}
-	windows, err := c.JSON.Windows(config.WindowFields, config.Layers, func(i int) bool { return config.UseWindow && !rotates(i) })
+	windows, err := c.doc.Windows(config.WindowFields, config.Layers, func(i int) bool { return config.UseWindow && !rotates(i) })
 	if err != nil {
 		return nil, err
 	}

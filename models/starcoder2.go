@@ -27,7 +27,7 @@ func newStarCoder2(c *Checkpoint) (*Model, error) {
 	config := starcoder2Config{llamaFields: llamaDefaults, Eps: 1e-5, Bias: true}
 	config.Vocab, config.Dim, config.Hidden, config.Layers, config.Heads, config.KVHeads = 49152, 3072, 12288, 30, 24, 2
 	config.Activation, config.MaxPositions, config.Tied = "gelu_pytorch_tanh", 4096, true
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	layer, err := config.layer(c, "")

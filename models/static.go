@@ -27,7 +27,7 @@ type staticEncoder struct {
 func newStatic(c *Checkpoint) (*Model, error) {
 	l, name := c.Loader.Integers(), "embeddings"
 	for _, field := range staticFields {
-		c.JSON.Note(field)
+		c.doc.Note(field)
 	}
 	if l.Has("embedding.weight") { // sentence-transformers' own
 		name = "embedding.weight"

@@ -60,15 +60,15 @@ func newT5(c *Checkpoint) (*Model, error) {
 		config.Tied = !c.Loader.Has("lm_head.weight") // the default of transformers has changed
 	}
 	initialLayers := config.EncoderLayers
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	if !c.JSON.Has("scale_decoder_outputs") && !c.JSON.IsNull("scale_decoder_outputs") { // null is false
+	if !c.doc.Has("scale_decoder_outputs") && !c.doc.IsNull("scale_decoder_outputs") { // null is false
 		config.ScaleOutputs = config.Tied && c.Config.ModelType == "t5"
 	}
 	if config.DecoderLayers == 0 {
 		config.DecoderLayers = config.EncoderLayers
-		if own, ok := c.JSON.Hidden("num_layers"); ok { // transformers applies aliases later
+		if own, ok := c.doc.Hidden("num_layers"); ok { // transformers applies aliases later
 			before := struct {
 				Layers int `json:"num_layers"`
 			}{initialLayers}
@@ -78,11 +78,11 @@ func newT5(c *Checkpoint) (*Model, error) {
 			config.DecoderLayers = before.Layers
 		}
 	}
-	config.feedForward(c.JSON)
+	config.feedForward(c.doc)
 	if config.MaxDistance <= config.Buckets/2 {
-		return nil, c.JSON.Errorf("relative_attention_max_distance", "want more than half of relative_attention_num_buckets = %d", config.Buckets)
+		return nil, c.doc.Errorf("relative_attention_max_distance", "want more than half of relative_attention_num_buckets = %d", config.Buckets)
 	}
-	layer, err := config.layer(c.JSON)
+	layer, err := config.layer(c.doc)
 	if err != nil {
 		return nil, err
 	}

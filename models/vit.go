@@ -63,7 +63,7 @@ var vitTimm = vitNames{
 }
 
 func newViT(c *Checkpoint) (*Model, error) {
-	if c.JSON.Has("architecture") {
+	if c.doc.Has("architecture") {
 		return newTimmViT(c)
 	}
 	config := vitConfig{
@@ -71,7 +71,7 @@ func newViT(c *Checkpoint) (*Model, error) {
 		ImageTowerConfig: block.ImageTowerConfig{Image: 224, Patch: 16, Channels: 3},
 		QKVBias:          true, PoolerActivation: "tanh",
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	body := c.Loader.Under(vitHub.class, "vit.", "")
@@ -87,7 +87,7 @@ func newViT(c *Checkpoint) (*Model, error) {
 	if body.Has("pooler.dense.weight") {
 		act := block.Tanh
 		if config.PoolerActivation != "tanh" {
-			a, err := c.JSON.Activation("pooler_act", config.PoolerActivation)
+			a, err := c.doc.Activation("pooler_act", config.PoolerActivation)
 			if err != nil {
 				return nil, err
 			}
@@ -125,16 +125,16 @@ type timmConfig struct {
 // newTimmViT is the model of a checkpoint of timm, whose sizes are those of its tensors.
 func newTimmViT(c *Checkpoint) (*Model, error) {
 	t := timmConfig{Pool: "token"}
-	c.JSON.AsClass("timm")
-	if err := c.JSON.Decode(&t); err != nil {
+	c.doc.AsClass("timm")
+	if err := c.doc.Decode(&t); err != nil {
 		return nil, err
 	}
 	if t.Pool != "token" {
-		return nil, c.JSON.Errorf("global_pool", "want token")
+		return nil, c.doc.Errorf("global_pool", "want token")
 	}
 	for _, other := range []string{"_distilled", "_clip", "_gap", "_reg", "_rope", "_dinov", "_relpos", "_srelpos", "_so1", "_mci", "_siglip"} {
 		if strings.Contains(t.Architecture, other) {
-			return nil, c.JSON.Errorf("architecture", "want a plain vit")
+			return nil, c.doc.Errorf("architecture", "want a plain vit")
 		}
 	}
 	config := vitConfig{TowerConfig: block.TowerConfig{Dim: t.Dim, Heads: t.Args.Heads, Activation: "gelu", Eps: 1e-6}, QKVBias: true}
@@ -158,7 +158,7 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 		config.Hidden = s[0]
 	}
 	if slices.Contains([]int{config.Layers, config.Patch, config.Image, config.Hidden, config.Heads, config.Channels}, 0) {
-		return nil, c.JSON.Errorf("architecture", "the tensors in the safetensors file are not those of a vit")
+		return nil, c.doc.Errorf("architecture", "the tensors in the safetensors file are not those of a vit")
 	}
 	v, err := c.loadViT(config, l, vitTimm, "architecture")
 	if err != nil {
@@ -173,15 +173,15 @@ func newTimmViT(c *Checkpoint) (*Model, error) {
 
 // loadViT is the encoder whose tensors body has.
 func (c *Checkpoint) loadViT(config vitConfig, body *transformer.Loader, names vitNames, activationField string) (*block.ImageTower, error) {
-	activation, sharpness, err := c.JSON.FeedActivation(activationField, config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation(activationField, config.Activation)
 	if err != nil {
 		return nil, err
 	}
 	if config.Dim%config.Heads != 0 {
-		return nil, c.JSON.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
+		return nil, c.doc.Errorf("num_attention_heads", "does not divide hidden_size = %d", config.Dim)
 	}
 	c.Config.Dim, c.Config.Layers = config.Dim, config.Layers
-	side, err := config.Side(c.JSON)
+	side, err := config.Side(c.doc)
 	if err != nil {
 		return nil, err
 	}

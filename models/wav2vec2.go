@@ -48,17 +48,17 @@ func newWav2Vec2(c *Checkpoint) (*Model, error) {
 		Vocab: 32, Dim: 768, Layers: 12, Heads: 12, Hidden: 3072, Activation: "gelu", Eps: 1e-5, Norm: "group", Feature: "gelu",
 		Dims: []int{512, 512, 512, 512, 512, 512, 512}, Strides: []int{5, 2, 2, 2, 2, 2, 2}, Kernels: []int{10, 3, 3, 3, 3, 2, 2}, Positions: 128, Groups: 16,
 	}
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
-	if err := config.check(c.JSON); err != nil {
+	if err := config.check(c.doc); err != nil {
 		return nil, err
 	}
-	activation, sharpness, err := c.JSON.FeedActivation("hidden_act", config.Activation)
+	activation, sharpness, err := c.doc.FeedActivation("hidden_act", config.Activation)
 	if err != nil {
 		return nil, err
 	}
-	feature, err := c.JSON.Activation("feat_extract_activation", config.Feature)
+	feature, err := c.doc.Activation("feat_extract_activation", config.Feature)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func newWhisper(c *Checkpoint) (*Model, error) {
 	config := whisperConfig{bartFields: bartDefaults, Mels: 80, MaxSource: 1500, MaxPositions: 448}
 	config.Vocab, config.Dim, config.EncoderLayers, config.DecoderLayers = 51865, 384, 4, 4
 	config.EncoderHeads, config.DecoderHeads, config.EncoderHidden, config.DecoderHidden = 6, 6, 1536, 1536
-	if err := c.JSON.Decode(&config); err != nil {
+	if err := c.doc.Decode(&config); err != nil {
 		return nil, err
 	}
 	if head := c.Config.Head(); head != "ForConditionalGeneration" && head != "Model" {
