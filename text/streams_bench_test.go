@@ -14,35 +14,42 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// shaped is an Embedder of a BERT with random weights and the mean of the hidden states.
-func shaped(b testing.TB, threads, dim, layers int, weights kernels.Format) *Embedder {
+// bert is a BERT with random weights.
+func bert(b testing.TB, dim, layers int, weights kernels.Format) *models.Model {
 	b.Helper()
-	e, err := OpenEmbedder("testdata/embed", Threads(threads))
-	if err != nil {
-		b.Fatal(err)
-	}
 	config := fmt.Appendf(nil, `{"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 30522, "hidden_size": %d, "num_hidden_layers": %d,
 		"num_attention_heads": 12, "intermediate_size": %d, "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_act": "gelu"}`, dim, layers, 4*dim)
 	m, err := models.Options{Weights: weights, Exact: true}.New(config, transformer.Random(1))
 	if err != nil {
 		b.Fatal(err)
 	}
-	e.model, e.pool, e.dim, e.limit = m, m.BareEmbedder(), dim, 256
+	return m
+}
+
+// meansOf is an Embedder of the means of a model's hidden states.
+func meansOf(b testing.TB, m *models.Model, dim, threads int) *Embedder {
+	b.Helper()
+	e, err := OpenEmbedder("testdata/embed", Threads(threads))
+	if err != nil {
+		b.Fatal(err)
+	}
+	e.model, e.pool, e.dim, e.limit = m, m.BareEmbedder(), dim, 512
 	return e
 }
 
 // BenchmarkOneCaller has one caller of 256 texts beside as many callers of 256 texts as threads, in turn, and reports the
 // medians of tokens a second and of their quotients.
 func BenchmarkOneCaller(b *testing.B) {
-	threads := runtime.GOMAXPROCS(0)
 	texts := repeat(256, func(i int) int { return 10 + i*i%110 })
 	for _, c := range []struct {
 		name        string
 		dim, layers int
 	}{{"MiniLM", 384, 6}, {"BERT-base", 768, 2}} {
 		for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
-			b.Run(fmt.Sprintf("%s/%v/threads=%d", c.name, weights, threads), func(b *testing.B) {
-				e := shaped(b, threads, c.dim, c.layers, weights)
+			m := bert(b, c.dim, c.layers, weights)
+			b.Run(fmt.Sprintf("%s/%v", c.name, weights), func(b *testing.B) {
+				threads := runtime.GOMAXPROCS(0)
+				e := meansOf(b, m, c.dim, threads)
 				tokens, err := e.Tokens(texts)
 				if err != nil {
 					b.Fatal(err)
@@ -76,12 +83,11 @@ func BenchmarkOneCaller(b *testing.B) {
 
 // BenchmarkOneText embeds single texts of 8 to 512 tokens on all threads, and reports the median in milliseconds.
 func BenchmarkOneText(b *testing.B) {
-	threads := runtime.GOMAXPROCS(0)
 	for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
-		e := shaped(b, threads, 384, 6, weights)
-		e.limit = 512
+		m := bert(b, 384, 6, weights)
 		for _, tokens := range []int{8, 16, 32, 64, 128, 256, 512} {
-			b.Run(fmt.Sprintf("%v/tokens=%d/threads=%d", weights, tokens, threads), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%v/tokens=%d", weights, tokens), func(b *testing.B) {
+				e := meansOf(b, m, 384, runtime.GOMAXPROCS(0))
 				texts := []string{wordText(tokens - 2)}
 				var times []float64
 				for b.Loop() {
