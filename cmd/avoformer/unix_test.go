@@ -141,8 +141,8 @@ func TestJSON(t *testing.T) {
 		{"", "quantize ../../models/testdata/gguf/llama/f32.gguf -weights q8_0 -o " + out + "/q8_0.gguf", []string{"bytes bytes_before file weights"}},
 		{"", "bench -rounds 1 -texts 1 -engines avoformer,torch -python /nowhere " + testdata + "embed",
 			[]string{"engine first least_cosine long peak_mb rounds short texts_per_second threads tokens_per_second", "engine problem"}},
-		{"", "bench -seconds 0.01 " + testdata + "generate", []string{"first peak_mb tokens_per_second"}},
-		{"", "bench -seconds 0.01 " + testdata + "translate", []string{"first peak_mb texts_per_second"}},
+		{"", "bench -seconds 0.01 " + testdata + "generate", []string{"first peak_mb threads tokens_per_second"}},
+		{"", "bench -seconds 0.01 " + testdata + "translate", []string{"first peak_mb texts_per_second threads"}},
 		{"", "version", []string{"cpus go kernels platform version"}},
 	} {
 		args := append(strings.Fields(c.args), "-json")
