@@ -1,4 +1,4 @@
-// What every command gets, and how it tells what is wrong.
+// What every command gets, and how it reports errors.
 
 package main
 
