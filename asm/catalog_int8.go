@@ -9,13 +9,8 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// int8Block is kernel.Int8Block in documents, int8Blocks the blocks that k elements have, and
-// winogradDepths what k is in tests: part of a block, a block, and several.
-var (
-	int8Block      = strconv.Itoa(kernel.Int8Block)
-	int8Blocks     = blocksOf("k", kernel.Int8Block)
-	winogradDepths = each("k", 32, "32", "96", "128", "160", "384")
-)
+// winogradDepths is what k is in tests.
+var winogradDepths = each("k", 32, "32", "96", "128", "160", "384")
 
 // blocksOf is the number of blocks of n elements.
 func blocksOf(n string, block int) Expr { return Expr(fmt.Sprintf("(%s+%d)/%d", n, block-1, block)) }
@@ -26,51 +21,51 @@ func blocksOf(n string, block int) Expr { return Expr(fmt.Sprintf("(%s+%d)/%d", 
 var int8Kernels = []Kernel{
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8",
-		Doc: append(quantizeDoc("x[i*ldx+p+j]"),
-			"and start[p/"+int8Block+"*ldscale+i] = -128 times the sum of the integers of the block."),
-		Params: quantizeParams(kernel.Int8Block, Int8, perBlock(Int32, "start")),
+		Doc:    append(quantizeDoc(), "and start[i] = -128 times the sum of the integers of the row."),
+		Params: quantizeRowParams(Int8, in("start", "1", "rows", "").of(Int32)),
 		Close:  Closeness{Exact: true},
-		Body:   kernel.QuantizeInt8(kernel.Int8Block, 1, true),
+		Body:   kernel.QuantizeRows(1, true),
 	},
-	rotateKernel("rotate128", kernel.Int8Block),
+	rotateKernel("rotate128", kernel.RotateBlock),
 	rotateKernel("rotate32", kernel.RotateGroup),
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt16",
-		Doc:    quantizeDoc("x[i*ldx+p+j]"),
-		Params: quantizeParams(kernel.Int8Block, Int16),
+		Doc:    quantizeDoc(),
+		Params: quantizeRowParams(Int16),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:   kernel.QuantizeInt8(kernel.Int8Block, 2, false),
+		Body:   kernel.QuantizeRows(2, false),
 	},
 	quantizeWords("quantizeInt16By64", 64),
 	quantizeWords("quantizeInt16By32", 32),
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By32",
-		Doc:    []string{"is quantizeInt8 in blocks of 32."},
-		Params: quantizeParams(32, Int8, perBlock(Int32, "start")),
+		Doc: []string{"is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],",
+			"and what the sum of its integers makes is start[p/32*ldscale+i]."},
+		Params: quantizeParams(32, Int8, in("start", "", "", "ldscale").of(Int32)),
 		Close:  Closeness{Exact: true},
-		Body:   kernel.QuantizeInt8(kernel.WeightBlock, 1, true),
+		Body:   kernel.QuantizeBlocks(kernel.WeightBlock, 1, true),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By64",
-		Doc:    []string{"is quantizeInt8 in blocks of 64."},
-		Params: quantizeParams(64, Int8, perBlock(Int32, "start")),
+		Doc:    []string{"is quantizeInt8By32 in blocks of 64."},
+		Params: quantizeParams(64, Int8, in("start", "", "", "ldscale").of(Int32)),
 		Close:  Closeness{Exact: true},
-		Body:   kernel.QuantizeInt8(64, 1, true),
+		Body:   kernel.QuantizeBlocks(64, 1, true),
 	},
 	{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: "quantizeInt8By16",
-		Doc:    []string{"is quantizeInt8 in blocks of 16."},
-		Params: quantizeParams(16, Int8, perBlock(Int32, "start")),
+		Doc:    []string{"is quantizeInt8By32 in blocks of 16."},
+		Params: quantizeParams(16, Int8, in("start", "", "", "ldscale").of(Int32)),
 		Close:  Closeness{Exact: true},
-		Body:   kernel.QuantizeInt8(16, 1, true),
+		Body:   kernel.QuantizeBlocks(16, 1, true),
 	},
 	{
 		File: "int8", Source: "gemm_int8.go", Name: "int8Quads",
-		Doc: append(int8Doc("start[p/block*ldscale+i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
+		Doc: append(int8Doc("start[i]", "a[i*lda+p] * b[p/4*4*nr+4*j+p%4]"),
 			"With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,",
 			"and a quarter of that ahead into the first, if ahead is not 0."),
-		Params: int8Params(Int8, Uint8, []Param{perBlock(Int32, "start")}, hint("ahead", "0", "64", "k*nr")),
+		Params: int8Params(Int8, Uint8, []Param{in("start", "1", "m", "").of(Int32)}, hint("ahead", "0", "64", "k*nr")),
 		Close:  Closeness{Exact: true},
 		On: []On{
 			{Tier: "AVX512", Needs: []arch.Feature{arch.AVX512VNNI}},
@@ -89,9 +84,8 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "int8Winograd",
 		Doc: []string{
-			"is int8Pairs in blocks of " + int8Block + " by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
-			"one of the first 16, q is p+16, and the sum t of a block begins with",
-			"ofRows[p/" + int8Block + "*ldscale+i] + ofColumns[p/" + int8Block + "*nr+j]:",
+			"is int8Pairs by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is",
+			"one of the first 16, q is p+16, and the sum t begins with ofRows[i] + ofColumns[j]:",
 			"",
 			"\tt += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])",
 			"",
@@ -105,11 +99,10 @@ var int8Kernels = []Kernel{
 	{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradRows",
 		Doc: []string{
-			"is what int8Winograd takes off for rows of A: ofRows[p/" + int8Block + "*ldscale+i] is",
-			"the sum of -a[i*lda+p]*a[i*lda+q] over the pairs of a block.",
+			"is what int8Winograd takes off for rows of A: ofRows[i] is the sum of -a[i*lda+p]*a[i*lda+q] over the pairs.",
 		},
 		Params: []Param{
-			out("ofRows", int8Blocks, "rows", "ldscale").of(Int32), Stride("ldscale"),
+			out("ofRows", "1", "rows", "").of(Int32),
 			in("a", "rows", "k", "lda").of(Int16), each("rows", 0, "1", "2", "3"), winogradDepths, Stride("lda"),
 		},
 		Close: Closeness{Exact: true},
@@ -120,10 +113,10 @@ var int8Kernels = []Kernel{
 		File: "int8_winograd", Source: "gemm_int8_winograd.go", Name: "winogradColumns",
 		Doc: []string{
 			"makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its",
-			"columns: ofColumns[p/" + int8Block + "*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.",
+			"columns: ofColumns[j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs.",
 		},
 		Params: []Param{
-			out("dst", "k", "nr", "").of(Int16), out("ofColumns", int8Blocks, "nr", "").of(Int32),
+			out("dst", "k", "nr", "").of(Int16), out("ofColumns", "1", "nr", "").of(Int32),
 			in("b", "k", "nr", "").of(Int8), winogradDepths, turn("nr", 1, "nr"),
 		},
 		Close: Closeness{Exact: true},
@@ -153,11 +146,11 @@ var int8Kernels = []Kernel{
 func quantizeWords(name string, block int) Kernel {
 	return Kernel{
 		File: "int8_quantize", Source: "int8_quantize.go", Name: name,
-		Doc:    []string{fmt.Sprintf("is quantizeInt16 in blocks of %d.", block)},
+		Doc:    []string{fmt.Sprintf("is quantizeInt8By32 in blocks of %d, of integers of 16 bits, without start.", block)},
 		Params: quantizeParams(block, Int16),
 		Close:  Closeness{Exact: true},
 		On:     []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
-		Body:   kernel.QuantizeInt8(block, 2, false),
+		Body:   kernel.QuantizeBlocks(block, 2, false),
 	}
 }
 
@@ -169,13 +162,13 @@ func rotateKernel(name string, block int) Kernel {
 		Doc: []string{
 			"is the Walsh-Hadamard transform of each block of " + n + " elements of rows of x, times by:",
 			"",
-			"\tdst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]",
+			"\tdst[i*lddst+p] = x[i*ldx+p] * by[p]",
 			"",
 			"and then, for distances 1, 2, 4 and so on below " + n + ", for elements a and b of a block that far from each other,",
 			"a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of " + n + ".",
 		},
 		Params: []Param{
-			out("dst", "rows", "cols", "lddst"), in("x", "rows", "cols", "ldx"), in("by", "1", Expr(n), ""),
+			out("dst", "rows", "cols", "lddst"), in("x", "rows", "cols", "ldx"), in("by", "1", "cols", ""),
 			each("rows", 0, "1", "2", "3"), each("cols", block, Expr(n), Expr("2*"+n), Expr("3*"+n)), Stride("lddst"), Stride("ldx"),
 		},
 		Close: Closeness{Exact: true},
@@ -183,17 +176,31 @@ func rotateKernel(name string, block int) Kernel {
 	}
 }
 
-func quantizeDoc(x string) []string {
+func quantizeDoc() []string {
 	return []string{
-		"makes integers of each row of x, in blocks of " + int8Block + " elements:",
+		"makes integers of each row of x:",
 		"",
-		"\tlargest := the largest magnitude of the block",
-		"\tscale[p/" + int8Block + "*ldscale+i] = largest * float32(1.0/127)",
-		"\tdst[i*lddst+p+j] = " + x + " * (127/max(largest, 0x1p-100)), rounded once, ties to even",
+		"\tlargest := the largest magnitude of the row",
+		"\tscale[i] = largest * float32(1.0/127)",
+		"\tdst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even",
 		"",
-		"Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.",
-		"Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.",
+		"Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.",
+		"Behind cols elements, dst has zeros. cols and filled are multiples of 32.",
 	}
+}
+
+// quantizeRowParams are those of a kernel that makes integers of whole rows.
+func quantizeRowParams(elem Elem, starts ...Operand) []Param {
+	params := []Param{
+		out("dst", "rows", "filled", "lddst").of(elem), in("x", "rows", "cols", "ldx"),
+		each("rows", 0, "1", "2", "3"), each("cols", 32, "32", "64", "96", "160", "512"), each("filled", 32, "cols", "cols+32"), Stride("lddst"), Stride("ldx"),
+		out("scale", "1", "rows", ""),
+	}
+	for _, s := range starts {
+		s.Access = Write
+		params = append(params, s)
+	}
+	return params
 }
 
 // quantizeParams are those of a kernel that makes integers.
@@ -211,41 +218,32 @@ func quantizeParams(block int, elem Elem, starts ...Operand) []Param {
 	return append(params, Stride("ldscale"))
 }
 
-// perBlock is an operand with an element for each block and row.
-func perBlock(elem Elem, name string) Operand {
-	return in(name, "(k+block-1)/block", "m", "ldscale").of(elem)
-}
-
 func int8Doc(start, product string) []string {
 	return []string{
 		"multiplies rows of integers with a panel of nr columns, the tier's NR:",
 		"",
 		"\tfor i := range m {",
 		"\t\tfor j := range nr {",
-		"\t\t\ts := float32(0), or c[i*ldc+j] if add is not 0",
-		"\t\t\tfor p := 0; p < k; p += block {",
-		"\t\t\t\tt := " + start,
-		"\t\t\t\tfor p := p; p < min(p+block, k); p++ {",
-		"\t\t\t\t\tt += " + product,
-		"\t\t\t\t}",
-		"\t\t\t\ts += float32(float32(t) * scale[p/block*ldscale+i])",
+		"\t\t\tt := " + start + ", and the bits of c[i*ldc+j] as an int32 if add is not 0",
+		"\t\t\tfor p := range k {",
+		"\t\t\t\tt += " + product,
 		"\t\t\t}",
-		"\t\t\tc[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one",
+		"\t\t\tc[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]",
 		"\t\t}",
 		"\t}",
 		"",
-		"There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.",
+		"without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.",
+		"k is a multiple of 16, and no integer with a sign is below -127.",
 	}
 }
 
 // int8Params are those of a micro-kernel: starts beside the scales, hints after B.
 func int8Params(a, b Elem, starts []Param, hints ...Param) []Param {
 	return slices.Concat([]Param{
-		each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64", "80", "192"), turn("block", 16, "64", "32"), turn("nr", 1, "nr"),
+		each("m", 0, "1", "2", "5", "6", "7", "8", "11", "12", "13", "19", "25"), each("k", 16, "16", "48", "64", "80", "192"), turn("nr", 1, "nr"),
 		in("a", "m", "k", "lda").of(a), Stride("lda"),
-		perBlock(Float32, "scale"),
+		in("scale", "1", "m", ""),
 	}, starts, []Param{
-		Stride("ldscale"),
 		in("b", "k", "nr", "").of(b), in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
 	}, hints, []Param{turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc")})
 }
@@ -255,8 +253,8 @@ func winogradParams() []Param {
 	return []Param{
 		each("m", 0, "1", "2", "3", "4", "5", "8", "9"), winogradDepths, turn("nr", 1, "nr"),
 		in("a", "m", "k", "lda").of(Int16), Stride("lda"),
-		in("scale", int8Blocks, "m", "ldscale"), in("ofRows", int8Blocks, "m", "ldscale").of(Int32), Stride("ldscale"),
-		in("b", "k", "nr", "").of(Int16), in("ofColumns", int8Blocks, "nr", "").of(Int32),
+		in("scale", "1", "m", ""), in("ofRows", "1", "m", "").of(Int32),
+		in("b", "k", "nr", "").of(Int16), in("ofColumns", "1", "nr", "").of(Int32),
 		in("weight", "1", "nr", "").orEmpty(), in("bias", "1", "nr", "").orEmpty(),
 		turn("add", 0, "0", "1"), update("c", "m", "nr", "ldc"), Stride("ldc"),
 	}

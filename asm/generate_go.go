@@ -154,18 +154,18 @@ const (
 	FewKeys, FewRow = %d, %d
 	// FetchedPiece is how many bytes AttnPanels fetches at a time.
 	FetchedPiece = %d
-	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
+	// Int8Stretch is the most integers of a row that have a scale in common, and WeightBlock where
 	// the weights are in blocks, too.
-	Int8Block, WeightBlock = %d, %d
-	// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
-	RotateGroup = %d
+	Int8Stretch, WeightBlock = %d, %d
+	// RotateBlock is how many elements of a row are rotated together, and RotateGroup where no such block is left.
+	RotateBlock, RotateGroup = %d, %d
 	// SignPanel is how many vectors share a panel, where they are held by their signs.
 	SignPanel = %d
 	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up
 	// to 31 bits for MostWordKeys keys.
 	WeightBits, ValueTop, MostWordKeys = %d, %d, %d
 )
-`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Block, kernel.WeightBlock, kernel.RotateGroup, kernel.SignPanel,
+`, kernel.ShortQueries, kernel.ShortRows, kernel.FewKeys, kernel.FewRow, kernel.FetchedPiece, kernel.Int8Stretch, kernel.WeightBlock, kernel.RotateBlock, kernel.RotateGroup, kernel.SignPanel,
 		kernel.WeightBits, kernel.ValueTop, kernel.MostWordKeys)
 	fmt.Fprintf(&w, "\n// The layouts of weights in blocks, by kernel.\nvar (\n")
 	for _, k := range catalog {

@@ -18,7 +18,7 @@ const (
 	FormatF32   = Format(weights.F32)   // float32, as given
 	FormatBF16  = Format(weights.BF16)  // bfloat16, rounded to nearest: half the memory
 	FormatF16   = Format(weights.F16)   // IEEE 754 binary16, rounded to nearest; beyond 65504 it is infinite
-	FormatInt8  = Format(weights.Int8)  // integers of at most 127 with a scale for each column, rotated; so become the rows of A
+	FormatInt8  = Format(weights.Int8)  // integers of at most 127 with a scale for each column, balanced and rotated; so become the rows of A
 	FormatQ8_0  = Format(weights.Q8_0)  // integers of at most 127 with a scale of 16 bits for each 32 of a column
 	FormatQ4_0  = Format(weights.Q4_0)  // integers from -8 to 7 with a scale of 16 bits for each 32 of a column
 	FormatQ4_K  = Format(weights.Q4_K)  // integers from 0 to 15, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16

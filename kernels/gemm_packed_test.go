@@ -71,6 +71,11 @@ func TestPacker(t *testing.T) {
 				want := PackBRows(f, n, k, func(j int, dst []float32) { copy(dst, rows[j*k:]) })
 				got := NewPacker(f, n, k)
 				blocks := NewPacker(f, n, k)
+				var sample []float32
+				for j := 0; j < n; j += got.b.matrix.SampleStep() {
+					sample = append(sample, rows[j*k:][:k]...)
+				}
+				got.Balance(sample)
 				unit := got.Rows()
 				var wg sync.WaitGroup
 				for next := 0; next < n; {

@@ -32,7 +32,7 @@ func PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
 // PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from
 // its rows: row writes the k elements of row j to dst. It is called once for every
 // row, in order, so that a matrix can be read from a file, or be made float32, row by row.
-// Beside the packed form it takes the memory of one panel of rows.
+// Beside the packed form it takes the memory of one panel of rows, or of all rows with FormatInt8.
 func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	const fn = "PackBRows"
 	checkPacker(fn, f, n, k)
@@ -104,6 +104,17 @@ func checkBlocks(fn string, f Format, k int) {
 
 // Rows is what the first row of a part is a multiple of, and the number of its rows too unless they are the last.
 func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
+
+// Balance tells a Packer of FormatInt8 how large the elements of B are in each of the k channels, before any part is
+// packed: x has the k elements of each of some rows of B^T, such as 256 from all over it. Products become more accurate where
+// channels differ: elements of A are multiplied by the root of the channel's magnitude in B, and those of B divided by it, before they
+// are rounded. [PackBRows] takes rows 0, s, 2s and so on, s being n/256 or 1. Other formats leave their elements as they are.
+func (p *Packer) Balance(x []float32) {
+	if k := p.b.matrix.K; k == 0 || len(x)%k != 0 {
+		mem.CheckLen("Packer.Balance", "x", len(x), 0, "a multiple of k")
+	}
+	p.b.matrix.Balance(x)
+}
 
 // Pack packs rows of B^T from row j on: x has k elements of each.
 func (p *Packer) Pack(j int, x []float32) {

@@ -3,6 +3,7 @@ package models_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/avoformer/avoformer/internal/tftest"
@@ -14,14 +15,14 @@ import (
 
 // A roundedEncoder computes what the encoder of encoderConfig does, in float32, from operands of the
 // linear layers that were rounded to 8 bits before: weights with a scale for each output, activations
-// with one for each block of a row, both rotated or as they are. It shows what a scale for a whole row, or no
-// rotation, would cost.
+// with one for each block of a row, both rotated or as they are, and balanced before or not. It shows what each of these is for.
 type roundedEncoder struct {
 	testing.TB
 	weights     transformer.Weights
 	dim, layers int
 	block       int // of activations; a row is whole blocks
 	rotated     bool
+	balanced    bool
 }
 
 func (e roundedEncoder) tensor(name string, shape ...int) []float32 {
@@ -46,7 +47,11 @@ func (e roundedEncoder) linear(x []float32, in, out int, name string, activation
 	w, rows := e.tensor(name+".weight", out, in), len(x)/in
 	scale := float32(1)
 	if e.rotated { // a row is whole blocks of 128, and stays as long as it is
-		w, x, scale = ref.Rotate(w), ref.Rotate(x), 128
+		var ofA, ofB []float32
+		if e.balanced {
+			ofA, ofB = e.balance(in, out, name)
+		}
+		w, x, scale = rotateRows(w, in, ofB), rotateRows(x, in, ofA), 128
 	}
 	roundInt8(w, in)
 	roundInt8(x, min(e.block, in))
@@ -54,6 +59,28 @@ func (e roundedEncoder) linear(x []float32, in, out int, name string, activation
 	kernels.Threads(2).GemmPacked(rows, scale, x, in, kernels.PackB(kernels.Trans, out, in, w, in), 0, y, out,
 		kernels.Epilogue{Bias: e.tensor(name+".bias", out), Activation: activation})
 	return y
+}
+
+// balance is by the weights of a name, or of values for those of queries and keys, to which values belong in one matrix.
+func (e roundedEncoder) balance(in, out int, name string) (ofA, ofB []float32) {
+	for _, part := range []string{"query", "key"} {
+		name = strings.Replace(name, "self."+part, "self.value", 1)
+	}
+	w, columns := e.tensor(name+".weight", out, in), make([]float32, in*out)
+	for j := range out {
+		for p := range in {
+			columns[p*out+j] = w[j*in+p]
+		}
+	}
+	return ref.BalanceInt8(out, in, columns, out)
+}
+
+// rotateRows rotates rows of n elements.
+func rotateRows(x []float32, n int, balance []float32) (rotated []float32) {
+	for ; len(x) > 0; x = x[n:] {
+		rotated = append(rotated, ref.Rotate(x[:n], balance)...)
+	}
+	return rotated
 }
 
 // norm sets x to the layer normalization of x + residual, which may be nil, [rows, dim] both.
@@ -102,23 +129,24 @@ func (e roundedEncoder) rows(in models.Tokens) []float32 {
 	return x
 }
 
-// testRoundedRows says how far embeddings are from those of float32 where activations have one scale a
-// row, or are not rotated, and that the same computation rotated in blocks of 128 gives those of FormatInt8.
+// testRoundedRows says how far embeddings are from those of float32 where activations are not balanced, have a scale for each
+// block of a row, or are not rotated, and that the same computation balanced and rotated, with a scale a row, gives those of FormatInt8.
 func testRoundedRows(t *testing.T, weights transformer.Weights, dim, layers int, in models.Tokens, want, wantRows, int8s []float32) {
-	off := func(what string, block int, rotated bool) float64 {
-		rows := roundedEncoder{t, weights, dim, layers, block, rotated}.rows(in)
+	off := func(what string, block int, rotated, balanced bool) float64 {
+		rows := roundedEncoder{t, weights, dim, layers, block, rotated, balanced}.rows(in)
 		got := means(rows, dim, in.Batch)
 		t.Logf("%s: worst cosine of %d sentences %.6f, of a token %.6f", what, in.Batch.Len(), worstCosine(got, want, dim), worstCosine(rows, wantRows, dim))
 		return 1 - worstCosine(got, int8s, dim)
 	}
-	blocks := off("rotated, blocks of 128", 128, true)
-	row := off("rotated, a scale a row", math.MaxInt, true)
-	plain := off("as they are, blocks of 128", 128, false)
-	off("as they are, a scale a row", math.MaxInt, false)
-	t.Logf("from FormatInt8 they are off by %.3g, %.3g and %.3g of the cosine", blocks, row, plain)
-	// Sums in another order round to other integers here and there: on NEON three sentences are off by 3.4e-8, and by
-	// 3.2e-7 with a scale a row, 9.3 times as much.
-	if !(blocks <= min(row, plain)/5) {
-		t.Errorf("from FormatInt8 rotated blocks of 128 are off by %.3g of the cosine, a scale a row by %.3g, as they are by %.3g", blocks, row, plain)
+	same := off("balanced and rotated, a scale a row", math.MaxInt, true, true)
+	row := off("rotated, a scale a row", math.MaxInt, true, false)
+	blocks := off("balanced and rotated, blocks of 128", 128, true, true)
+	plain := off("as they are, a scale a row", math.MaxInt, false, false)
+	off("rotated, blocks of 128", 128, true, false)
+	off("as they are, blocks of 128", 128, false, false)
+	t.Logf("from FormatInt8 they are off by %.3g, %.3g, %.3g and %.3g of the cosine", same, row, blocks, plain)
+	// Sums in another order round to other integers here and there.
+	if !(same <= min(row, plain)/5) {
+		t.Errorf("from FormatInt8 what it does is off by %.3g of the cosine, without the balance by %.3g, as they are by %.3g", same, row, plain)
 	}
 }

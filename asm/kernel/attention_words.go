@@ -108,8 +108,7 @@ func WordColumns(m vec.Machine) {
 func WordPanel(dot func() intDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot()
-		t := newIntTile(m, d, 0)
-		t.whole = true
+		t := newIntTile(m, d)
 		t.panel(d.rows(m.Tier()), func() {
 			a := t.rowsOfA()
 			b, k := t.SlicePtr("b"), t.IntParam("k")

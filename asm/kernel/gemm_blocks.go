@@ -72,7 +72,8 @@ func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
 func Blocks(l BlockLayout, dot func(BlockLayout) blockDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot(l)
-		g := &blockTile{intTile: newIntTile(m, d, 0), BlockLayout: l, dot: d}
+		g := &blockTile{intTile: newIntTile(m, d), BlockLayout: l, dot: d}
+		g.scaled, g.totals = true, true
 		if g.atOnce = g.vectors; m.Tier().ByLane {
 			g.atOnce = 1
 		}

@@ -2,31 +2,31 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// Int8Panel is the micro-kernel of int8 products, whose integers are multiplied as dot says. The totals of a tile
-// are in the frame, where there is one: rows of C may be far apart, and push each other out of the cache.
+// Int8Panel is the micro-kernel of int8 products, whose integers are multiplied as dot says.
 func Int8Panel(dot func() intDot) func(vec.Machine) {
 	return Only(func(m vec.Tiler) {
 		d := dot()
-		mr := d.rows(m.Tier())
-		t := newIntTile(m, d, mr)
-		t.panel(mr, func() { int8Tile(t) })
+		t := newIntTile(m, d)
+		t.scaled = true
+		t.panel(d.rows(m.Tier()), func() { int8Tile(t) })
 	})
 }
 
 // int8Tile emits a tile.
 func int8Tile(t *intTile) {
 	a := t.rowsOfA()
-	b, k, block := t.SlicePtr("b"), t.IntParam("k"), t.IntParam("block")
+	b, k := t.SlicePtr("b"), t.IntParam("k")
 	if t.first > 0 {
 		t.Bump(b, 4*t.first)
 	}
-	scale := t.scale.Ptr()
+	t.fetchC()
 	_, isQuads := t.dot.(*quads)
-	var start vec.Int // how far what a row's sums begin with lies from its scale
+	var from func(i int) vec.V
 	if isQuads && !t.QuadsSigned() {
-		start = vec.Int(t.SlicePtr("start"))
-		t.SubtractInt(start, vec.Int(t.SlicePtr("scale")))
+		starts := t.besideScales("start")
+		from = func(i int) vec.V { return t.SpreadInt(starts, 4*i) }
 	}
+	t.dot.start(t, from)
 	n, _ := t.dot.elements()
 	bytes := n * t.Tier().Gemm.NR
 	fetch, fetched := func(int) {}, func() {}
@@ -43,35 +43,32 @@ func int8Tile(t *intTile) {
 	if ahead {
 		t.startAhead()
 	}
-	t.blocks(k, block, scale, func(left vec.Int) {
-		var from func(i int) vec.V
-		if start != (vec.Int{}) {
-			at := t.Beside(scale, start)
-			from = func(i int) vec.V { return t.SpreadInt(at, 4*i) }
-		}
-		t.dot.start(t, from)
-		t.Label(t.label("loop"))
-		if ahead {
-			t.fetchAhead(t.label("fetched"), b, 0, bytes)
-		}
-		t.dot.step(t, a, b, fetch)
-		fetched()
-		a.Next(n * t.elem / 4)
-		t.Bump(b, bytes)
-		t.CountDown(left, n, vec.NE, t.label("loop"))
-	})
+	t.Label(t.label("loop"))
+	if ahead {
+		t.fetchAhead(t.label("fetched"), b, 0, bytes)
+	}
+	t.dot.step(t, a, b, fetch)
+	fetched()
+	a.Next(n * t.elem / 4)
+	t.Bump(b, bytes)
+	t.CountDown(k, n, vec.NE, t.label("loop"))
 	t.finish()
 }
 
-// blocks emits the loop over blocks of k, which are block long except for the last. sum emits the
-// sums of some elements of k; then they are scaled and added to the totals.
-func (t *intTile) blocks(k, block vec.Int, scale vec.Ptr, sum func(n vec.Int)) {
-	t.Label(t.label("block"))
-	t.Comment("a block has some of the k elements")
-	sum(t.TakeAtMost(k, block))
-	t.scaleSums(scale)
-	t.BumpBy(scale, t.ldscale())
-	t.BranchUnlessZero(k, t.label("block"))
+// besideScales is where in a parameter, which has an element for each row as scale has, those of the tile's rows are.
+func (t *intTile) besideScales(param string) vec.Ptr {
+	p := t.SlicePtr(param)
+	distance := vec.Int(t.scale.Ptr())
+	t.SubtractInt(distance, vec.Int(t.SlicePtr("scale")))
+	t.BumpBytes(p, distance, 1)
+	return p
+}
+
+// fetchC fetches the tile's rows of C, which are written at its end, where the tier wants it.
+func (t *intTile) fetchC() {
+	if t.Tier().Integers.FetchC {
+		t.each(t.rowsOfC(), func(_, _ int, p vec.Ptr, off int) { t.PrefetchFar(p, off+4*t.Width()-4, vec.Int{}, 1) })
+	}
 }
 
 // afterPanel is where B goes on, with what is multiplied next.

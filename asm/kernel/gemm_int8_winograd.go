@@ -29,7 +29,8 @@ const WinogradGroup = 32
 // Int8Winograd is the micro-kernel. A and B have words.
 var Int8Winograd = Only(func(x *x86.Machine) {
 	d := &winograd{x: x}
-	t := newIntTile(x, d, Int8WinogradRows)
+	t := newIntTile(x, d)
+	t.scaled = true
 	t.panel(Int8WinogradRows, func() { d.tile(t) })
 })
 
@@ -42,28 +43,22 @@ type winograd struct {
 // tile emits a tile.
 func (d *winograd) tile(t *intTile) {
 	a := t.rowsOfA()
-	b, k := t.SlicePtr("b"), t.IntParam("k")
-	scale, ofColumns := t.scale.Ptr(), t.SlicePtr("ofColumns")
-	ofRows := vec.Int(t.SlicePtr("ofRows")) // how far it lies from the scales
-	t.SubtractInt(ofRows, vec.Int(t.SlicePtr("scale")))
-	t.blocks(k, t.Number(Int8Block), scale, func(left vec.Int) {
-		at := t.Beside(scale, ofRows)
-		d.sums = make([][]vec.V, t.h)
-		for i := range d.sums {
-			row := t.SpreadInt(at, 4*i)
-			for v := range t.vectors {
-				d.sums[i] = append(d.sums[i], d.x.AddIntsAt(row, ofColumns, 4*v*t.Width()))
-			}
+	b, k, ofColumns := t.SlicePtr("b"), t.IntParam("k"), t.SlicePtr("ofColumns")
+	ofRows := t.besideScales("ofRows")
+	d.sums = make([][]vec.V, t.h)
+	for i := range d.sums {
+		row := t.SpreadInt(ofRows, 4*i)
+		for v := range t.vectors {
+			d.sums[i] = append(d.sums[i], d.x.AddIntsAt(row, ofColumns, 4*v*t.Width()))
 		}
-		t.Bump(ofColumns, 4*t.Tier().Gemm.NR)
-		t.Label(t.label("loop"))
-		for s := range WinogradGroup / 4 {
-			d.quad(t, a, b, s)
-		}
-		a.Next(WinogradGroup / 2)
-		t.Bump(b, 2*WinogradGroup*t.Tier().Gemm.NR)
-		t.CountDown(left, WinogradGroup, vec.NE, t.label("loop"))
-	})
+	}
+	t.Label(t.label("loop"))
+	for s := range WinogradGroup / 4 {
+		d.quad(t, a, b, s)
+	}
+	a.Next(WinogradGroup / 2)
+	t.Bump(b, 2*WinogradGroup*t.Tier().Gemm.NR)
+	t.CountDown(k, WinogradGroup, vec.NE, t.label("loop"))
 	t.finish()
 }
 
@@ -94,81 +89,58 @@ func (d *winograd) quad(t *intTile, a vec.Lanes, b vec.Ptr, s int) {
 	}
 }
 
-// WinogradRows is what is taken off for rows of A, for each block of Int8Block elements.
+// WinogradRows is what is taken off for rows of A.
 var WinogradRows = Only(func(x *x86.Machine) {
 	rows, to, lda := x.Load64("a_base"), x.Load64("ofRows_base"), x.Load64("lda")
 	x.Loop(x.IntParam("rows"), 1, func() {
-		a, start := x.GP64(), x.GP64()
+		a, sum := x.GP64(), x.YMM()
 		x.MOVQ(rows, a)
-		x.MOVQ(to, start)
-		int8Blocks(x, func(eachGroup func(func())) {
-			sum := x.YMM()
-			x.VPXOR(sum, sum, sum)
-			eachGroup(func() {
-				products := x.YMM()
-				x.VMOVDQU(operand.Mem{Base: a}, products)
-				x.VPMADDWD(operand.Mem{Base: a, Disp: WinogradGroup}, products, products)
-				x.VPSUBD(products, sum, sum)
-				x.ADDQ(x86.Imm(2*WinogradGroup), a)
-			})
-			low, high := sum.AsX(), x.XMM()
-			x.VEXTRACTI128(operand.U8(1), sum, high)
-			x.VPADDD(high, low, low)
-			for _, swap := range []uint8{0x4e, 0xb1} {
-				x.VPSHUFD(operand.U8(swap), low, high)
-				x.VPADDD(high, low, low)
-			}
-			x.VMOVD(low, operand.Mem{Base: start})
-			x.LEAQ(operand.Mem{Base: start, Index: x.Load64("ldscale"), Scale: 4}, start)
+		x.VPXOR(sum, sum, sum)
+		x.Loop(x.IntParam("k"), WinogradGroup, func() {
+			products := x.YMM()
+			x.VMOVDQU(operand.Mem{Base: a}, products)
+			x.VPMADDWD(operand.Mem{Base: a, Disp: WinogradGroup}, products, products)
+			x.VPSUBD(products, sum, sum)
+			x.ADDQ(x86.Imm(2*WinogradGroup), a)
 		})
+		low, high := sum.AsX(), x.XMM()
+		x.VEXTRACTI128(operand.U8(1), sum, high)
+		x.VPADDD(high, low, low)
+		for _, swap := range []uint8{0x4e, 0xb1} {
+			x.VPSHUFD(operand.U8(swap), low, high)
+			x.VPADDD(high, low, low)
+		}
+		x.VMOVD(low, operand.Mem{Base: to})
 		x.LEAQ(operand.Mem{Base: rows, Index: lda, Scale: 2}, rows)
 		x.ADDQ(x86.Imm(4), to)
 	})
 })
 
-// WinogradColumns is a panel of B in words, and what is taken off for its columns, for
-// each block of Int8Block elements.
+// WinogradColumns is a panel of B in words, and what is taken off for its columns.
 var WinogradColumns = Only(func(x *x86.Machine) {
 	b, dst, start := x.Load64("b_base"), x.Load64("dst_base"), x.Load64("ofColumns_base")
 	vector := 4 * x.Width()
-	int8Blocks(x, func(eachGroup func(func())) {
-		var sums [winogradVectors]reg.VecVirtual
-		for v := range sums {
-			sums[v] = x.NewV()
-			x.VXORPS(sums[v], sums[v], sums[v])
+	var sums [winogradVectors]reg.VecVirtual
+	for v := range sums {
+		sums[v] = x.NewV()
+		x.VXORPS(sums[v], sums[v], sums[v])
+	}
+	const half = WinogradGroup / 4 * winogradVectors // vectors of half a group
+	x.Loop(x.IntParam("k"), WinogradGroup, func() {
+		for i := range half {
+			first, second := x.NewV(), x.NewV()
+			x.VPMOVSXBW(operand.Mem{Base: b, Disp: i * vector / 2}, first)
+			x.VPMOVSXBW(operand.Mem{Base: b, Disp: (i + half) * vector / 2}, second)
+			x.VMOVUPS(first, operand.Mem{Base: dst, Disp: i * vector})
+			x.VMOVUPS(second, operand.Mem{Base: dst, Disp: (i + half) * vector})
+			x.VPMADDWD(first, second, first)
+			sum := sums[i%winogradVectors]
+			x.VPSUBD(first, sum, sum)
 		}
-		const half = WinogradGroup / 4 * winogradVectors // vectors of half a group
-		eachGroup(func() {
-			for i := range half {
-				first, second := x.NewV(), x.NewV()
-				x.VPMOVSXBW(operand.Mem{Base: b, Disp: i * vector / 2}, first)
-				x.VPMOVSXBW(operand.Mem{Base: b, Disp: (i + half) * vector / 2}, second)
-				x.VMOVUPS(first, operand.Mem{Base: dst, Disp: i * vector})
-				x.VMOVUPS(second, operand.Mem{Base: dst, Disp: (i + half) * vector})
-				x.VPMADDWD(first, second, first)
-				sum := sums[i%winogradVectors]
-				x.VPSUBD(first, sum, sum)
-			}
-			x.ADDQ(x86.Imm(half*vector), b)
-			x.ADDQ(x86.Imm(2*half*vector), dst)
-		})
-		for v := range sums {
-			x.VMOVUPS(sums[v], operand.Mem{Base: start, Disp: v * vector})
-		}
-		x.ADDQ(x86.Imm(winogradVectors*vector), start)
+		x.ADDQ(x86.Imm(half*vector), b)
+		x.ADDQ(x86.Imm(2*half*vector), dst)
 	})
+	for v := range sums {
+		x.VMOVUPS(sums[v], operand.Mem{Base: start, Disp: v * vector})
+	}
 })
-
-// int8Blocks runs do for whole blocks of the parameter k and for a rest. eachGroup runs what it is
-// given for every group of the block.
-func int8Blocks(x *x86.Machine, do func(eachGroup func(group func()))) {
-	k := x.IntParam("k")
-	x.Loop(k, Int8Block, func() {
-		do(func(group func()) {
-			for range Int8Block / WinogradGroup {
-				group()
-			}
-		})
-	})
-	x.If(k, func() { do(func(group func()) { x.Loop(k, WinogradGroup, group) }) })
-}

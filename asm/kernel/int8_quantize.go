@@ -11,19 +11,35 @@ const (
 	magnitude vec.Const = 0x7fffffff
 )
 
-// Int8Block is how many elements of a row have a scale in common.
-const Int8Block = 128
+// Int8Stretch is the most elements of a row that have a scale in common. The products of as many integers, one of them
+// without a sign, add up to less than 2^31 in any order, and one call makes them integers in time.
+const Int8Stretch = 1 << 15
 
-// QuantizeInt8 makes integers of that many bytes of rows of float32, in blocks. What their
-// sums start with is wanted or not.
-func QuantizeInt8(block, bytes int, starts bool) func(vec.Machine) {
+// QuantizeRows makes integers of that many bytes of rows of float32, which have one scale each. What their sums start
+// with is wanted or not.
+func QuantizeRows(bytes int, starts bool) func(vec.Machine) {
 	return func(m vec.Machine) {
-		q := &quantizer{Machine: m, size: block, bytes: bytes, dst: m.SlicePtr("dst"), x: m.SlicePtr("x")}
-		scale := m.SlicePtr("scale")
-		var start vec.Ptr
-		if starts {
-			start = m.SlicePtr("start")
-		}
+		q := newQuantizer(m, bytes, starts)
+		m.Loop(m.IntParam("rows"), 1, func() {
+			left := m.IntParam("cols")
+			q.room = m.IntParam("filled")
+			q.row(left)
+			q.endRow()
+			m.Bump(q.scale, 4)
+			if starts {
+				m.Bump(q.start, 4)
+			}
+		})
+	}
+}
+
+// QuantizeBlocks makes integers of that many bytes of rows of float32, with a scale for each block. What the sums of
+// blocks start with is wanted or not.
+func QuantizeBlocks(block, bytes int, starts bool) func(vec.Machine) {
+	return func(m vec.Machine) {
+		q := newQuantizer(m, bytes, starts)
+		q.size = block
+		scale, start := q.scale, q.start
 		tail := m.Tail(m.IntParam("cols"))
 		m.Loop(m.IntParam("rows"), 1, func() {
 			q.scale = m.CopyPtr(scale)
@@ -34,19 +50,32 @@ func QuantizeInt8(block, bytes int, starts bool) func(vec.Machine) {
 			q.room = m.IntParam("filled")
 			m.Loop(left, block, q.block)
 			m.If(left, func() { q.rest(left, tail) })
-			zero := m.Zero()
-			m.Loop(q.room, m.Width(), func() {
-				q.store(zero, 0)
-				m.Bump(q.dst, bytes*m.Width())
-			})
+			q.endRow()
 			m.Bump(scale, 4)
 			if starts {
 				m.Bump(start, 4)
 			}
-			nextRow(m, q.x, "x", "cols", 4)
-			nextRow(m, q.dst, "dst", "filled", bytes)
 		})
 	}
+}
+
+func newQuantizer(m vec.Machine, bytes int, starts bool) *quantizer {
+	q := &quantizer{Machine: m, bytes: bytes, dst: m.SlicePtr("dst"), x: m.SlicePtr("x"), scale: m.SlicePtr("scale")}
+	if starts {
+		q.start = m.SlicePtr("start")
+	}
+	return q
+}
+
+// endRow fills a row of dst up with zeros and goes on to the next one.
+func (q *quantizer) endRow() {
+	zero := q.Zero()
+	q.Loop(q.room, q.Width(), func() {
+		q.store(zero, 0)
+		q.Bump(q.dst, q.bytes*q.Width())
+	})
+	nextRow(q.Machine, q.x, "x", "cols", 4)
+	nextRow(q.Machine, q.dst, "dst", "filled", q.bytes)
 }
 
 type quantizer struct {
@@ -71,6 +100,48 @@ func nextRow(m vec.Machine, p vec.Ptr, operand, cols string, bytes int) {
 func (q *quantizer) advance(elements int) {
 	q.Bump(q.dst, q.bytes*elements)
 	q.Subtract(q.room, elements)
+}
+
+// rowStep is what the elements of whole rows are a multiple of.
+const rowStep = 32
+
+// row is a whole row, of n elements.
+func (q *quantizer) row(n vec.Int) {
+	vectors := rowStep / q.Width()
+	largest := make([]vec.V, vectors)
+	for i := range largest {
+		largest[i] = q.Zero()
+	}
+	x, left := q.CopyPtr(q.x), q.CopyInt(n)
+	q.Loop(left, rowStep, func() {
+		for i, l := range largest {
+			q.MaxMagnitudeTo(l, q.magnitude(q.Load(x, 4*i*q.Width())))
+		}
+		q.Bump(x, 4*rowStep)
+	})
+	for _, l := range largest[1:] {
+		q.MaxMagnitudeTo(largest[0], l)
+	}
+	top := q.FoldMaxMagnitude(largest[0])
+	inverse, sum := q.inverse(top), q.Zero()
+	q.Loop(n, rowStep, func() {
+		var some vec.V
+		for i := range vectors {
+			switch r := q.quantize(q.Load(q.x, 4*i*q.Width()), inverse, i*q.Width()); {
+			case i == 0:
+				some = r
+			case q.starts():
+				q.AddInt32To(some, r)
+			}
+		}
+		if q.starts() {
+			bias := uint32(roundBias)
+			q.AddInt32To(sum, q.SubInt32(some, vec.Const(bias*uint32(vectors))))
+		}
+		q.Bump(q.x, 4*rowStep)
+		q.advance(rowStep)
+	})
+	q.finish(top, sum, 0)
 }
 
 // block is a whole block. It stays in registers, if it is no more than eight.

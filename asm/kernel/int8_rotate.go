@@ -2,18 +2,23 @@ package kernel
 
 import "github.com/avoformer/avoformer/asm/vec"
 
-// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
-const RotateGroup = 32
+// RotateBlock is how many elements of a row are rotated together, and RotateGroup where no such block is left.
+const (
+	RotateBlock = 128
+	RotateGroup = 32
+)
 
-// Rotate is Walsh-Hadamard transforms of blocks of rows of float32, after a factor for each element of a block.
+// Rotate is Walsh-Hadamard transforms of blocks of rows of float32, after a factor for each column.
 // Elements at distance 1 are added and subtracted first, then those at distance 2 and so on.
 func Rotate(block int) func(vec.Machine) {
 	return func(m vec.Machine) {
-		dst, x, by := m.SlicePtr("dst"), m.SlicePtr("x"), m.SlicePtr("by")
+		dst, x := m.SlicePtr("dst"), m.SlicePtr("x")
 		m.Loop(m.IntParam("rows"), 1, func() {
+			by := m.SlicePtr("by")
 			m.Loop(m.IntParam("cols"), block, func() {
 				rotateBlock(m, dst, x, by, block)
 				m.Bump(x, 4*block)
+				m.Bump(by, 4*block)
 				m.Bump(dst, 4*block)
 			})
 			nextRow(m, x, "x", "cols", 4)

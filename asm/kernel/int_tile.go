@@ -7,9 +7,9 @@ import (
 	"github.com/avoformer/avoformer/asm/vec"
 )
 
-// The tiles of products of integers: rows of A by some vectors of columns of a panel of B. The
-// integer sums of a block of k stay in registers; then they are scaled and added to the tile's totals, which are
-// floats.
+// The tiles of products of integers: rows of A by some vectors of columns of a panel of B. The integer sums stay in
+// registers. Products of int8 and of words take them over all of k, and turn them into floats once. Products with
+// weights in blocks take them block by block, and add each one, scaled, to the tile's totals, which are floats.
 
 // intTile is a tile, and what all tiles of a kernel share.
 type intTile struct {
@@ -21,11 +21,9 @@ type intTile struct {
 
 	m, a, c, scale    vec.Kept // rows left; the next tile's rows of A and C, and its scales
 	lda, ldc, ldscale func() vec.Int
-	// The totals are in C, unless in registers or in the frame.
-	inRegisters bool
-	whole       bool // there are none: the sums of all of k are what is stored
-	frame       func() vec.Ptr
-	inFrame     vec.Ptr
+	scaled            bool // rows of A have scales
+	totals            bool // sums of blocks are added up, in C or in registers
+	inRegisters       bool
 
 	h       int
 	label   func(what string) string
@@ -50,14 +48,11 @@ type intDot interface {
 	sum(i, v int) vec.V
 }
 
-// newIntTile has the totals of tiles of up to mr rows in the frame if mr is not 0 and there is one.
-func newIntTile(m vec.Tiler, dot intDot, mr int) *intTile {
+// newIntTile is the tile of a kernel that multiplies as dot says.
+func newIntTile(m vec.Tiler, dot intDot) *intTile {
 	t := &intTile{Tiler: m, dot: dot}
 	_, t.elem = dot.elements()
 	t.vectors = dot.columns(m.Tier()) / m.Width()
-	if mr > 0 {
-		t.frame = m.Frame(4 * mr * t.vectors * m.Width())
-	}
 	return t
 }
 
@@ -69,11 +64,11 @@ func (t *intTile) panel(mr int, tile func()) {
 			suffix = fmt.Sprintf("_%d", t.first)
 		}
 		t.m, t.a, t.c = t.KeepInt("m"), t.KeepPtr("a"), t.KeepPtr("c")
-		if !t.whole {
+		if t.scaled {
 			t.scale = t.KeepPtr("scale")
 		}
 		t.lda, t.ldc = t.Leading("lda"), t.Leading("ldc")
-		if !t.whole {
+		if t.totals {
 			t.ldscale = t.Leading("ldscale")
 		}
 		if t.first > 0 {
@@ -81,14 +76,14 @@ func (t *intTile) panel(mr int, tile func()) {
 		}
 		deal(t, mr, suffix, t.m.Int, func(h int, label func(string) string) {
 			t.h, t.label = h, label
-			if !t.whole {
+			if t.totals {
 				t.startTotals()
 			}
 			tile()
 			t.Comment(fmt.Sprintf("the next rows are %d further", h))
 			t.a.AddRows(h, t.lda(), t.elem)
 			t.c.AddRows(h, t.ldc(), 4)
-			if !t.whole {
+			if t.scaled {
 				t.scale.Add(4 * h)
 			}
 			t.m.Add(-h)
@@ -134,118 +129,78 @@ func (t *intTile) startTotals() {
 		return
 	}
 	t.totalAt = c
-	if t.frame != nil {
-		if t.Tier().Integers.FetchC { // C is written after the last block
-			t.each(c, func(_, _ int, p vec.Ptr, off int) { t.PrefetchFar(p, off+4*t.Width()-4, vec.Int{}, 1) })
-		}
-		t.inFrame = t.frame()
-	}
 	t.BranchIfParam("add", false, fromC)
 	zero := t.Zero()
 	t.each(c, func(i, v int, _ vec.Ptr, _ int) {
 		p, off := t.placeOf(i, v)
 		t.Store(p, off, zero)
 	})
-	if t.frame == nil {
-		t.Label(fromC)
-		return
-	}
-	t.Jump(started)
 	t.Label(fromC)
-	t.each(c, func(i, v int, p vec.Ptr, off int) {
-		place, at := t.placeOf(i, v)
-		t.Store(place, at, t.Load(p, off))
-	})
-	t.Label(started)
 }
 
-// placeOf is where in memory the totals are of vector v of row i, of which rows are asked for in order.
+// placeOf is where in C the totals are of vector v of row i. Rows are asked for in order.
 func (t *intTile) placeOf(i, v int) (p vec.Ptr, off int) {
-	if t.frame != nil {
-		return t.inFrame, 4 * (i*t.vectors + v) * t.Width()
-	}
 	return t.totalAt.Row(i), 4 * v * t.Width()
 }
 
-// scaleSums adds a block's sums to the totals, each row with its scale.
-func (t *intTile) scaleSums(scale vec.Ptr) {
-	scales := t.Column(scale, t.h)
-	t.totalAt.Begin()
-	for i := range t.h {
-		s := scales.Lane(i, 0)
+// finish adds to the integer sums those of steps before, which C has, if add is not 0. Then it stores them as they are, or
+// where the columns have scales, multiplied with those of rows and columns as floats, with the columns' bias added if there is one.
+func (t *intTile) finish() {
+	sums := make([][]vec.V, t.h)
+	for i := range sums {
 		for v := range t.vectors {
-			sum := t.dot.sum(i, v)
-			t.IntToFloat(sum)
-			t.MulLaneTo(sum, s)
-			t.addToTotal(i, v, sum)
+			sums[i] = append(sums[i], t.dot.sum(i, v))
 		}
 	}
-}
-
-// addToTotal adds a vector to the total, of which rows are asked for in order.
-func (t *intTile) addToTotal(i, v int, sum vec.V) {
-	if t.inRegisters {
-		t.AddTo(t.total[i][v], sum)
-		return
-	}
-	p, off := t.placeOf(i, v)
-	t.AddLoad(sum, p, off)
-	t.Store(p, off, sum)
-}
-
-// finish multiplies the totals with the scales of the columns and adds their bias, if they are given, and
-// stores.
-func (t *intTile) finish() {
-	to := t.totalAt
-	if t.frame != nil {
-		to = t.rowsOfC()
-	}
-	plain, scaled, end := t.label("plain"), t.label("scaled"), t.label("end")
-	t.BranchIfZero(t.SliceLen("weight"), plain)
-	t.BranchIfZero(t.SliceLen("bias"), scaled)
-	t.store(to, "weight", "bias")
+	c := t.rowsOfC()
+	added, scaled, biased, end := t.label("added"), t.label("scaled"), t.label("biased"), t.label("end")
+	t.BranchIfParam("add", true, added)
+	t.each(c, func(i, v int, p vec.Ptr, off int) { t.AddInt32To(sums[i][v], t.Load(p, off)) })
+	t.Label(added)
+	t.BranchUnlessZero(t.SliceLen("weight"), scaled)
+	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, sums[i][v]) })
 	t.Jump(end)
 	t.Label(scaled)
-	t.store(to, "weight")
-	if t.frame != nil || t.inRegisters {
-		t.Jump(end)
-		t.Label(plain)
-		t.store(to)
-	} else {
-		t.Label(plain) // they are in their place
+	scales := t.Column(t.scale.Ptr(), t.h)
+	for i := range sums {
+		scale := scales.Lane(i, 0)
+		for _, sum := range sums[i] {
+			t.IntToFloat(sum)
+			t.MulLaneTo(sum, scale)
+		}
 	}
+	weight := t.SlicePtr("weight")
+	t.eachColumn(sums, func(v, off int, column []vec.V) {
+		w := t.Load(weight, off)
+		for _, sum := range column {
+			t.MulTo(sum, w)
+		}
+	})
+	t.BranchUnlessZero(t.SliceLen("bias"), biased)
+	t.Label(t.label("store"))
+	t.each(c, func(i, v int, p vec.Ptr, off int) { t.Store(p, off, sums[i][v]) })
+	t.Jump(end)
+	t.Label(biased)
+	bias := t.SlicePtr("bias")
+	t.eachColumn(sums, func(v, off int, column []vec.V) {
+		b := t.Load(bias, off)
+		for _, sum := range column {
+			t.AddTo(sum, b)
+		}
+	})
+	t.Jump(t.label("store"))
 	t.Label(end)
 }
 
-// store writes the totals, multiplied with the first of the parameters, to which the second is
-// added, in the same columns.
-func (t *intTile) store(to vec.Rows, params ...string) {
+// eachColumn runs do for each vector of columns, which lies at off in what belongs to the panel's columns, with
+// its sums in all rows.
+func (t *intTile) eachColumn(sums [][]vec.V, do func(v, off int, column []vec.V)) {
 	for v := range t.vectors {
-		var rows []vec.V
-		off := 4 * v * t.Width()
-		for _, param := range params {
-			rows = append(rows, t.Load(t.SlicePtr(param), 4*t.first+off))
+		var column []vec.V
+		for i := range sums {
+			column = append(column, sums[i][v])
 		}
-		to.Begin()
-		for i := range t.h {
-			p := to.Row(i)
-			var y vec.V
-			switch {
-			case t.inRegisters:
-				y = t.total[i][v]
-			case t.frame != nil:
-				y = t.Load(t.placeOf(i, v))
-			default:
-				y = t.Load(p, off)
-			}
-			if len(rows) > 0 {
-				t.MulTo(y, rows[0])
-			}
-			if len(rows) > 1 {
-				t.AddTo(y, rows[1])
-			}
-			t.Store(p, off, y)
-		}
+		do(v, 4*(t.first+v*t.Width()), column)
 	}
 }
 

@@ -13,9 +13,6 @@ type Tiler interface {
 	// Leading is a parameter, a distance of rows, that is looked at now and then: its function gives it in a register, which
 	// it stays in where there are enough. It is not to be written to.
 	Leading(param string) func() Int
-	// Frame is room for the tile's sums in the frame: its function gives the address, a multiple of a
-	// vector. It is nil where the machine's kernels have no frame.
-	Frame(bytes int) func() Ptr
 
 	// Rows are the next n rows of what is kept, ld elements of some bytes apart. Lanes are rows
 	// from which lanes are taken, one after the other, 4 bytes each; what is kept may go past them

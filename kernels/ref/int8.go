@@ -30,11 +30,37 @@ func QuantizeInt8(x []float32) (q []int, scale float32) {
 // rotateSigns are the signs of Rotate: the first bits of pi after the point.
 var rotateSigns = [2]uint64{0x243f6a8885a308d3, 0x13198a2e03707344}
 
-// Rotate is x in blocks of 128 elements, what is left in blocks of 32, filled up with zeros. Each
+// BalanceInt8 is what the elements of rows of A, and of columns of B, are multiplied with before they are rotated:
+// for A the fourth root of the ratio of a channel's sum of squares to the mean of these sums, which is limited to 2^16 and 2^-16, or 1 where
+// it is no number; for B one divided by that. The sums are those of columns 0, step, 2*step and so on of B, step being n/256 or 1. B is k x n.
+func BalanceInt8(n, k int, b []float32, ldb int) (ofA, ofB []float32) {
+	squares, mean := make([]float64, k), 0.0
+	for j := 0; j < n; j += max(1, n/256) {
+		for p := range squares {
+			v := float64(b[p*ldb+j])
+			squares[p] += float64(v * v)
+		}
+	}
+	for _, s := range squares {
+		mean += s
+	}
+	mean /= float64(k)
+	for _, s := range squares {
+		ratio := min(max(s/mean, 0x1p-16), 0x1p16)
+		if s/mean != s/mean || math.IsInf(mean, 0) {
+			ratio = 1
+		}
+		root := float32(math.Sqrt(math.Sqrt(ratio)))
+		ofA, ofB = append(ofA, root), append(ofB, 1/root)
+	}
+	return ofA, ofB
+}
+
+// Rotate is x, times balance if that is given, in blocks of 128 elements, what is left in blocks of 32, filled up with zeros. Each
 // block has the signs of some elements changed, the j-th where bit j of rotateSigns is set, is divided by 128, or by 64 in blocks of 32,
 // and multiplied by Walsh and Hadamard's matrix of signs: 1 where two places have an even number of bits in
 // common, else -1. The sums of two are rounded: first those of elements that are neighbours, then 2, 4 and so on from each other.
-func Rotate(x []float32) (rotated []float32) {
+func Rotate(x, balance []float32) (rotated []float32) {
 	for from := 0; from < len(x); {
 		n, by := 128, float32(1.0/128)
 		if len(x)-from < n {
@@ -42,7 +68,11 @@ func Rotate(x []float32) (rotated []float32) {
 		}
 		block := make([]float32, n)
 		for j, v := range x[from:min(from+n, len(x))] {
-			block[j] = float32(v * by)
+			f := by
+			if balance != nil {
+				f *= balance[from+j] // by a power of two
+			}
+			block[j] = float32(v * f)
 			if rotateSigns[j/64]>>(j%64)&1 == 1 {
 				block[j] = -block[j]
 			}
@@ -65,20 +95,21 @@ func Rotate(x []float32) (rotated []float32) {
 }
 
 // GemmInt8 is C = act(alpha*A*B + beta*C + bias) + residual where rows of A and columns
-// of B are rotated, each block of a row is quantized by itself, and each column as a whole. A is m x k, B k x n.
+// of B are balanced and rotated, each block of a row is quantized by itself, and each column as a whole. A is m x k, B k x n.
 // The blocks are added up one after the other; bias and residual may be nil.
 func GemmInt8(m, n, k, block int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int, bias []float32, relu bool, residual []float32, ldr int) {
 	weights, scales := make([][]int, n), make([]float32, n)
+	ofA, ofB := BalanceInt8(n, k, b, ldb)
 	for j := range n {
 		column := make([]float32, k)
 		for p := range column {
 			column[p] = b[p*ldb+j]
 		}
-		weights[j], scales[j] = QuantizeInt8(Rotate(column))
+		weights[j], scales[j] = QuantizeInt8(Rotate(column, ofB))
 		scales[j] *= 128
 	}
 	for i := range m {
-		sums, row := make([]float32, n), Rotate(a[i*lda:i*lda+k])
+		sums, row := make([]float32, n), Rotate(a[i*lda:i*lda+k], ofA)
 		for p := 0; p < len(row); p += block {
 			x, scale := QuantizeInt8(row[p:min(p+block, len(row))])
 			for j := range n {

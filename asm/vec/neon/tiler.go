@@ -45,9 +45,6 @@ func (x *Machine) Leading(param string) func() vec.Int {
 	return func() vec.Int { return n }
 }
 
-// Frame implements Tiler: package arm64 has none.
-func (x *Machine) Frame(bytes int) func() vec.Ptr { return nil }
-
 // Rows implements Tiler.
 func (x *Machine) Rows(from vec.Kept, ld func() vec.Int, size, n int) vec.Rows {
 	return vec.InTurn(x, vec.Ptr{Reg: from.(*kept).r}, ld(), size)

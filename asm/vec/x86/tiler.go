@@ -56,18 +56,6 @@ func (x *Machine) Leading(param string) func() vec.Int {
 	return func() vec.Int { return x.IntParam(param) }
 }
 
-// Frame implements Tiler.
-func (x *Machine) Frame(bytes int) func() vec.Ptr {
-	width := 4 * x.Width()
-	room := x.AllocLocal(bytes + width)
-	return func() vec.Ptr {
-		aligned := x.GP64()
-		x.LEAQ(room.Offset(width-1), aligned)
-		x.ANDQ(Imm(-width), aligned)
-		return vec.Ptr{Reg: aligned}
-	}
-}
-
 // IndexedRows addresses h rows ld bytes apart. Row i is at bases[i/3] + (i%3)*ld: one register
 // for three rows.
 func (x *Machine) IndexedRows(h int, base, ld reg.Register) (row func(i, disp int) operand.Mem, bases []reg.Register) {

@@ -1,6 +1,8 @@
 package product
 
 import (
+	"math"
+
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/tune"
@@ -9,52 +11,91 @@ import (
 
 // The loops over a B of integers.
 
-// int8Panels computes a block with a packed B of int8.
+// int8Panels computes a block with a packed B of int8 or in blocks.
 func (b *block) int8Panels() {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
-	scales := packed.Scales()
 	rows := tune.Evenly(b.m, tune.Used.Gemm.Int8Rows, g.mr)
-	unit, panel := max(simd.Int8Block, packed.Record.Steps), tune.Used.Gemm.Int8Panel
-	if weights.WinogradFor(g.isa, packed.Record.Kind, b.m) {
-		panel = tune.Used.Gemm.WinogradPanel
-	}
-	kc := max(panel/nr, unit) / unit * unit
-	last := (g.k - 1) / kc * kc
 	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, rows*nr)
 	x := weights.Product{Format: packed.Record}
 	for i := 0; i < b.m; i += rows {
 		x.I, x.M = 0, min(rows, b.m-i)
-		s.int8.Quantize(x.Format, b.a.Data[i*b.a.LD:], b.a.LD, x.M, g.k)
+		s.int8.Quantize(packed, b.a.Data[i*b.a.LD:], b.a.LD, x.M)
 		if x.Winograd = weights.WinogradFor(g.isa, x.Format.Kind, x.M); x.Winograd {
 			s.int8.OfRows(g.isa, x.M, g.k)
 		}
 		for j := 0; j < b.n; j += nr {
-			n := min(nr, b.n-j)
-			x.C, x.LDC = s.sums, nr
-			inC := n == nr && b.int8InC()
-			if inC {
-				x.C, x.LDC = b.c[i*g.ldc+j:], g.ldc
-			}
-			x.Scales, x.Bias = nil, nil
-			for x.P, x.K = 0, kc; x.P < last; x.P += kc {
-				x.B = packed.Panel(b.b.column+j, x.P)
-				s.int8.MultiplyAndFetch(&x)
-			}
-			x.K, x.B = g.k-last, packed.Panel(b.b.column+j, last)
-			if scales != nil {
-				x.Scales = scales[b.b.column+j:][:nr]
-			}
-			if inC && b.ep.Bias != nil {
-				x.Bias = b.ep.Bias[j:][:nr]
-			}
-			s.int8.MultiplyAndFetch(&x)
-			if !inC {
-				b.finishInt8(s.sums, i, j, x.M, n)
-			}
+			b.int8Panel(s, x, i, j)
 		}
 	}
 	scratches.Put(s)
+}
+
+// int8Panel multiplies the rows of A that are integers, from row i of the block on, with the panel of column j. It has a copy of
+// x, as what it calls: the call would go to the heap if what it holds were stored there.
+func (b *block) int8Panel(s *scratch, x weights.Product, i, j int) {
+	g, packed, nr := b.g, b.b.packed, b.g.nr
+	n := min(nr, b.n-j)
+	inC := n == nr && b.int8InC()
+	x.C, x.LDC, x.Scales, x.Bias = s.sums, nr, nil, nil
+	if inC {
+		x.C, x.LDC = b.c[i*g.ldc+j:], g.ldc
+	}
+	if scales := packed.Scales(); scales != nil {
+		scales = scales[b.b.column+j:][:nr]
+		if g.k > simd.Int8Stretch {
+			b.int8Stretches(s, x, j, scales)
+			b.finishInt8(s.sums, i, j, x.M, n)
+			return
+		}
+		x.Scales = scales
+	}
+	if inC && b.ep.Bias != nil {
+		x.Bias = b.ep.Bias[j:][:nr]
+	}
+	b.int8Steps(s, x, j, 0, g.k)
+	if !inC {
+		b.finishInt8(s.sums, i, j, x.M, n)
+	}
+}
+
+// int8Steps is a product for the steps [from, to) of k, in pieces of a panel that stay in the first-level cache. Only the
+// last one has the scales of the columns, and the bias.
+func (b *block) int8Steps(s *scratch, x weights.Product, j, from, to int) {
+	unit, panel := max(simd.RotateBlock, x.Format.Steps), tune.Used.Gemm.Int8Panel
+	if x.Winograd {
+		panel = tune.Used.Gemm.WinogradPanel
+	}
+	kc := max(panel/b.g.nr, unit) / unit * unit
+	scales, bias := x.Scales, x.Bias
+	x.Scales, x.Bias = nil, nil
+	for x.P = from; x.P < to; x.P += kc {
+		if x.K = min(kc, to-x.P); x.P+x.K == to {
+			x.Scales, x.Bias = scales, bias
+		}
+		x.B = b.b.packed.Panel(b.b.column+j, x.P)
+		s.int8.MultiplyAndFetch(&x)
+	}
+}
+
+// int8Stretches is a product of rows of several stretches with columns of int8. Their sums as floats, times the rows' scales,
+// are added up one after the other, and then multiplied with the scales of the columns.
+func (b *block) int8Stretches(s *scratch, x weights.Product, j int, scales []float32) {
+	nr := b.g.nr
+	total := make([]float32, x.M*nr)
+	x.C, x.LDC = s.sums, nr
+	for from := 0; from < b.g.k; from += simd.Int8Stretch {
+		b.int8Steps(s, x, j, from, min(from+simd.Int8Stretch, b.g.k))
+		for i := range x.M {
+			scale := s.int8.Scale(i, from)
+			for t, sum := range s.sums[i*nr:][:nr] {
+				total[i*nr+t] += float32(float32(int32(math.Float32bits(sum))) * scale)
+			}
+		}
+	}
+	for i, sum := range total {
+		s.sums[i] = sum * scales[i%nr]
+	}
 }
 
 // int8InC reports whether the micro-kernel can write C, with a bias but no more, and keeps

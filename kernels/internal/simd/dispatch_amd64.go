@@ -972,20 +972,20 @@ func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ld
 }
 
 // QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
-func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
 		raceReadRows(x, rows, cols, ldx)
-		raceWriteRows(scale, (cols+127)/128, rows, ldscale)
-		raceWriteRows(start, (cols+127)/128, rows, ldscale)
+		raceWrite(scale)
+		raceWrite(start)
 	}
 	switch chosen[KernelQuantizeInt8][isa&isaMask] {
 	case 0:
-		quantizeInt8AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+		quantizeInt8AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, start)
 	case 1:
-		quantizeInt8AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+		quantizeInt8AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, start)
 	default:
-		quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+		quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start)
 	}
 }
 
@@ -1024,19 +1024,19 @@ func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 }
 
 // QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
-func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
+func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
 		raceReadRows(x, rows, cols, ldx)
-		raceWriteRows(scale, (cols+127)/128, rows, ldscale)
+		raceWrite(scale)
 	}
 	switch chosen[KernelQuantizeInt16][isa&isaMask] {
 	case 0:
-		quantizeInt16AVX512(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+		quantizeInt16AVX512(dst, x, rows, cols, filled, lddst, ldx, scale)
 	case 1:
-		quantizeInt16AVX2(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+		quantizeInt16AVX2(dst, x, rows, cols, filled, lddst, ldx, scale)
 	default:
-		quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+		quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale)
 	}
 }
 
@@ -1129,11 +1129,11 @@ func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 }
 
 // Int8Quads runs the implementation of int8Quads for the tier.
-func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
+func Int8Quads(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
-		raceReadRows(scale, (k+block-1)/block, m, ldscale)
-		raceReadRows(start, (k+block-1)/block, m, ldscale)
+		raceRead(scale)
+		raceRead(start)
 		raceReadRows(b, k, nr, nr)
 		raceRead(weight)
 		raceRead(bias)
@@ -1141,19 +1141,19 @@ func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32,
 	}
 	switch chosen[KernelInt8Quads][isa&isaMask] {
 	case 0:
-		int8QuadsAVX512VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
+		int8QuadsAVX512VNNI(m, k, nr, a, lda, scale, start, b, weight, bias, ahead, add, c, ldc)
 	case 1:
-		int8QuadsAVX2VNNI(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
+		int8QuadsAVX2VNNI(m, k, nr, a, lda, scale, start, b, weight, bias, ahead, add, c, ldc)
 	default:
-		int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
+		int8QuadsGeneric(m, k, nr, a, lda, scale, start, b, weight, bias, ahead, add, c, ldc)
 	}
 }
 
 // Int8Pairs runs the implementation of int8Pairs for the tier.
-func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+func Int8Pairs(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
-		raceReadRows(scale, (k+block-1)/block, m, ldscale)
+		raceRead(scale)
 		raceReadRows(b, k, nr, nr)
 		raceRead(weight)
 		raceRead(bias)
@@ -1161,45 +1161,45 @@ func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32
 	}
 	switch chosen[KernelInt8Pairs][isa&isaMask] {
 	case 0:
-		int8PairsAVX512(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8PairsAVX512(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	case 1:
-		int8PairsAVX2(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8PairsAVX2(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	default:
-		int8PairsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8PairsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	}
 }
 
 // Int8Winograd runs the implementation of int8Winograd for the tier.
-func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
+func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
-		raceReadRows(scale, (k+127)/128, m, ldscale)
-		raceReadRows(ofRows, (k+127)/128, m, ldscale)
+		raceRead(scale)
+		raceRead(ofRows)
 		raceReadRows(b, k, nr, nr)
-		raceReadRows(ofColumns, (k+127)/128, nr, nr)
+		raceRead(ofColumns)
 		raceRead(weight)
 		raceRead(bias)
 		raceWriteRows(c, m, nr, ldc)
 	}
 	switch chosen[KernelInt8Winograd][isa&isaMask] {
 	case 0:
-		int8WinogradAVX2(m, k, nr, a, lda, scale, ofRows, ldscale, b, ofColumns, weight, bias, add, c, ldc)
+		int8WinogradAVX2(m, k, nr, a, lda, scale, ofRows, b, ofColumns, weight, bias, add, c, ldc)
 	default:
-		int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, ldscale, b, ofColumns, weight, bias, add, c, ldc)
+		int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, b, ofColumns, weight, bias, add, c, ldc)
 	}
 }
 
 // WinogradRows runs the implementation of winogradRows for the tier.
-func WinogradRows(isa ISA, ofRows []int32, ldscale int, a []int16, rows, k, lda int) {
+func WinogradRows(isa ISA, ofRows []int32, a []int16, rows, k, lda int) {
 	if race.Enabled {
-		raceWriteRows(ofRows, (k+127)/128, rows, ldscale)
+		raceWrite(ofRows)
 		raceReadRows(a, rows, k, lda)
 	}
 	switch chosen[KernelWinogradRows][isa&isaMask] {
 	case 0:
-		winogradRowsAVX2(ofRows, ldscale, a, rows, k, lda)
+		winogradRowsAVX2(ofRows, a, rows, k, lda)
 	default:
-		winogradRowsGeneric(ofRows, ldscale, a, rows, k, lda)
+		winogradRowsGeneric(ofRows, a, rows, k, lda)
 	}
 }
 
@@ -1207,7 +1207,7 @@ func WinogradRows(isa ISA, ofRows []int32, ldscale int, a []int16, rows, k, lda 
 func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr int) {
 	if race.Enabled {
 		raceWriteRows(dst, k, nr, nr)
-		raceWriteRows(ofColumns, (k+127)/128, nr, nr)
+		raceWrite(ofColumns)
 		raceReadRows(b, k, nr, nr)
 	}
 	switch chosen[KernelWinogradColumns][isa&isaMask] {
@@ -1219,13 +1219,13 @@ func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr in
 }
 
 // Int8Octets runs the implementation of int8Octets for the tier.
-func Int8Octets(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
-	int8OctetsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+func Int8Octets(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8OctetsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
 // Int8Dots runs the implementation of int8Dots for the tier.
-func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
-	int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8DotsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
 // Int8Tiles runs the implementation of int8Tiles for the tier.

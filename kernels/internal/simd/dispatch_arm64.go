@@ -773,18 +773,18 @@ func WidenInt8(isa ISA, dst []float32, x []int8, scale []float32, rows, cols, ld
 }
 
 // QuantizeInt8 runs the implementation of quantizeInt8 for the tier.
-func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+func QuantizeInt8(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
 	if race.Enabled {
 		raceWriteRows(dst, rows, filled, lddst)
 		raceReadRows(x, rows, cols, ldx)
-		raceWriteRows(scale, (cols+127)/128, rows, ldscale)
-		raceWriteRows(start, (cols+127)/128, rows, ldscale)
+		raceWrite(scale)
+		raceWrite(start)
 	}
 	switch chosen[KernelQuantizeInt8][isa&isaMask] {
 	case 0:
-		quantizeInt8NEON(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+		quantizeInt8NEON(dst, x, rows, cols, filled, lddst, ldx, scale, start)
 	default:
-		quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+		quantizeInt8Generic(dst, x, rows, cols, filled, lddst, ldx, scale, start)
 	}
 }
 
@@ -819,8 +819,8 @@ func Rotate32(isa ISA, dst, x, by []float32, rows, cols, lddst, ldx int) {
 }
 
 // QuantizeInt16 runs the implementation of quantizeInt16 for the tier.
-func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
-	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale, ldscale)
+func QuantizeInt16(isa ISA, dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32) {
+	quantizeInt16Generic(dst, x, rows, cols, filled, lddst, ldx, scale)
 }
 
 // QuantizeInt16By64 runs the implementation of quantizeInt16By64 for the tier.
@@ -882,23 +882,23 @@ func QuantizeInt8By16(isa ISA, dst []int8, x []float32, rows, cols, filled, ldds
 }
 
 // Int8Quads runs the implementation of int8Quads for the tier.
-func Int8Quads(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
-	int8QuadsGeneric(m, k, block, nr, a, lda, scale, start, ldscale, b, weight, bias, ahead, add, c, ldc)
+func Int8Quads(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
+	int8QuadsGeneric(m, k, nr, a, lda, scale, start, b, weight, bias, ahead, add, c, ldc)
 }
 
 // Int8Pairs runs the implementation of int8Pairs for the tier.
-func Int8Pairs(isa ISA, m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
-	int8PairsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+func Int8Pairs(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8PairsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 }
 
 // Int8Winograd runs the implementation of int8Winograd for the tier.
-func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
-	int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, ldscale, b, ofColumns, weight, bias, add, c, ldc)
+func Int8Winograd(isa ISA, m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int) {
+	int8WinogradGeneric(m, k, nr, a, lda, scale, ofRows, b, ofColumns, weight, bias, add, c, ldc)
 }
 
 // WinogradRows runs the implementation of winogradRows for the tier.
-func WinogradRows(isa ISA, ofRows []int32, ldscale int, a []int16, rows, k, lda int) {
-	winogradRowsGeneric(ofRows, ldscale, a, rows, k, lda)
+func WinogradRows(isa ISA, ofRows []int32, a []int16, rows, k, lda int) {
+	winogradRowsGeneric(ofRows, a, rows, k, lda)
 }
 
 // WinogradColumns runs the implementation of winogradColumns for the tier.
@@ -907,10 +907,10 @@ func WinogradColumns(isa ISA, dst []int16, ofColumns []int32, b []int8, k, nr in
 }
 
 // Int8Octets runs the implementation of int8Octets for the tier.
-func Int8Octets(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+func Int8Octets(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
-		raceReadRows(scale, (k+block-1)/block, m, ldscale)
+		raceRead(scale)
 		raceReadRows(b, k, nr, nr)
 		raceRead(weight)
 		raceRead(bias)
@@ -918,17 +918,17 @@ func Int8Octets(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32
 	}
 	switch chosen[KernelInt8Octets][isa&isaMask] {
 	case 0:
-		int8OctetsNEONI8MM(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8OctetsNEONI8MM(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	default:
-		int8OctetsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8OctetsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	}
 }
 
 // Int8Dots runs the implementation of int8Dots for the tier.
-func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+func Int8Dots(isa ISA, m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	if race.Enabled {
 		raceReadRows(a, m, k, lda)
-		raceReadRows(scale, (k+block-1)/block, m, ldscale)
+		raceRead(scale)
 		raceReadRows(b, k, nr, nr)
 		raceRead(weight)
 		raceRead(bias)
@@ -936,11 +936,11 @@ func Int8Dots(isa ISA, m, k, block, nr int, a []int8, lda int, scale []float32, 
 	}
 	switch chosen[KernelInt8Dots][isa&isaMask] {
 	case 0:
-		int8DotsNEONDotProd(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8DotsNEONDotProd(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	case 1:
-		int8DotsNEON(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8DotsNEON(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	default:
-		int8DotsGeneric(m, k, block, nr, a, lda, scale, ldscale, b, weight, bias, add, c, ldc)
+		int8DotsGeneric(m, k, nr, a, lda, scale, b, weight, bias, add, c, ldc)
 	}
 }
 

@@ -4,20 +4,20 @@
 
 #include "textflag.h"
 
-// func int8QuadsAVX2VNNI(m int, k int, block int, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight []float32, bias []float32, ahead int, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, AVXVNNI, CMOV, MMX+
-TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $448-240
+// func int8QuadsAVX2VNNI(m int, k int, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight []float32, bias []float32, ahead int, add int, c []float32, ldc int)
+// Requires: AVX, AVX2, AVXVNNI, MMX+
+TEXT ·int8QuadsAVX2VNNI(SB), NOSPLIT, $32-224
 	MOVQ m+0(FP), AX
-	MOVQ AX, 416(SP)
-	MOVQ a_base+32(FP), AX
-	MOVQ AX, 424(SP)
-	MOVQ c_base+208(FP), AX
-	MOVQ AX, 432(SP)
-	MOVQ scale_base+64(FP), AX
-	MOVQ AX, 440(SP)
+	MOVQ AX, (SP)
+	MOVQ a_base+24(FP), AX
+	MOVQ AX, 8(SP)
+	MOVQ c_base+192(FP), AX
+	MOVQ AX, 16(SP)
+	MOVQ scale_base+56(FP), AX
+	MOVQ AX, 24(SP)
 
 tiles:
-	MOVQ 416(SP), AX
+	MOVQ (SP), AX
 	CMPQ AX, $+12
 	JGE  tile6
 	CMPQ AX, $+6
@@ -41,95 +41,37 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+232(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
-	LEAQ    31(SP), BX
-	ANDQ    $-32, BX
-	CMPQ    add+200(FP), $+0
-	JNE     fromC6
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS Y0, 288(BX)
-	VMOVUPS Y0, 320(BX)
-	VMOVUPS Y0, 352(BX)
-	JMP     started6
-
-fromC6:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS (DX)(CX*1), Y0
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS 32(DX)(CX*1), Y0
-	VMOVUPS Y0, 288(BX)
-	VMOVUPS (DX)(CX*2), Y0
-	VMOVUPS Y0, 320(BX)
-	VMOVUPS 32(DX)(CX*2), Y0
-	VMOVUPS Y0, 352(BX)
-
-started6:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+120(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	MOVQ 440(SP), R9
-	MOVQ start_base+88(FP), R10
-	MOVQ scale_base+64(FP), R11
-	SUBQ R11, R10
-	MOVQ k+8(FP), R11
-	SHLQ $0x04, R11
-	LEAQ (R11)(SI*1), R11
-
-block6:
-	// a block has some of the k elements
-	MOVQ         R8, R12
-	CMPQ         DI, R12
-	CMOVQLT      DI, R12
-	SUBQ         R12, DI
-	VPBROADCASTD (R9)(R10*1), Y0
-	VPBROADCASTD (R9)(R10*1), Y1
-	VPBROADCASTD 4(R9)(R10*1), Y2
-	VPBROADCASTD 4(R9)(R10*1), Y3
-	VPBROADCASTD 8(R9)(R10*1), Y4
-	VPBROADCASTD 8(R9)(R10*1), Y5
-	VPBROADCASTD 12(R9)(R10*1), Y6
-	VPBROADCASTD 12(R9)(R10*1), Y7
-	VPBROADCASTD 16(R9)(R10*1), Y8
-	VPBROADCASTD 16(R9)(R10*1), Y9
-	VPBROADCASTD 20(R9)(R10*1), Y10
-	VPBROADCASTD 20(R9)(R10*1), Y11
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(DX*1), DX
+	MOVQ         b_base+104(FP), BX
+	MOVQ         k+8(FP), SI
+	MOVQ         start_base+80(FP), DI
+	MOVQ         24(SP), R8
+	MOVQ         scale_base+56(FP), R9
+	SUBQ         R9, R8
+	LEAQ         (DI)(R8*1), DI
+	VPBROADCASTD (DI), Y0
+	VPBROADCASTD (DI), Y1
+	VPBROADCASTD 4(DI), Y2
+	VPBROADCASTD 4(DI), Y3
+	VPBROADCASTD 8(DI), Y4
+	VPBROADCASTD 8(DI), Y5
+	VPBROADCASTD 12(DI), Y6
+	VPBROADCASTD 12(DI), Y7
+	VPBROADCASTD 16(DI), Y8
+	VPBROADCASTD 16(DI), Y9
+	VPBROADCASTD 20(DI), Y10
+	VPBROADCASTD 20(DI), Y11
+	MOVQ         k+8(FP), DI
+	SHLQ         $0x04, DI
+	LEAQ         (DI)(BX*1), DI
 
 loop6:
-	PREFETCHT0   (R11)
-	VMOVUPS      (SI), Y12
-	VMOVUPS      32(SI), Y13
+	PREFETCHT0   (DI)
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
 	VPBROADCASTD (AX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
@@ -148,9 +90,9 @@ loop6:
 	VPBROADCASTD (DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
-	PREFETCHT0   64(R11)
-	VMOVUPS      64(SI), Y12
-	VMOVUPS      96(SI), Y13
+	PREFETCHT0   64(DI)
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      96(BX), Y13
 	VPBROADCASTD 4(AX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
@@ -169,9 +111,9 @@ loop6:
 	VPBROADCASTD 4(DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
-	PREFETCHT0   128(R11)
-	VMOVUPS      128(SI), Y12
-	VMOVUPS      160(SI), Y13
+	PREFETCHT0   128(DI)
+	VMOVUPS      128(BX), Y12
+	VMOVUPS      160(BX), Y13
 	VPBROADCASTD 8(AX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
@@ -190,9 +132,9 @@ loop6:
 	VPBROADCASTD 8(DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
-	PREFETCHT0   192(R11)
-	VMOVUPS      192(SI), Y12
-	VMOVUPS      224(SI), Y13
+	PREFETCHT0   192(DI)
+	VMOVUPS      192(BX), Y12
+	VMOVUPS      224(BX), Y13
 	VPBROADCASTD 12(AX), Y14
 	LONG         $0x501dc2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm0
 	LONG         $0x5015c2c4; BYTE $0xce // {vex} vpdpbusd %ymm14, %ymm13, %ymm1
@@ -211,302 +153,188 @@ loop6:
 	VPBROADCASTD 12(DX)(CX*2), Y14
 	LONG         $0x501d42c4; BYTE $0xd6 // {vex} vpdpbusd %ymm14, %ymm12, %ymm10
 	LONG         $0x501542c4; BYTE $0xde // {vex} vpdpbusd %ymm14, %ymm13, %ymm11
-	ADDQ         $+256, R11
+	ADDQ         $+256, DI
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
-	ADDQ         $+256, SI
-	SUBQ         $+16, R12
+	ADDQ         $+256, BX
+	SUBQ         $+16, SI
 	JNZ          loop6
-	VBROADCASTSS (R9), Y12
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y0, Y0
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y12, Y1, Y1
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VBROADCASTSS 4(R9), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(BX), Y2, Y2
-	VMOVUPS      Y2, 64(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(BX), Y3, Y3
-	VMOVUPS      Y3, 96(BX)
-	VBROADCASTSS 8(R9), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(BX), Y4, Y4
-	VMOVUPS      Y4, 128(BX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(BX), Y5, Y5
-	VMOVUPS      Y5, 160(BX)
-	VBROADCASTSS 12(R9), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       192(BX), Y6, Y6
-	VMOVUPS      Y6, 192(BX)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VADDPS       224(BX), Y7, Y7
-	VMOVUPS      Y7, 224(BX)
-	VBROADCASTSS 16(R9), Y0
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y0, Y8, Y8
-	VADDPS       256(BX), Y8, Y8
-	VMOVUPS      Y8, 256(BX)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y0, Y9, Y9
-	VADDPS       288(BX), Y9, Y9
-	VMOVUPS      Y9, 288(BX)
-	VBROADCASTSS 20(R9), Y0
-	VCVTDQ2PS    Y10, Y10
-	VMULPS       Y0, Y10, Y10
-	VADDPS       320(BX), Y10, Y10
-	VMOVUPS      Y10, 320(BX)
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y0, Y11, Y11
-	VADDPS       352(BX), Y11, Y11
-	VMOVUPS      Y11, 352(BX)
-	MOVQ         ldscale+112(FP), R12
-	LEAQ         (R9)(R12*4), R9
-	TESTQ        DI, DI
-	JNZ          block6
-	MOVQ         ldc+232(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+216(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
-	MOVQ         weight_len+152(FP), SI
-	TESTQ        SI, SI
-	JZ           plain6
-	MOVQ         bias_len+176(FP), SI
-	TESTQ        SI, SI
-	JZ           scaled6
-	MOVQ         weight_base+144(FP), SI
-	VMOVUPS      (SI), Y0
-	MOVQ         bias_base+168(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      (BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      192(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)
-	VMOVUPS      256(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)(CX*1)
-	VMOVUPS      320(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)(CX*2)
-	MOVQ         weight_base+144(FP), SI
-	VMOVUPS      32(SI), Y0
-	MOVQ         bias_base+168(FP), SI
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      32(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	VMOVUPS      224(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)
-	VMOVUPS      288(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)(CX*1)
-	VMOVUPS      352(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)(CX*2)
-	JMP          end6
+	CMPQ         add+184(FP), $+0
+	JEQ          added6
+	VMOVUPS      (AX), Y12
+	VPADDD       Y12, Y0, Y0
+	VMOVUPS      32(AX), Y12
+	VPADDD       Y12, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y12
+	VPADDD       Y12, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y12
+	VPADDD       Y12, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y12
+	VPADDD       Y12, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y12
+	VPADDD       Y12, Y5, Y5
+	VMOVUPS      (DX), Y12
+	VPADDD       Y12, Y6, Y6
+	VMOVUPS      32(DX), Y12
+	VPADDD       Y12, Y7, Y7
+	VMOVUPS      (DX)(CX*1), Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVUPS      32(DX)(CX*1), Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVUPS      (DX)(CX*2), Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVUPS      32(DX)(CX*2), Y12
+	VPADDD       Y12, Y11, Y11
 
-scaled6:
-	MOVQ    weight_base+144(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	VMOVUPS 192(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)
-	VMOVUPS 256(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)(CX*1)
-	VMOVUPS 320(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)(CX*2)
-	MOVQ    weight_base+144(FP), SI
-	VMOVUPS 32(SI), Y0
-	VMOVUPS 32(BX), Y1
-	VMULPS  Y0, Y1, Y1
+added6:
+	MOVQ    weight_len+136(FP), BX
+	TESTQ   BX, BX
+	JNZ     scaled6
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)
-	VMOVUPS 288(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)(CX*1)
-	VMOVUPS 352(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
+	VMOVUPS Y10, (DX)(CX*2)
+	VMOVUPS Y11, 32(DX)(CX*2)
 	JMP     end6
 
-plain6:
-	VMOVUPS (BX), Y0
+scaled6:
+	MOVQ         24(SP), BX
+	VBROADCASTSS (BX), Y12
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y12, Y1, Y1
+	VBROADCASTSS 4(BX), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VBROADCASTSS 8(BX), Y12
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y12, Y5, Y5
+	VBROADCASTSS 12(BX), Y12
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y12, Y7, Y7
+	VBROADCASTSS 16(BX), Y12
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y12, Y9, Y9
+	VBROADCASTSS 20(BX), Y12
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y12, Y10, Y10
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y12, Y11, Y11
+	MOVQ         weight_base+128(FP), BX
+	VMOVUPS      (BX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      32(BX), Y12
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y11, Y11
+	MOVQ         bias_len+160(FP), BX
+	TESTQ        BX, BX
+	JNZ          biased6
+
+store6:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(BX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(BX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 192(BX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 256(BX), Y0
-	VMOVUPS Y0, (DX)(CX*1)
-	VMOVUPS 320(BX), Y0
-	VMOVUPS Y0, (DX)(CX*2)
-	VMOVUPS 32(BX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS 288(BX), Y0
-	VMOVUPS Y0, 32(DX)(CX*1)
-	VMOVUPS 352(BX), Y0
-	VMOVUPS Y0, 32(DX)(CX*2)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
+	VMOVUPS Y10, (DX)(CX*2)
+	VMOVUPS Y11, 32(DX)(CX*2)
+	JMP     end6
+
+biased6:
+	MOVQ    bias_base+152(FP), BX
+	VMOVUPS (BX), Y12
+	VADDPS  Y12, Y0, Y0
+	VADDPS  Y12, Y2, Y2
+	VADDPS  Y12, Y4, Y4
+	VADDPS  Y12, Y6, Y6
+	VADDPS  Y12, Y8, Y8
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS 32(BX), Y12
+	VADDPS  Y12, Y1, Y1
+	VADDPS  Y12, Y3, Y3
+	VADDPS  Y12, Y5, Y5
+	VADDPS  Y12, Y7, Y7
+	VADDPS  Y12, Y9, Y9
+	VADDPS  Y12, Y11, Y11
+	JMP     store6
 
 end6:
 	// the next rows are 6 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+6, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+232(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+216(FP), AX
 	IMUL3Q $+24, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+24, 440(SP)
-	SUBQ   $+6, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+24, 24(SP)
+	SUBQ   $+6, (SP)
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+232(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
-	LEAQ    31(SP), BX
-	ANDQ    $-32, BX
-	CMPQ    add+200(FP), $+0
-	JNE     fromC5
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS Y0, 288(BX)
-	JMP     started5
-
-fromC5:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS (DX)(CX*1), Y0
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS 32(DX)(CX*1), Y0
-	VMOVUPS Y0, 288(BX)
-
-started5:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+120(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	MOVQ 440(SP), R9
-	MOVQ start_base+88(FP), R10
-	MOVQ scale_base+64(FP), R11
-	SUBQ R11, R10
-	MOVQ k+8(FP), R11
-	SHLQ $0x04, R11
-	LEAQ (R11)(SI*1), R11
-
-block5:
-	// a block has some of the k elements
-	MOVQ         R8, R12
-	CMPQ         DI, R12
-	CMOVQLT      DI, R12
-	SUBQ         R12, DI
-	VPBROADCASTD (R9)(R10*1), Y0
-	VPBROADCASTD (R9)(R10*1), Y1
-	VPBROADCASTD 4(R9)(R10*1), Y2
-	VPBROADCASTD 4(R9)(R10*1), Y3
-	VPBROADCASTD 8(R9)(R10*1), Y4
-	VPBROADCASTD 8(R9)(R10*1), Y5
-	VPBROADCASTD 12(R9)(R10*1), Y6
-	VPBROADCASTD 12(R9)(R10*1), Y7
-	VPBROADCASTD 16(R9)(R10*1), Y8
-	VPBROADCASTD 16(R9)(R10*1), Y9
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(DX*1), DX
+	MOVQ         b_base+104(FP), BX
+	MOVQ         k+8(FP), SI
+	MOVQ         start_base+80(FP), DI
+	MOVQ         24(SP), R8
+	MOVQ         scale_base+56(FP), R9
+	SUBQ         R9, R8
+	LEAQ         (DI)(R8*1), DI
+	VPBROADCASTD (DI), Y0
+	VPBROADCASTD (DI), Y1
+	VPBROADCASTD 4(DI), Y2
+	VPBROADCASTD 4(DI), Y3
+	VPBROADCASTD 8(DI), Y4
+	VPBROADCASTD 8(DI), Y5
+	VPBROADCASTD 12(DI), Y6
+	VPBROADCASTD 12(DI), Y7
+	VPBROADCASTD 16(DI), Y8
+	VPBROADCASTD 16(DI), Y9
+	MOVQ         k+8(FP), DI
+	SHLQ         $0x04, DI
+	LEAQ         (DI)(BX*1), DI
 
 loop5:
-	PREFETCHT0   (R11)
-	VMOVUPS      (SI), Y10
-	VMOVUPS      32(SI), Y11
+	PREFETCHT0   (DI)
+	VMOVUPS      (BX), Y10
+	VMOVUPS      32(BX), Y11
 	VPBROADCASTD (AX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
@@ -522,9 +350,9 @@ loop5:
 	VPBROADCASTD (DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	PREFETCHT0   64(R11)
-	VMOVUPS      64(SI), Y10
-	VMOVUPS      96(SI), Y11
+	PREFETCHT0   64(DI)
+	VMOVUPS      64(BX), Y10
+	VMOVUPS      96(BX), Y11
 	VPBROADCASTD 4(AX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
@@ -540,9 +368,9 @@ loop5:
 	VPBROADCASTD 4(DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	PREFETCHT0   128(R11)
-	VMOVUPS      128(SI), Y10
-	VMOVUPS      160(SI), Y11
+	PREFETCHT0   128(DI)
+	VMOVUPS      128(BX), Y10
+	VMOVUPS      160(BX), Y11
 	VPBROADCASTD 8(AX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
@@ -558,9 +386,9 @@ loop5:
 	VPBROADCASTD 8(DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	PREFETCHT0   192(R11)
-	VMOVUPS      192(SI), Y10
-	VMOVUPS      224(SI), Y11
+	PREFETCHT0   192(DI)
+	VMOVUPS      192(BX), Y10
+	VMOVUPS      224(BX), Y11
 	VPBROADCASTD 12(AX), Y12
 	LONG         $0x502dc2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm0
 	LONG         $0x5025c2c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm1
@@ -576,267 +404,169 @@ loop5:
 	VPBROADCASTD 12(DX)(CX*1), Y12
 	LONG         $0x502d42c4; BYTE $0xc4 // {vex} vpdpbusd %ymm12, %ymm10, %ymm8
 	LONG         $0x502542c4; BYTE $0xcc // {vex} vpdpbusd %ymm12, %ymm11, %ymm9
-	ADDQ         $+256, R11
+	ADDQ         $+256, DI
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
-	ADDQ         $+256, SI
-	SUBQ         $+16, R12
+	ADDQ         $+256, BX
+	SUBQ         $+16, SI
 	JNZ          loop5
-	VBROADCASTSS (R9), Y10
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y10, Y0, Y0
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y10, Y1, Y1
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VBROADCASTSS 4(R9), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(BX), Y2, Y2
-	VMOVUPS      Y2, 64(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(BX), Y3, Y3
-	VMOVUPS      Y3, 96(BX)
-	VBROADCASTSS 8(R9), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(BX), Y4, Y4
-	VMOVUPS      Y4, 128(BX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(BX), Y5, Y5
-	VMOVUPS      Y5, 160(BX)
-	VBROADCASTSS 12(R9), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       192(BX), Y6, Y6
-	VMOVUPS      Y6, 192(BX)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VADDPS       224(BX), Y7, Y7
-	VMOVUPS      Y7, 224(BX)
-	VBROADCASTSS 16(R9), Y0
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y0, Y8, Y8
-	VADDPS       256(BX), Y8, Y8
-	VMOVUPS      Y8, 256(BX)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y0, Y9, Y9
-	VADDPS       288(BX), Y9, Y9
-	VMOVUPS      Y9, 288(BX)
-	MOVQ         ldscale+112(FP), R12
-	LEAQ         (R9)(R12*4), R9
-	TESTQ        DI, DI
-	JNZ          block5
-	MOVQ         ldc+232(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+216(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
-	MOVQ         weight_len+152(FP), SI
-	TESTQ        SI, SI
-	JZ           plain5
-	MOVQ         bias_len+176(FP), SI
-	TESTQ        SI, SI
-	JZ           scaled5
-	MOVQ         weight_base+144(FP), SI
-	VMOVUPS      (SI), Y0
-	MOVQ         bias_base+168(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      (BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      192(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)
-	VMOVUPS      256(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)(CX*1)
-	MOVQ         weight_base+144(FP), SI
-	VMOVUPS      32(SI), Y0
-	MOVQ         bias_base+168(FP), SI
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      32(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	VMOVUPS      224(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)
-	VMOVUPS      288(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)(CX*1)
-	JMP          end5
+	CMPQ         add+184(FP), $+0
+	JEQ          added5
+	VMOVUPS      (AX), Y10
+	VPADDD       Y10, Y0, Y0
+	VMOVUPS      32(AX), Y10
+	VPADDD       Y10, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y10
+	VPADDD       Y10, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y10
+	VPADDD       Y10, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y10
+	VPADDD       Y10, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y10
+	VPADDD       Y10, Y5, Y5
+	VMOVUPS      (DX), Y10
+	VPADDD       Y10, Y6, Y6
+	VMOVUPS      32(DX), Y10
+	VPADDD       Y10, Y7, Y7
+	VMOVUPS      (DX)(CX*1), Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVUPS      32(DX)(CX*1), Y10
+	VPADDD       Y10, Y9, Y9
 
-scaled5:
-	MOVQ    weight_base+144(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	VMOVUPS 192(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)
-	VMOVUPS 256(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)(CX*1)
-	MOVQ    weight_base+144(FP), SI
-	VMOVUPS 32(SI), Y0
-	VMOVUPS 32(BX), Y1
-	VMULPS  Y0, Y1, Y1
+added5:
+	MOVQ    weight_len+136(FP), BX
+	TESTQ   BX, BX
+	JNZ     scaled5
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)
-	VMOVUPS 288(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
 	JMP     end5
 
-plain5:
-	VMOVUPS (BX), Y0
+scaled5:
+	MOVQ         24(SP), BX
+	VBROADCASTSS (BX), Y10
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y10, Y1, Y1
+	VBROADCASTSS 4(BX), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VBROADCASTSS 8(BX), Y10
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VBROADCASTSS 12(BX), Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y10, Y7, Y7
+	VBROADCASTSS 16(BX), Y10
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	MOVQ         weight_base+128(FP), BX
+	VMOVUPS      (BX), Y10
+	VMULPS       Y10, Y0, Y0
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y10, Y6, Y6
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      32(BX), Y10
+	VMULPS       Y10, Y1, Y1
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y10, Y7, Y7
+	VMULPS       Y10, Y9, Y9
+	MOVQ         bias_len+160(FP), BX
+	TESTQ        BX, BX
+	JNZ          biased5
+
+store5:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(BX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(BX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 192(BX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 256(BX), Y0
-	VMOVUPS Y0, (DX)(CX*1)
-	VMOVUPS 32(BX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS 288(BX), Y0
-	VMOVUPS Y0, 32(DX)(CX*1)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
+	JMP     end5
+
+biased5:
+	MOVQ    bias_base+152(FP), BX
+	VMOVUPS (BX), Y10
+	VADDPS  Y10, Y0, Y0
+	VADDPS  Y10, Y2, Y2
+	VADDPS  Y10, Y4, Y4
+	VADDPS  Y10, Y6, Y6
+	VADDPS  Y10, Y8, Y8
+	VMOVUPS 32(BX), Y10
+	VADDPS  Y10, Y1, Y1
+	VADDPS  Y10, Y3, Y3
+	VADDPS  Y10, Y5, Y5
+	VADDPS  Y10, Y7, Y7
+	VADDPS  Y10, Y9, Y9
+	JMP     store5
 
 end5:
 	// the next rows are 5 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+5, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+232(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+216(FP), AX
 	IMUL3Q $+20, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+20, 440(SP)
-	SUBQ   $+5, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+20, 24(SP)
+	SUBQ   $+5, (SP)
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+232(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
-	LEAQ    31(SP), BX
-	ANDQ    $-32, BX
-	CMPQ    add+200(FP), $+0
-	JNE     fromC4
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y0, 224(BX)
-	JMP     started4
-
-fromC4:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 224(BX)
-
-started4:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+120(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	MOVQ 440(SP), R9
-	MOVQ start_base+88(FP), R10
-	MOVQ scale_base+64(FP), R11
-	SUBQ R11, R10
-	MOVQ k+8(FP), R11
-	SHLQ $0x04, R11
-	LEAQ (R11)(SI*1), R11
-
-block4:
-	// a block has some of the k elements
-	MOVQ         R8, R12
-	CMPQ         DI, R12
-	CMOVQLT      DI, R12
-	SUBQ         R12, DI
-	VPBROADCASTD (R9)(R10*1), Y0
-	VPBROADCASTD (R9)(R10*1), Y1
-	VPBROADCASTD 4(R9)(R10*1), Y2
-	VPBROADCASTD 4(R9)(R10*1), Y3
-	VPBROADCASTD 8(R9)(R10*1), Y4
-	VPBROADCASTD 8(R9)(R10*1), Y5
-	VPBROADCASTD 12(R9)(R10*1), Y6
-	VPBROADCASTD 12(R9)(R10*1), Y7
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(DX*1), DX
+	MOVQ         b_base+104(FP), BX
+	MOVQ         k+8(FP), SI
+	MOVQ         start_base+80(FP), DI
+	MOVQ         24(SP), R8
+	MOVQ         scale_base+56(FP), R9
+	SUBQ         R9, R8
+	LEAQ         (DI)(R8*1), DI
+	VPBROADCASTD (DI), Y0
+	VPBROADCASTD (DI), Y1
+	VPBROADCASTD 4(DI), Y2
+	VPBROADCASTD 4(DI), Y3
+	VPBROADCASTD 8(DI), Y4
+	VPBROADCASTD 8(DI), Y5
+	VPBROADCASTD 12(DI), Y6
+	VPBROADCASTD 12(DI), Y7
+	MOVQ         k+8(FP), DI
+	SHLQ         $0x04, DI
+	LEAQ         (DI)(BX*1), DI
 
 loop4:
-	PREFETCHT0   (R11)
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
+	PREFETCHT0   (DI)
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
 	VPBROADCASTD (AX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
@@ -849,9 +579,9 @@ loop4:
 	VPBROADCASTD (DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	PREFETCHT0   64(R11)
-	VMOVUPS      64(SI), Y8
-	VMOVUPS      96(SI), Y9
+	PREFETCHT0   64(DI)
+	VMOVUPS      64(BX), Y8
+	VMOVUPS      96(BX), Y9
 	VPBROADCASTD 4(AX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
@@ -864,9 +594,9 @@ loop4:
 	VPBROADCASTD 4(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	PREFETCHT0   128(R11)
-	VMOVUPS      128(SI), Y8
-	VMOVUPS      160(SI), Y9
+	PREFETCHT0   128(DI)
+	VMOVUPS      128(BX), Y8
+	VMOVUPS      160(BX), Y9
 	VPBROADCASTD 8(AX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
@@ -879,9 +609,9 @@ loop4:
 	VPBROADCASTD 8(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	PREFETCHT0   192(R11)
-	VMOVUPS      192(SI), Y8
-	VMOVUPS      224(SI), Y9
+	PREFETCHT0   192(DI)
+	VMOVUPS      192(BX), Y8
+	VMOVUPS      224(BX), Y9
 	VPBROADCASTD 12(AX), Y10
 	LONG         $0x503dc2c4; BYTE $0xc2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm0
 	LONG         $0x5035c2c4; BYTE $0xca // {vex} vpdpbusd %ymm10, %ymm9, %ymm1
@@ -894,228 +624,148 @@ loop4:
 	VPBROADCASTD 12(DX), Y10
 	LONG         $0x503dc2c4; BYTE $0xf2 // {vex} vpdpbusd %ymm10, %ymm8, %ymm6
 	LONG         $0x5035c2c4; BYTE $0xfa // {vex} vpdpbusd %ymm10, %ymm9, %ymm7
-	ADDQ         $+256, R11
+	ADDQ         $+256, DI
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
-	ADDQ         $+256, SI
-	SUBQ         $+16, R12
+	ADDQ         $+256, BX
+	SUBQ         $+16, SI
 	JNZ          loop4
-	VBROADCASTSS (R9), Y8
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y8, Y0, Y0
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y8, Y1, Y1
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VBROADCASTSS 4(R9), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(BX), Y2, Y2
-	VMOVUPS      Y2, 64(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(BX), Y3, Y3
-	VMOVUPS      Y3, 96(BX)
-	VBROADCASTSS 8(R9), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(BX), Y4, Y4
-	VMOVUPS      Y4, 128(BX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(BX), Y5, Y5
-	VMOVUPS      Y5, 160(BX)
-	VBROADCASTSS 12(R9), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       192(BX), Y6, Y6
-	VMOVUPS      Y6, 192(BX)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VADDPS       224(BX), Y7, Y7
-	VMOVUPS      Y7, 224(BX)
-	MOVQ         ldscale+112(FP), R12
-	LEAQ         (R9)(R12*4), R9
-	TESTQ        DI, DI
-	JNZ          block4
-	MOVQ         ldc+232(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+216(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
-	MOVQ         weight_len+152(FP), SI
-	TESTQ        SI, SI
-	JZ           plain4
-	MOVQ         bias_len+176(FP), SI
-	TESTQ        SI, SI
-	JZ           scaled4
-	MOVQ         weight_base+144(FP), SI
-	VMOVUPS      (SI), Y0
-	MOVQ         bias_base+168(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      (BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      192(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)
-	MOVQ         weight_base+144(FP), SI
-	VMOVUPS      32(SI), Y0
-	MOVQ         bias_base+168(FP), SI
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      32(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	VMOVUPS      224(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)
-	JMP          end4
+	CMPQ         add+184(FP), $+0
+	JEQ          added4
+	VMOVUPS      (AX), Y8
+	VPADDD       Y8, Y0, Y0
+	VMOVUPS      32(AX), Y8
+	VPADDD       Y8, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y8
+	VPADDD       Y8, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y8
+	VPADDD       Y8, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVUPS      (DX), Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVUPS      32(DX), Y8
+	VPADDD       Y8, Y7, Y7
 
-scaled4:
-	MOVQ    weight_base+144(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	VMOVUPS 192(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)
-	MOVQ    weight_base+144(FP), SI
-	VMOVUPS 32(SI), Y0
-	VMOVUPS 32(BX), Y1
-	VMULPS  Y0, Y1, Y1
+added4:
+	MOVQ    weight_len+136(FP), BX
+	TESTQ   BX, BX
+	JNZ     scaled4
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
 	JMP     end4
 
-plain4:
-	VMOVUPS (BX), Y0
+scaled4:
+	MOVQ         24(SP), BX
+	VBROADCASTSS (BX), Y8
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
+	VBROADCASTSS 4(BX), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VBROADCASTSS 8(BX), Y8
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VBROADCASTSS 12(BX), Y8
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	MOVQ         weight_base+128(FP), BX
+	VMOVUPS      (BX), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y6, Y6
+	VMOVUPS      32(BX), Y8
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y7, Y7
+	MOVQ         bias_len+160(FP), BX
+	TESTQ        BX, BX
+	JNZ          biased4
+
+store4:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(BX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(BX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 192(BX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(BX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y0
-	VMOVUPS Y0, 32(DX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	JMP     end4
+
+biased4:
+	MOVQ    bias_base+152(FP), BX
+	VMOVUPS (BX), Y8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(BX), Y8
+	VADDPS  Y8, Y1, Y1
+	VADDPS  Y8, Y3, Y3
+	VADDPS  Y8, Y5, Y5
+	VADDPS  Y8, Y7, Y7
+	JMP     store4
 
 end4:
 	// the next rows are 4 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+232(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+216(FP), AX
 	IMUL3Q $+16, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+16, 440(SP)
-	SUBQ   $+4, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+232(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), DX
-	ANDQ    $-32, DX
-	CMPQ    add+200(FP), $+0
-	JNE     fromC3
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS Y0, 96(DX)
-	VMOVUPS Y0, 128(DX)
-	VMOVUPS Y0, 160(DX)
-	JMP     started3
-
-fromC3:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(DX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(DX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(DX)
-
-started3:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	MOVQ b_base+120(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ block+16(FP), DI
-	MOVQ 440(SP), R8
-	MOVQ start_base+88(FP), R9
-	MOVQ scale_base+64(FP), R10
-	SUBQ R10, R9
-	MOVQ k+8(FP), R10
-	SHLQ $0x04, R10
-	LEAQ (R10)(BX*1), R10
-
-block3:
-	// a block has some of the k elements
-	MOVQ         DI, R11
-	CMPQ         SI, R11
-	CMOVQLT      SI, R11
-	SUBQ         R11, SI
-	VPBROADCASTD (R8)(R9*1), Y0
-	VPBROADCASTD (R8)(R9*1), Y1
-	VPBROADCASTD 4(R8)(R9*1), Y2
-	VPBROADCASTD 4(R8)(R9*1), Y3
-	VPBROADCASTD 8(R8)(R9*1), Y4
-	VPBROADCASTD 8(R8)(R9*1), Y5
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	MOVQ         b_base+104(FP), DX
+	MOVQ         k+8(FP), BX
+	MOVQ         start_base+80(FP), SI
+	MOVQ         24(SP), DI
+	MOVQ         scale_base+56(FP), R8
+	SUBQ         R8, DI
+	LEAQ         (SI)(DI*1), SI
+	VPBROADCASTD (SI), Y0
+	VPBROADCASTD (SI), Y1
+	VPBROADCASTD 4(SI), Y2
+	VPBROADCASTD 4(SI), Y3
+	VPBROADCASTD 8(SI), Y4
+	VPBROADCASTD 8(SI), Y5
+	MOVQ         k+8(FP), SI
+	SHLQ         $0x04, SI
+	LEAQ         (SI)(DX*1), SI
 
 loop3:
-	PREFETCHT0   (R10)
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
+	PREFETCHT0   (SI)
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
 	VPBROADCASTD (AX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
@@ -1125,9 +775,9 @@ loop3:
 	VPBROADCASTD (AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	PREFETCHT0   64(R10)
-	VMOVUPS      64(BX), Y6
-	VMOVUPS      96(BX), Y7
+	PREFETCHT0   64(SI)
+	VMOVUPS      64(DX), Y6
+	VMOVUPS      96(DX), Y7
 	VPBROADCASTD 4(AX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
@@ -1137,9 +787,9 @@ loop3:
 	VPBROADCASTD 4(AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	PREFETCHT0   128(R10)
-	VMOVUPS      128(BX), Y6
-	VMOVUPS      160(BX), Y7
+	PREFETCHT0   128(SI)
+	VMOVUPS      128(DX), Y6
+	VMOVUPS      160(DX), Y7
 	VPBROADCASTD 8(AX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
@@ -1149,9 +799,9 @@ loop3:
 	VPBROADCASTD 8(AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	PREFETCHT0   192(R10)
-	VMOVUPS      192(BX), Y6
-	VMOVUPS      224(BX), Y7
+	PREFETCHT0   192(SI)
+	VMOVUPS      192(DX), Y6
+	VMOVUPS      224(DX), Y7
 	VPBROADCASTD 12(AX), Y8
 	LONG         $0x504dc2c4; BYTE $0xc0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm0
 	LONG         $0x5045c2c4; BYTE $0xc8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm1
@@ -1161,487 +811,363 @@ loop3:
 	VPBROADCASTD 12(AX)(CX*2), Y8
 	LONG         $0x504dc2c4; BYTE $0xe0 // {vex} vpdpbusd %ymm8, %ymm6, %ymm4
 	LONG         $0x5045c2c4; BYTE $0xe8 // {vex} vpdpbusd %ymm8, %ymm7, %ymm5
-	ADDQ         $+256, R10
+	ADDQ         $+256, SI
 	ADDQ         $+16, AX
-	ADDQ         $+256, BX
-	SUBQ         $+16, R11
+	ADDQ         $+256, DX
+	SUBQ         $+16, BX
 	JNZ          loop3
-	VBROADCASTSS (R8), Y6
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VADDPS       (DX), Y0, Y0
-	VMOVUPS      Y0, (DX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VADDPS       32(DX), Y1, Y1
-	VMOVUPS      Y1, 32(DX)
-	VBROADCASTSS 4(R8), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(DX), Y2, Y2
-	VMOVUPS      Y2, 64(DX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(DX), Y3, Y3
-	VMOVUPS      Y3, 96(DX)
-	VBROADCASTSS 8(R8), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(DX), Y4, Y4
-	VMOVUPS      Y4, 128(DX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(DX), Y5, Y5
-	VMOVUPS      Y5, 160(DX)
-	MOVQ         ldscale+112(FP), R11
-	LEAQ         (R8)(R11*4), R8
-	TESTQ        SI, SI
-	JNZ          block3
-	MOVQ         ldc+232(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+216(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
-	MOVQ         weight_len+152(FP), BX
-	TESTQ        BX, BX
-	JZ           plain3
-	MOVQ         bias_len+176(FP), BX
-	TESTQ        BX, BX
-	JZ           scaled3
-	MOVQ         weight_base+144(FP), BX
-	VMOVUPS      (BX), Y0
-	MOVQ         bias_base+168(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	MOVQ         weight_base+144(FP), BX
-	VMOVUPS      32(BX), Y0
-	MOVQ         bias_base+168(FP), BX
-	VMOVUPS      32(BX), Y1
-	VMOVUPS      32(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	JMP          end3
+	CMPQ         add+184(FP), $+0
+	JEQ          added3
+	VMOVUPS      (AX), Y6
+	VPADDD       Y6, Y0, Y0
+	VMOVUPS      32(AX), Y6
+	VPADDD       Y6, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y6
+	VPADDD       Y6, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y6
+	VPADDD       Y6, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y6
+	VPADDD       Y6, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y6
+	VPADDD       Y6, Y5, Y5
 
-scaled3:
-	MOVQ    weight_base+144(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	MOVQ    weight_base+144(FP), BX
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y0, Y1, Y1
+added3:
+	MOVQ    weight_len+136(FP), DX
+	TESTQ   DX, DX
+	JNZ     scaled3
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
 	JMP     end3
 
-plain3:
-	VMOVUPS (DX), Y0
+scaled3:
+	MOVQ         24(SP), DX
+	VBROADCASTSS (DX), Y6
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VBROADCASTSS 4(DX), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS 8(DX), Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	MOVQ         weight_base+128(FP), DX
+	VMOVUPS      (DX), Y6
+	VMULPS       Y6, Y0, Y0
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y4, Y4
+	VMOVUPS      32(DX), Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y5, Y5
+	MOVQ         bias_len+160(FP), DX
+	TESTQ        DX, DX
+	JNZ          biased3
+
+store3:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(DX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(DX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	JMP     end3
+
+biased3:
+	MOVQ    bias_base+152(FP), DX
+	VMOVUPS (DX), Y6
+	VADDPS  Y6, Y0, Y0
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y6, Y4, Y4
+	VMOVUPS 32(DX), Y6
+	VADDPS  Y6, Y1, Y1
+	VADDPS  Y6, Y3, Y3
+	VADDPS  Y6, Y5, Y5
+	JMP     store3
 
 end3:
 	// the next rows are 3 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+3, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+232(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+216(FP), AX
 	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+12, 440(SP)
-	SUBQ   $+3, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+232(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), DX
-	ANDQ    $-32, DX
-	CMPQ    add+200(FP), $+0
-	JNE     fromC2
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS Y0, 96(DX)
-	JMP     started2
-
-fromC2:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(DX)
-
-started2:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	MOVQ b_base+120(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ block+16(FP), DI
-	MOVQ 440(SP), R8
-	MOVQ start_base+88(FP), R9
-	MOVQ scale_base+64(FP), R10
-	SUBQ R10, R9
-	MOVQ k+8(FP), R10
-	SHLQ $0x04, R10
-	LEAQ (R10)(BX*1), R10
-
-block2:
-	// a block has some of the k elements
-	MOVQ         DI, R11
-	CMPQ         SI, R11
-	CMOVQLT      SI, R11
-	SUBQ         R11, SI
-	VPBROADCASTD (R8)(R9*1), Y0
-	VPBROADCASTD (R8)(R9*1), Y1
-	VPBROADCASTD 4(R8)(R9*1), Y2
-	VPBROADCASTD 4(R8)(R9*1), Y3
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	MOVQ         b_base+104(FP), DX
+	MOVQ         k+8(FP), BX
+	MOVQ         start_base+80(FP), SI
+	MOVQ         24(SP), DI
+	MOVQ         scale_base+56(FP), R8
+	SUBQ         R8, DI
+	LEAQ         (SI)(DI*1), SI
+	VPBROADCASTD (SI), Y0
+	VPBROADCASTD (SI), Y1
+	VPBROADCASTD 4(SI), Y2
+	VPBROADCASTD 4(SI), Y3
+	MOVQ         k+8(FP), SI
+	SHLQ         $0x04, SI
+	LEAQ         (SI)(DX*1), SI
 
 loop2:
-	PREFETCHT0   (R10)
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
+	PREFETCHT0   (SI)
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
 	VPBROADCASTD (AX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
 	VPBROADCASTD (AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	PREFETCHT0   64(R10)
-	VMOVUPS      64(BX), Y4
-	VMOVUPS      96(BX), Y5
+	PREFETCHT0   64(SI)
+	VMOVUPS      64(DX), Y4
+	VMOVUPS      96(DX), Y5
 	VPBROADCASTD 4(AX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
 	VPBROADCASTD 4(AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	PREFETCHT0   128(R10)
-	VMOVUPS      128(BX), Y4
-	VMOVUPS      160(BX), Y5
+	PREFETCHT0   128(SI)
+	VMOVUPS      128(DX), Y4
+	VMOVUPS      160(DX), Y5
 	VPBROADCASTD 8(AX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
 	VPBROADCASTD 8(AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	PREFETCHT0   192(R10)
-	VMOVUPS      192(BX), Y4
-	VMOVUPS      224(BX), Y5
+	PREFETCHT0   192(SI)
+	VMOVUPS      192(DX), Y4
+	VMOVUPS      224(DX), Y5
 	VPBROADCASTD 12(AX), Y6
 	LONG         $0x505de2c4; BYTE $0xc6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm0
 	LONG         $0x5055e2c4; BYTE $0xce // {vex} vpdpbusd %ymm6, %ymm5, %ymm1
 	VPBROADCASTD 12(AX)(CX*1), Y6
 	LONG         $0x505de2c4; BYTE $0xd6 // {vex} vpdpbusd %ymm6, %ymm4, %ymm2
 	LONG         $0x5055e2c4; BYTE $0xde // {vex} vpdpbusd %ymm6, %ymm5, %ymm3
-	ADDQ         $+256, R10
+	ADDQ         $+256, SI
 	ADDQ         $+16, AX
-	ADDQ         $+256, BX
-	SUBQ         $+16, R11
+	ADDQ         $+256, DX
+	SUBQ         $+16, BX
 	JNZ          loop2
-	VBROADCASTSS (R8), Y4
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y0, Y0
-	VADDPS       (DX), Y0, Y0
-	VMOVUPS      Y0, (DX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VADDPS       32(DX), Y1, Y1
-	VMOVUPS      Y1, 32(DX)
-	VBROADCASTSS 4(R8), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(DX), Y2, Y2
-	VMOVUPS      Y2, 64(DX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(DX), Y3, Y3
-	VMOVUPS      Y3, 96(DX)
-	MOVQ         ldscale+112(FP), R11
-	LEAQ         (R8)(R11*4), R8
-	TESTQ        SI, SI
-	JNZ          block2
-	MOVQ         ldc+232(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+216(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
-	MOVQ         weight_len+152(FP), BX
-	TESTQ        BX, BX
-	JZ           plain2
-	MOVQ         bias_len+176(FP), BX
-	TESTQ        BX, BX
-	JZ           scaled2
-	MOVQ         weight_base+144(FP), BX
-	VMOVUPS      (BX), Y0
-	MOVQ         bias_base+168(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	MOVQ         weight_base+144(FP), BX
-	VMOVUPS      32(BX), Y0
-	MOVQ         bias_base+168(FP), BX
-	VMOVUPS      32(BX), Y1
-	VMOVUPS      32(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	JMP          end2
+	CMPQ         add+184(FP), $+0
+	JEQ          added2
+	VMOVUPS      (AX), Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(AX), Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y4
+	VPADDD       Y4, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y4
+	VPADDD       Y4, Y3, Y3
 
-scaled2:
-	MOVQ    weight_base+144(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	MOVQ    weight_base+144(FP), BX
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y0, Y1, Y1
+added2:
+	MOVQ    weight_len+136(FP), DX
+	TESTQ   DX, DX
+	JNZ     scaled2
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
 	JMP     end2
 
-plain2:
-	VMOVUPS (DX), Y0
+scaled2:
+	MOVQ         24(SP), DX
+	VBROADCASTSS (DX), Y4
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 4(DX), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	MOVQ         weight_base+128(FP), DX
+	VMOVUPS      (DX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      32(DX), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y3, Y3
+	MOVQ         bias_len+160(FP), DX
+	TESTQ        DX, DX
+	JNZ          biased2
+
+store2:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(DX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	JMP     end2
+
+biased2:
+	MOVQ    bias_base+152(FP), DX
+	VMOVUPS (DX), Y4
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(DX), Y4
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y4, Y3, Y3
+	JMP     store2
 
 end2:
 	// the next rows are 2 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+232(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+216(FP), AX
 	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+8, 440(SP)
-	SUBQ   $+2, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+232(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), CX
-	ANDQ    $-32, CX
-	CMPQ    add+200(FP), $+0
-	JNE     fromC1
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y0, 32(CX)
-	JMP     started1
-
-fromC1:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (CX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(CX)
-
-started1:
-	MOVQ lda+56(FP), AX
-	MOVQ 424(SP), AX
-	MOVQ b_base+120(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ block+16(FP), SI
-	MOVQ 440(SP), DI
-	MOVQ start_base+88(FP), R8
-	MOVQ scale_base+64(FP), R9
-	SUBQ R9, R8
-	MOVQ k+8(FP), R9
-	SHLQ $0x04, R9
-	LEAQ (R9)(DX*1), R9
-
-block1:
-	// a block has some of the k elements
-	MOVQ         SI, R10
-	CMPQ         BX, R10
-	CMOVQLT      BX, R10
-	SUBQ         R10, BX
-	VPBROADCASTD (DI)(R8*1), Y0
-	VPBROADCASTD (DI)(R8*1), Y1
+	MOVQ         lda+48(FP), AX
+	MOVQ         8(SP), AX
+	MOVQ         b_base+104(FP), CX
+	MOVQ         k+8(FP), DX
+	MOVQ         start_base+80(FP), BX
+	MOVQ         24(SP), SI
+	MOVQ         scale_base+56(FP), DI
+	SUBQ         DI, SI
+	LEAQ         (BX)(SI*1), BX
+	VPBROADCASTD (BX), Y0
+	VPBROADCASTD (BX), Y1
+	MOVQ         k+8(FP), BX
+	SHLQ         $0x04, BX
+	LEAQ         (BX)(CX*1), BX
 
 loop1:
-	PREFETCHT0   (R9)
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
+	PREFETCHT0   (BX)
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
 	VPBROADCASTD (AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	PREFETCHT0   64(R9)
-	VMOVUPS      64(DX), Y2
-	VMOVUPS      96(DX), Y3
+	PREFETCHT0   64(BX)
+	VMOVUPS      64(CX), Y2
+	VMOVUPS      96(CX), Y3
 	VPBROADCASTD 4(AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	PREFETCHT0   128(R9)
-	VMOVUPS      128(DX), Y2
-	VMOVUPS      160(DX), Y3
+	PREFETCHT0   128(BX)
+	VMOVUPS      128(CX), Y2
+	VMOVUPS      160(CX), Y3
 	VPBROADCASTD 8(AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	PREFETCHT0   192(R9)
-	VMOVUPS      192(DX), Y2
-	VMOVUPS      224(DX), Y3
+	PREFETCHT0   192(BX)
+	VMOVUPS      192(CX), Y2
+	VMOVUPS      224(CX), Y3
 	VPBROADCASTD 12(AX), Y4
 	LONG         $0x506de2c4; BYTE $0xc4 // {vex} vpdpbusd %ymm4, %ymm2, %ymm0
 	LONG         $0x5065e2c4; BYTE $0xcc // {vex} vpdpbusd %ymm4, %ymm3, %ymm1
-	ADDQ         $+256, R9
+	ADDQ         $+256, BX
 	ADDQ         $+16, AX
-	ADDQ         $+256, DX
-	SUBQ         $+16, R10
+	ADDQ         $+256, CX
+	SUBQ         $+16, DX
 	JNZ          loop1
-	VBROADCASTSS (DI), Y2
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y0, Y0
-	VADDPS       (CX), Y0, Y0
-	VMOVUPS      Y0, (CX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VADDPS       32(CX), Y1, Y1
-	VMOVUPS      Y1, 32(CX)
-	MOVQ         ldscale+112(FP), R10
-	LEAQ         (DI)(R10*4), DI
-	TESTQ        BX, BX
-	JNZ          block1
-	MOVQ         ldc+232(FP), DX
-	MOVQ         432(SP), AX
-	SHLQ         $0x02, DX
-	MOVQ         weight_len+152(FP), DX
-	TESTQ        DX, DX
-	JZ           plain1
-	MOVQ         bias_len+176(FP), DX
-	TESTQ        DX, DX
-	JZ           scaled1
-	MOVQ         weight_base+144(FP), DX
-	VMOVUPS      (DX), Y0
-	MOVQ         bias_base+168(FP), DX
-	VMOVUPS      (DX), Y1
-	VMOVUPS      (CX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	MOVQ         weight_base+144(FP), DX
-	VMOVUPS      32(DX), Y0
-	MOVQ         bias_base+168(FP), DX
-	VMOVUPS      32(DX), Y1
-	VMOVUPS      32(CX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	JMP          end1
+	MOVQ         ldc+216(FP), CX
+	MOVQ         16(SP), AX
+	SHLQ         $0x02, CX
+	CMPQ         add+184(FP), $+0
+	JEQ          added1
+	VMOVUPS      (AX), Y2
+	VPADDD       Y2, Y0, Y0
+	VMOVUPS      32(AX), Y2
+	VPADDD       Y2, Y1, Y1
 
-scaled1:
-	MOVQ    weight_base+144(FP), DX
-	VMOVUPS (DX), Y0
-	VMOVUPS (CX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	MOVQ    weight_base+144(FP), DX
-	VMOVUPS 32(DX), Y0
-	VMOVUPS 32(CX), Y1
-	VMULPS  Y0, Y1, Y1
+added1:
+	MOVQ    weight_len+136(FP), CX
+	TESTQ   CX, CX
+	JNZ     scaled1
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	JMP     end1
 
-plain1:
-	VMOVUPS (CX), Y0
+scaled1:
+	MOVQ         24(SP), CX
+	VBROADCASTSS (CX), Y2
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	MOVQ         weight_base+128(FP), CX
+	VMOVUPS      (CX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(CX), Y2
+	VMULPS       Y2, Y1, Y1
+	MOVQ         bias_len+160(FP), CX
+	TESTQ        CX, CX
+	JNZ          biased1
+
+store1:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y1, 32(AX)
+	JMP     end1
+
+biased1:
+	MOVQ    bias_base+152(FP), CX
+	VMOVUPS (CX), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(CX), Y2
+	VADDPS  Y2, Y1, Y1
+	JMP     store1
 
 end1:
 	// the next rows are 1 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+1, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+232(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+216(FP), AX
 	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+4, 440(SP)
-	SUBQ   $+1, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
 	JMP    tiles
 
 done:
 	VZEROUPPER
 	RET
 
-// func int8PairsAVX2(m int, k int, block int, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, CMOV
-TEXT ·int8PairsAVX2(SB), NOSPLIT, $448-208
+// func int8PairsAVX2(m int, k int, nr int, a []int16, lda int, scale []float32, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
+// Requires: AVX, AVX2
+TEXT ·int8PairsAVX2(SB), NOSPLIT, $32-192
 	MOVQ m+0(FP), AX
-	MOVQ AX, 416(SP)
-	MOVQ a_base+32(FP), AX
-	MOVQ AX, 424(SP)
-	MOVQ c_base+176(FP), AX
-	MOVQ AX, 432(SP)
-	MOVQ scale_base+64(FP), AX
-	MOVQ AX, 440(SP)
+	MOVQ AX, (SP)
+	MOVQ a_base+24(FP), AX
+	MOVQ AX, 8(SP)
+	MOVQ c_base+160(FP), AX
+	MOVQ AX, 16(SP)
+	MOVQ scale_base+56(FP), AX
+	MOVQ AX, 24(SP)
 
 tiles:
-	MOVQ 416(SP), AX
+	MOVQ (SP), AX
 	CMPQ AX, $+12
 	JGE  tile6
 	CMPQ AX, $+6
@@ -1665,89 +1191,29 @@ pick:
 	JEQ  tile5
 
 tile6:
-	MOVQ    ldc+200(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
-	LEAQ    31(SP), BX
-	ANDQ    $-32, BX
-	CMPQ    add+168(FP), $+0
-	JNE     fromC6
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS Y0, 288(BX)
-	VMOVUPS Y0, 320(BX)
-	VMOVUPS Y0, 352(BX)
-	JMP     started6
-
-fromC6:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS (DX)(CX*1), Y0
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS 32(DX)(CX*1), Y0
-	VMOVUPS Y0, 288(BX)
-	VMOVUPS (DX)(CX*2), Y0
-	VMOVUPS Y0, 320(BX)
-	VMOVUPS 32(DX)(CX*2), Y0
-	VMOVUPS Y0, 352(BX)
-
-started6:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+96(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	MOVQ 440(SP), R9
-
-block6:
-	// a block has some of the k elements
-	MOVQ    R8, R10
-	CMPQ    DI, R10
-	CMOVQLT DI, R10
-	SUBQ    R10, DI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
+	MOVQ   lda+48(FP), CX
+	MOVQ   8(SP), AX
+	SHLQ   $0x01, CX
+	LEAQ   (CX)(CX*2), DX
+	LEAQ   (AX)(DX*1), DX
+	MOVQ   b_base+80(FP), BX
+	MOVQ   k+8(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
 
 loop6:
-	VPMOVSXBW    (SI), Y12
-	VPMOVSXBW    16(SI), Y13
+	VPMOVSXBW    (BX), Y12
+	VPMOVSXBW    16(BX), Y13
 	VPBROADCASTD (AX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
@@ -1778,8 +1244,8 @@ loop6:
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y11, Y11
-	VPMOVSXBW    32(SI), Y12
-	VPMOVSXBW    48(SI), Y13
+	VPMOVSXBW    32(BX), Y12
+	VPMOVSXBW    48(BX), Y13
 	VPBROADCASTD 4(AX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
@@ -1810,8 +1276,8 @@ loop6:
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y11, Y11
-	VPMOVSXBW    64(SI), Y12
-	VPMOVSXBW    80(SI), Y13
+	VPMOVSXBW    64(BX), Y12
+	VPMOVSXBW    80(BX), Y13
 	VPBROADCASTD 8(AX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
@@ -1842,8 +1308,8 @@ loop6:
 	VPADDD       Y12, Y10, Y10
 	VPMADDWD     Y14, Y13, Y14
 	VPADDD       Y14, Y11, Y11
-	VPMOVSXBW    96(SI), Y12
-	VPMOVSXBW    112(SI), Y13
+	VPMOVSXBW    96(BX), Y12
+	VPMOVSXBW    112(BX), Y13
 	VPBROADCASTD 12(AX), Y14
 	VPMADDWD     Y14, Y12, Y15
 	VPADDD       Y15, Y0, Y0
@@ -1876,293 +1342,177 @@ loop6:
 	VPADDD       Y14, Y11, Y11
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
-	ADDQ         $+128, SI
-	SUBQ         $+8, R10
+	ADDQ         $+128, BX
+	SUBQ         $+8, SI
 	JNZ          loop6
-	VBROADCASTSS (R9), Y12
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y12, Y0, Y0
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y12, Y1, Y1
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VBROADCASTSS 4(R9), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(BX), Y2, Y2
-	VMOVUPS      Y2, 64(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(BX), Y3, Y3
-	VMOVUPS      Y3, 96(BX)
-	VBROADCASTSS 8(R9), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(BX), Y4, Y4
-	VMOVUPS      Y4, 128(BX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(BX), Y5, Y5
-	VMOVUPS      Y5, 160(BX)
-	VBROADCASTSS 12(R9), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       192(BX), Y6, Y6
-	VMOVUPS      Y6, 192(BX)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VADDPS       224(BX), Y7, Y7
-	VMOVUPS      Y7, 224(BX)
-	VBROADCASTSS 16(R9), Y0
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y0, Y8, Y8
-	VADDPS       256(BX), Y8, Y8
-	VMOVUPS      Y8, 256(BX)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y0, Y9, Y9
-	VADDPS       288(BX), Y9, Y9
-	VMOVUPS      Y9, 288(BX)
-	VBROADCASTSS 20(R9), Y0
-	VCVTDQ2PS    Y10, Y10
-	VMULPS       Y0, Y10, Y10
-	VADDPS       320(BX), Y10, Y10
-	VMOVUPS      Y10, 320(BX)
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y0, Y11, Y11
-	VADDPS       352(BX), Y11, Y11
-	VMOVUPS      Y11, 352(BX)
-	MOVQ         ldscale+88(FP), R10
-	LEAQ         (R9)(R10*4), R9
-	TESTQ        DI, DI
-	JNZ          block6
-	MOVQ         ldc+200(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+184(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
-	MOVQ         weight_len+128(FP), SI
-	TESTQ        SI, SI
-	JZ           plain6
-	MOVQ         bias_len+152(FP), SI
-	TESTQ        SI, SI
-	JZ           scaled6
-	MOVQ         weight_base+120(FP), SI
-	VMOVUPS      (SI), Y0
-	MOVQ         bias_base+144(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      (BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      192(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)
-	VMOVUPS      256(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)(CX*1)
-	VMOVUPS      320(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)(CX*2)
-	MOVQ         weight_base+120(FP), SI
-	VMOVUPS      32(SI), Y0
-	MOVQ         bias_base+144(FP), SI
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      32(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	VMOVUPS      224(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)
-	VMOVUPS      288(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)(CX*1)
-	VMOVUPS      352(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)(CX*2)
-	JMP          end6
+	CMPQ         add+152(FP), $+0
+	JEQ          added6
+	VMOVUPS      (AX), Y12
+	VPADDD       Y12, Y0, Y0
+	VMOVUPS      32(AX), Y12
+	VPADDD       Y12, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y12
+	VPADDD       Y12, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y12
+	VPADDD       Y12, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y12
+	VPADDD       Y12, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y12
+	VPADDD       Y12, Y5, Y5
+	VMOVUPS      (DX), Y12
+	VPADDD       Y12, Y6, Y6
+	VMOVUPS      32(DX), Y12
+	VPADDD       Y12, Y7, Y7
+	VMOVUPS      (DX)(CX*1), Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVUPS      32(DX)(CX*1), Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVUPS      (DX)(CX*2), Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVUPS      32(DX)(CX*2), Y12
+	VPADDD       Y12, Y11, Y11
 
-scaled6:
-	MOVQ    weight_base+120(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	VMOVUPS 192(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)
-	VMOVUPS 256(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)(CX*1)
-	VMOVUPS 320(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)(CX*2)
-	MOVQ    weight_base+120(FP), SI
-	VMOVUPS 32(SI), Y0
-	VMOVUPS 32(BX), Y1
-	VMULPS  Y0, Y1, Y1
+added6:
+	MOVQ    weight_len+112(FP), BX
+	TESTQ   BX, BX
+	JNZ     scaled6
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)
-	VMOVUPS 288(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)(CX*1)
-	VMOVUPS 352(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
+	VMOVUPS Y10, (DX)(CX*2)
+	VMOVUPS Y11, 32(DX)(CX*2)
 	JMP     end6
 
-plain6:
-	VMOVUPS (BX), Y0
+scaled6:
+	MOVQ         24(SP), BX
+	VBROADCASTSS (BX), Y12
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y12, Y1, Y1
+	VBROADCASTSS 4(BX), Y12
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VBROADCASTSS 8(BX), Y12
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y12, Y5, Y5
+	VBROADCASTSS 12(BX), Y12
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y12, Y7, Y7
+	VBROADCASTSS 16(BX), Y12
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y12, Y9, Y9
+	VBROADCASTSS 20(BX), Y12
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y12, Y10, Y10
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y12, Y11, Y11
+	MOVQ         weight_base+104(FP), BX
+	VMOVUPS      (BX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      32(BX), Y12
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y11, Y11
+	MOVQ         bias_len+136(FP), BX
+	TESTQ        BX, BX
+	JNZ          biased6
+
+store6:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(BX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(BX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 192(BX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 256(BX), Y0
-	VMOVUPS Y0, (DX)(CX*1)
-	VMOVUPS 320(BX), Y0
-	VMOVUPS Y0, (DX)(CX*2)
-	VMOVUPS 32(BX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS 288(BX), Y0
-	VMOVUPS Y0, 32(DX)(CX*1)
-	VMOVUPS 352(BX), Y0
-	VMOVUPS Y0, 32(DX)(CX*2)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
+	VMOVUPS Y10, (DX)(CX*2)
+	VMOVUPS Y11, 32(DX)(CX*2)
+	JMP     end6
+
+biased6:
+	MOVQ    bias_base+128(FP), BX
+	VMOVUPS (BX), Y12
+	VADDPS  Y12, Y0, Y0
+	VADDPS  Y12, Y2, Y2
+	VADDPS  Y12, Y4, Y4
+	VADDPS  Y12, Y6, Y6
+	VADDPS  Y12, Y8, Y8
+	VADDPS  Y12, Y10, Y10
+	VMOVUPS 32(BX), Y12
+	VADDPS  Y12, Y1, Y1
+	VADDPS  Y12, Y3, Y3
+	VADDPS  Y12, Y5, Y5
+	VADDPS  Y12, Y7, Y7
+	VADDPS  Y12, Y9, Y9
+	VADDPS  Y12, Y11, Y11
+	JMP     store6
 
 end6:
 	// the next rows are 6 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+200(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+184(FP), AX
 	IMUL3Q $+24, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+24, 440(SP)
-	SUBQ   $+6, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+24, 24(SP)
+	SUBQ   $+6, (SP)
 	JMP    tiles
 
 tile5:
-	MOVQ    ldc+200(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
-	LEAQ    31(SP), BX
-	ANDQ    $-32, BX
-	CMPQ    add+168(FP), $+0
-	JNE     fromC5
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS Y0, 288(BX)
-	JMP     started5
-
-fromC5:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 224(BX)
-	VMOVUPS (DX)(CX*1), Y0
-	VMOVUPS Y0, 256(BX)
-	VMOVUPS 32(DX)(CX*1), Y0
-	VMOVUPS Y0, 288(BX)
-
-started5:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+96(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	MOVQ 440(SP), R9
-
-block5:
-	// a block has some of the k elements
-	MOVQ    R8, R10
-	CMPQ    DI, R10
-	CMOVQLT DI, R10
-	SUBQ    R10, DI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
+	MOVQ   lda+48(FP), CX
+	MOVQ   8(SP), AX
+	SHLQ   $0x01, CX
+	LEAQ   (CX)(CX*2), DX
+	LEAQ   (AX)(DX*1), DX
+	MOVQ   b_base+80(FP), BX
+	MOVQ   k+8(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
 
 loop5:
-	VPMOVSXBW    (SI), Y10
-	VPMOVSXBW    16(SI), Y11
+	VPMOVSXBW    (BX), Y10
+	VPMOVSXBW    16(BX), Y11
 	VPBROADCASTD (AX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
@@ -2188,8 +1538,8 @@ loop5:
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y9, Y9
-	VPMOVSXBW    32(SI), Y10
-	VPMOVSXBW    48(SI), Y11
+	VPMOVSXBW    32(BX), Y10
+	VPMOVSXBW    48(BX), Y11
 	VPBROADCASTD 4(AX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
@@ -2215,8 +1565,8 @@ loop5:
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y9, Y9
-	VPMOVSXBW    64(SI), Y10
-	VPMOVSXBW    80(SI), Y11
+	VPMOVSXBW    64(BX), Y10
+	VPMOVSXBW    80(BX), Y11
 	VPBROADCASTD 8(AX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
@@ -2242,8 +1592,8 @@ loop5:
 	VPADDD       Y10, Y8, Y8
 	VPMADDWD     Y12, Y11, Y12
 	VPADDD       Y12, Y9, Y9
-	VPMOVSXBW    96(SI), Y10
-	VPMOVSXBW    112(SI), Y11
+	VPMOVSXBW    96(BX), Y10
+	VPMOVSXBW    112(BX), Y11
 	VPBROADCASTD 12(AX), Y12
 	VPMADDWD     Y12, Y10, Y13
 	VPADDD       Y13, Y0, Y0
@@ -2271,258 +1621,158 @@ loop5:
 	VPADDD       Y12, Y9, Y9
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
-	ADDQ         $+128, SI
-	SUBQ         $+8, R10
+	ADDQ         $+128, BX
+	SUBQ         $+8, SI
 	JNZ          loop5
-	VBROADCASTSS (R9), Y10
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y10, Y0, Y0
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y10, Y1, Y1
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VBROADCASTSS 4(R9), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(BX), Y2, Y2
-	VMOVUPS      Y2, 64(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(BX), Y3, Y3
-	VMOVUPS      Y3, 96(BX)
-	VBROADCASTSS 8(R9), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(BX), Y4, Y4
-	VMOVUPS      Y4, 128(BX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(BX), Y5, Y5
-	VMOVUPS      Y5, 160(BX)
-	VBROADCASTSS 12(R9), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       192(BX), Y6, Y6
-	VMOVUPS      Y6, 192(BX)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VADDPS       224(BX), Y7, Y7
-	VMOVUPS      Y7, 224(BX)
-	VBROADCASTSS 16(R9), Y0
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y0, Y8, Y8
-	VADDPS       256(BX), Y8, Y8
-	VMOVUPS      Y8, 256(BX)
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y0, Y9, Y9
-	VADDPS       288(BX), Y9, Y9
-	VMOVUPS      Y9, 288(BX)
-	MOVQ         ldscale+88(FP), R10
-	LEAQ         (R9)(R10*4), R9
-	TESTQ        DI, DI
-	JNZ          block5
-	MOVQ         ldc+200(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+184(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
-	MOVQ         weight_len+128(FP), SI
-	TESTQ        SI, SI
-	JZ           plain5
-	MOVQ         bias_len+152(FP), SI
-	TESTQ        SI, SI
-	JZ           scaled5
-	MOVQ         weight_base+120(FP), SI
-	VMOVUPS      (SI), Y0
-	MOVQ         bias_base+144(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      (BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      192(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)
-	VMOVUPS      256(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)(CX*1)
-	MOVQ         weight_base+120(FP), SI
-	VMOVUPS      32(SI), Y0
-	MOVQ         bias_base+144(FP), SI
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      32(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	VMOVUPS      224(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)
-	VMOVUPS      288(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)(CX*1)
-	JMP          end5
+	CMPQ         add+152(FP), $+0
+	JEQ          added5
+	VMOVUPS      (AX), Y10
+	VPADDD       Y10, Y0, Y0
+	VMOVUPS      32(AX), Y10
+	VPADDD       Y10, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y10
+	VPADDD       Y10, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y10
+	VPADDD       Y10, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y10
+	VPADDD       Y10, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y10
+	VPADDD       Y10, Y5, Y5
+	VMOVUPS      (DX), Y10
+	VPADDD       Y10, Y6, Y6
+	VMOVUPS      32(DX), Y10
+	VPADDD       Y10, Y7, Y7
+	VMOVUPS      (DX)(CX*1), Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVUPS      32(DX)(CX*1), Y10
+	VPADDD       Y10, Y9, Y9
 
-scaled5:
-	MOVQ    weight_base+120(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	VMOVUPS 192(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)
-	VMOVUPS 256(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)(CX*1)
-	MOVQ    weight_base+120(FP), SI
-	VMOVUPS 32(SI), Y0
-	VMOVUPS 32(BX), Y1
-	VMULPS  Y0, Y1, Y1
+added5:
+	MOVQ    weight_len+112(FP), BX
+	TESTQ   BX, BX
+	JNZ     scaled5
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)
-	VMOVUPS 288(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
 	JMP     end5
 
-plain5:
-	VMOVUPS (BX), Y0
+scaled5:
+	MOVQ         24(SP), BX
+	VBROADCASTSS (BX), Y10
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y10, Y1, Y1
+	VBROADCASTSS 4(BX), Y10
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VBROADCASTSS 8(BX), Y10
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VBROADCASTSS 12(BX), Y10
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y10, Y7, Y7
+	VBROADCASTSS 16(BX), Y10
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y10, Y9, Y9
+	MOVQ         weight_base+104(FP), BX
+	VMOVUPS      (BX), Y10
+	VMULPS       Y10, Y0, Y0
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y10, Y4, Y4
+	VMULPS       Y10, Y6, Y6
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      32(BX), Y10
+	VMULPS       Y10, Y1, Y1
+	VMULPS       Y10, Y3, Y3
+	VMULPS       Y10, Y5, Y5
+	VMULPS       Y10, Y7, Y7
+	VMULPS       Y10, Y9, Y9
+	MOVQ         bias_len+136(FP), BX
+	TESTQ        BX, BX
+	JNZ          biased5
+
+store5:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(BX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(BX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 192(BX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 256(BX), Y0
-	VMOVUPS Y0, (DX)(CX*1)
-	VMOVUPS 32(BX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS 288(BX), Y0
-	VMOVUPS Y0, 32(DX)(CX*1)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	VMOVUPS Y8, (DX)(CX*1)
+	VMOVUPS Y9, 32(DX)(CX*1)
+	JMP     end5
+
+biased5:
+	MOVQ    bias_base+128(FP), BX
+	VMOVUPS (BX), Y10
+	VADDPS  Y10, Y0, Y0
+	VADDPS  Y10, Y2, Y2
+	VADDPS  Y10, Y4, Y4
+	VADDPS  Y10, Y6, Y6
+	VADDPS  Y10, Y8, Y8
+	VMOVUPS 32(BX), Y10
+	VADDPS  Y10, Y1, Y1
+	VADDPS  Y10, Y3, Y3
+	VADDPS  Y10, Y5, Y5
+	VADDPS  Y10, Y7, Y7
+	VADDPS  Y10, Y9, Y9
+	JMP     store5
 
 end5:
 	// the next rows are 5 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+10, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+200(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+184(FP), AX
 	IMUL3Q $+20, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+20, 440(SP)
-	SUBQ   $+5, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+20, 24(SP)
+	SUBQ   $+5, (SP)
 	JMP    tiles
 
 tile4:
-	MOVQ    ldc+200(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
-	LEAQ    31(SP), BX
-	ANDQ    $-32, BX
-	CMPQ    add+168(FP), $+0
-	JNE     fromC4
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y0, 224(BX)
-	JMP     started4
-
-fromC4:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 224(BX)
-
-started4:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+96(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ block+16(FP), R8
-	MOVQ 440(SP), R9
-
-block4:
-	// a block has some of the k elements
-	MOVQ    R8, R10
-	CMPQ    DI, R10
-	CMOVQLT DI, R10
-	SUBQ    R10, DI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ   lda+48(FP), CX
+	MOVQ   8(SP), AX
+	SHLQ   $0x01, CX
+	LEAQ   (CX)(CX*2), DX
+	LEAQ   (AX)(DX*1), DX
+	MOVQ   b_base+80(FP), BX
+	MOVQ   k+8(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
 
 loop4:
-	VPMOVSXBW    (SI), Y8
-	VPMOVSXBW    16(SI), Y9
+	VPMOVSXBW    (BX), Y8
+	VPMOVSXBW    16(BX), Y9
 	VPBROADCASTD (AX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
@@ -2543,8 +1793,8 @@ loop4:
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y7, Y7
-	VPMOVSXBW    32(SI), Y8
-	VPMOVSXBW    48(SI), Y9
+	VPMOVSXBW    32(BX), Y8
+	VPMOVSXBW    48(BX), Y9
 	VPBROADCASTD 4(AX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
@@ -2565,8 +1815,8 @@ loop4:
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y7, Y7
-	VPMOVSXBW    64(SI), Y8
-	VPMOVSXBW    80(SI), Y9
+	VPMOVSXBW    64(BX), Y8
+	VPMOVSXBW    80(BX), Y9
 	VPBROADCASTD 8(AX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
@@ -2587,8 +1837,8 @@ loop4:
 	VPADDD       Y8, Y6, Y6
 	VPMADDWD     Y10, Y9, Y10
 	VPADDD       Y10, Y7, Y7
-	VPMOVSXBW    96(SI), Y8
-	VPMOVSXBW    112(SI), Y9
+	VPMOVSXBW    96(BX), Y8
+	VPMOVSXBW    112(BX), Y9
 	VPBROADCASTD 12(AX), Y10
 	VPMADDWD     Y10, Y8, Y11
 	VPADDD       Y11, Y0, Y0
@@ -2611,219 +1861,137 @@ loop4:
 	VPADDD       Y10, Y7, Y7
 	ADDQ         $+16, AX
 	ADDQ         $+16, DX
-	ADDQ         $+128, SI
-	SUBQ         $+8, R10
+	ADDQ         $+128, BX
+	SUBQ         $+8, SI
 	JNZ          loop4
-	VBROADCASTSS (R9), Y8
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y8, Y0, Y0
-	VADDPS       (BX), Y0, Y0
-	VMOVUPS      Y0, (BX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y8, Y1, Y1
-	VADDPS       32(BX), Y1, Y1
-	VMOVUPS      Y1, 32(BX)
-	VBROADCASTSS 4(R9), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(BX), Y2, Y2
-	VMOVUPS      Y2, 64(BX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(BX), Y3, Y3
-	VMOVUPS      Y3, 96(BX)
-	VBROADCASTSS 8(R9), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(BX), Y4, Y4
-	VMOVUPS      Y4, 128(BX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(BX), Y5, Y5
-	VMOVUPS      Y5, 160(BX)
-	VBROADCASTSS 12(R9), Y0
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       192(BX), Y6, Y6
-	VMOVUPS      Y6, 192(BX)
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VADDPS       224(BX), Y7, Y7
-	VMOVUPS      Y7, 224(BX)
-	MOVQ         ldscale+88(FP), R10
-	LEAQ         (R9)(R10*4), R9
-	TESTQ        DI, DI
-	JNZ          block4
-	MOVQ         ldc+200(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+184(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
-	MOVQ         weight_len+128(FP), SI
-	TESTQ        SI, SI
-	JZ           plain4
-	MOVQ         bias_len+152(FP), SI
-	TESTQ        SI, SI
-	JZ           scaled4
-	MOVQ         weight_base+120(FP), SI
-	VMOVUPS      (SI), Y0
-	MOVQ         bias_base+144(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      (BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      192(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)
-	MOVQ         weight_base+120(FP), SI
-	VMOVUPS      32(SI), Y0
-	MOVQ         bias_base+144(FP), SI
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      32(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	VMOVUPS      224(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)
-	JMP          end4
+	CMPQ         add+152(FP), $+0
+	JEQ          added4
+	VMOVUPS      (AX), Y8
+	VPADDD       Y8, Y0, Y0
+	VMOVUPS      32(AX), Y8
+	VPADDD       Y8, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y8
+	VPADDD       Y8, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y8
+	VPADDD       Y8, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVUPS      (DX), Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVUPS      32(DX), Y8
+	VPADDD       Y8, Y7, Y7
 
-scaled4:
-	MOVQ    weight_base+120(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	VMOVUPS 192(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)
-	MOVQ    weight_base+120(FP), SI
-	VMOVUPS 32(SI), Y0
-	VMOVUPS 32(BX), Y1
-	VMULPS  Y0, Y1, Y1
+added4:
+	MOVQ    weight_len+112(FP), BX
+	TESTQ   BX, BX
+	JNZ     scaled4
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
 	JMP     end4
 
-plain4:
-	VMOVUPS (BX), Y0
+scaled4:
+	MOVQ         24(SP), BX
+	VBROADCASTSS (BX), Y8
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
+	VBROADCASTSS 4(BX), Y8
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VBROADCASTSS 8(BX), Y8
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VBROADCASTSS 12(BX), Y8
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	MOVQ         weight_base+104(FP), BX
+	VMOVUPS      (BX), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y6, Y6
+	VMOVUPS      32(BX), Y8
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y7, Y7
+	MOVQ         bias_len+136(FP), BX
+	TESTQ        BX, BX
+	JNZ          biased4
+
+store4:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(BX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(BX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 192(BX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(BX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y0
-	VMOVUPS Y0, 32(DX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	VMOVUPS Y6, (DX)
+	VMOVUPS Y7, 32(DX)
+	JMP     end4
+
+biased4:
+	MOVQ    bias_base+128(FP), BX
+	VMOVUPS (BX), Y8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 32(BX), Y8
+	VADDPS  Y8, Y1, Y1
+	VADDPS  Y8, Y3, Y3
+	VADDPS  Y8, Y5, Y5
+	VADDPS  Y8, Y7, Y7
+	JMP     store4
 
 end4:
 	// the next rows are 4 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+200(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+184(FP), AX
 	IMUL3Q $+16, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+16, 440(SP)
-	SUBQ   $+4, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+200(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), DX
-	ANDQ    $-32, DX
-	CMPQ    add+168(FP), $+0
-	JNE     fromC3
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS Y0, 96(DX)
-	VMOVUPS Y0, 128(DX)
-	VMOVUPS Y0, 160(DX)
-	JMP     started3
-
-fromC3:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(DX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(DX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(DX)
-
-started3:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	SHLQ $0x01, CX
-	MOVQ b_base+96(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ block+16(FP), DI
-	MOVQ 440(SP), R8
-
-block3:
-	// a block has some of the k elements
-	MOVQ    DI, R9
-	CMPQ    SI, R9
-	CMOVQLT SI, R9
-	SUBQ    R9, SI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
+	MOVQ   lda+48(FP), CX
+	MOVQ   8(SP), AX
+	SHLQ   $0x01, CX
+	MOVQ   b_base+80(FP), DX
+	MOVQ   k+8(FP), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 
 loop3:
-	VPMOVSXBW    (BX), Y6
-	VPMOVSXBW    16(BX), Y7
+	VPMOVSXBW    (DX), Y6
+	VPMOVSXBW    16(DX), Y7
 	VPBROADCASTD (AX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
@@ -2839,8 +2007,8 @@ loop3:
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
-	VPMOVSXBW    32(BX), Y6
-	VPMOVSXBW    48(BX), Y7
+	VPMOVSXBW    32(DX), Y6
+	VPMOVSXBW    48(DX), Y7
 	VPBROADCASTD 4(AX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
@@ -2856,8 +2024,8 @@ loop3:
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
-	VPMOVSXBW    64(BX), Y6
-	VPMOVSXBW    80(BX), Y7
+	VPMOVSXBW    64(DX), Y6
+	VPMOVSXBW    80(DX), Y7
 	VPBROADCASTD 8(AX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
@@ -2873,8 +2041,8 @@ loop3:
 	VPADDD       Y6, Y4, Y4
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
-	VPMOVSXBW    96(BX), Y6
-	VPMOVSXBW    112(BX), Y7
+	VPMOVSXBW    96(DX), Y6
+	VPMOVSXBW    112(DX), Y7
 	VPBROADCASTD 12(AX), Y8
 	VPMADDWD     Y8, Y6, Y9
 	VPADDD       Y9, Y0, Y0
@@ -2891,182 +2059,116 @@ loop3:
 	VPMADDWD     Y8, Y7, Y8
 	VPADDD       Y8, Y5, Y5
 	ADDQ         $+16, AX
-	ADDQ         $+128, BX
-	SUBQ         $+8, R9
+	ADDQ         $+128, DX
+	SUBQ         $+8, BX
 	JNZ          loop3
-	VBROADCASTSS (R8), Y6
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VADDPS       (DX), Y0, Y0
-	VMOVUPS      Y0, (DX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VADDPS       32(DX), Y1, Y1
-	VMOVUPS      Y1, 32(DX)
-	VBROADCASTSS 4(R8), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(DX), Y2, Y2
-	VMOVUPS      Y2, 64(DX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(DX), Y3, Y3
-	VMOVUPS      Y3, 96(DX)
-	VBROADCASTSS 8(R8), Y0
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       128(DX), Y4, Y4
-	VMOVUPS      Y4, 128(DX)
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       160(DX), Y5, Y5
-	VMOVUPS      Y5, 160(DX)
-	MOVQ         ldscale+88(FP), R9
-	LEAQ         (R8)(R9*4), R8
-	TESTQ        SI, SI
-	JNZ          block3
-	MOVQ         ldc+200(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+184(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
-	MOVQ         weight_len+128(FP), BX
-	TESTQ        BX, BX
-	JZ           plain3
-	MOVQ         bias_len+152(FP), BX
-	TESTQ        BX, BX
-	JZ           scaled3
-	MOVQ         weight_base+120(FP), BX
-	VMOVUPS      (BX), Y0
-	MOVQ         bias_base+144(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	MOVQ         weight_base+120(FP), BX
-	VMOVUPS      32(BX), Y0
-	MOVQ         bias_base+144(FP), BX
-	VMOVUPS      32(BX), Y1
-	VMOVUPS      32(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	JMP          end3
+	CMPQ         add+152(FP), $+0
+	JEQ          added3
+	VMOVUPS      (AX), Y6
+	VPADDD       Y6, Y0, Y0
+	VMOVUPS      32(AX), Y6
+	VPADDD       Y6, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y6
+	VPADDD       Y6, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y6
+	VPADDD       Y6, Y3, Y3
+	VMOVUPS      (AX)(CX*2), Y6
+	VPADDD       Y6, Y4, Y4
+	VMOVUPS      32(AX)(CX*2), Y6
+	VPADDD       Y6, Y5, Y5
 
-scaled3:
-	MOVQ    weight_base+120(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	MOVQ    weight_base+120(FP), BX
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y0, Y1, Y1
+added3:
+	MOVQ    weight_len+112(FP), DX
+	TESTQ   DX, DX
+	JNZ     scaled3
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
 	JMP     end3
 
-plain3:
-	VMOVUPS (DX), Y0
+scaled3:
+	MOVQ         24(SP), DX
+	VBROADCASTSS (DX), Y6
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VBROADCASTSS 4(DX), Y6
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS 8(DX), Y6
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	MOVQ         weight_base+104(FP), DX
+	VMOVUPS      (DX), Y6
+	VMULPS       Y6, Y0, Y0
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y4, Y4
+	VMOVUPS      32(DX), Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y5, Y5
+	MOVQ         bias_len+136(FP), DX
+	TESTQ        DX, DX
+	JNZ          biased3
+
+store3:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(DX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(DX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	VMOVUPS Y4, (AX)(CX*2)
+	VMOVUPS Y5, 32(AX)(CX*2)
+	JMP     end3
+
+biased3:
+	MOVQ    bias_base+128(FP), DX
+	VMOVUPS (DX), Y6
+	VADDPS  Y6, Y0, Y0
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y6, Y4, Y4
+	VMOVUPS 32(DX), Y6
+	VADDPS  Y6, Y1, Y1
+	VADDPS  Y6, Y3, Y3
+	VADDPS  Y6, Y5, Y5
+	JMP     store3
 
 end3:
 	// the next rows are 3 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+6, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+200(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+184(FP), AX
 	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+12, 440(SP)
-	SUBQ   $+3, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+200(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), DX
-	ANDQ    $-32, DX
-	CMPQ    add+168(FP), $+0
-	JNE     fromC2
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS Y0, 96(DX)
-	JMP     started2
-
-fromC2:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(DX)
-
-started2:
-	MOVQ lda+56(FP), CX
-	MOVQ 424(SP), AX
-	SHLQ $0x01, CX
-	MOVQ b_base+96(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ block+16(FP), DI
-	MOVQ 440(SP), R8
-
-block2:
-	// a block has some of the k elements
-	MOVQ    DI, R9
-	CMPQ    SI, R9
-	CMOVQLT SI, R9
-	SUBQ    R9, SI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
+	MOVQ   lda+48(FP), CX
+	MOVQ   8(SP), AX
+	SHLQ   $0x01, CX
+	MOVQ   b_base+80(FP), DX
+	MOVQ   k+8(FP), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
 
 loop2:
-	VPMOVSXBW    (BX), Y4
-	VPMOVSXBW    16(BX), Y5
+	VPMOVSXBW    (DX), Y4
+	VPMOVSXBW    16(DX), Y5
 	VPBROADCASTD (AX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
@@ -3077,8 +2179,8 @@ loop2:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
-	VPMOVSXBW    32(BX), Y4
-	VPMOVSXBW    48(BX), Y5
+	VPMOVSXBW    32(DX), Y4
+	VPMOVSXBW    48(DX), Y5
 	VPBROADCASTD 4(AX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
@@ -3089,8 +2191,8 @@ loop2:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
-	VPMOVSXBW    64(BX), Y4
-	VPMOVSXBW    80(BX), Y5
+	VPMOVSXBW    64(DX), Y4
+	VPMOVSXBW    80(DX), Y5
 	VPBROADCASTD 8(AX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
@@ -3101,8 +2203,8 @@ loop2:
 	VPADDD       Y4, Y2, Y2
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
-	VPMOVSXBW    96(BX), Y4
-	VPMOVSXBW    112(BX), Y5
+	VPMOVSXBW    96(DX), Y4
+	VPMOVSXBW    112(DX), Y5
 	VPBROADCASTD 12(AX), Y6
 	VPMADDWD     Y6, Y4, Y7
 	VPADDD       Y7, Y0, Y0
@@ -3114,246 +2216,184 @@ loop2:
 	VPMADDWD     Y6, Y5, Y6
 	VPADDD       Y6, Y3, Y3
 	ADDQ         $+16, AX
-	ADDQ         $+128, BX
-	SUBQ         $+8, R9
+	ADDQ         $+128, DX
+	SUBQ         $+8, BX
 	JNZ          loop2
-	VBROADCASTSS (R8), Y4
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y0, Y0
-	VADDPS       (DX), Y0, Y0
-	VMOVUPS      Y0, (DX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VADDPS       32(DX), Y1, Y1
-	VMOVUPS      Y1, 32(DX)
-	VBROADCASTSS 4(R8), Y0
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       64(DX), Y2, Y2
-	VMOVUPS      Y2, 64(DX)
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       96(DX), Y3, Y3
-	VMOVUPS      Y3, 96(DX)
-	MOVQ         ldscale+88(FP), R9
-	LEAQ         (R8)(R9*4), R8
-	TESTQ        SI, SI
-	JNZ          block2
-	MOVQ         ldc+200(FP), CX
-	MOVQ         432(SP), AX
+	MOVQ         ldc+184(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
-	MOVQ         weight_len+128(FP), BX
-	TESTQ        BX, BX
-	JZ           plain2
-	MOVQ         bias_len+152(FP), BX
-	TESTQ        BX, BX
-	JZ           scaled2
-	MOVQ         weight_base+120(FP), BX
-	VMOVUPS      (BX), Y0
-	MOVQ         bias_base+144(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	MOVQ         weight_base+120(FP), BX
-	VMOVUPS      32(BX), Y0
-	MOVQ         bias_base+144(FP), BX
-	VMOVUPS      32(BX), Y1
-	VMOVUPS      32(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	JMP          end2
+	CMPQ         add+152(FP), $+0
+	JEQ          added2
+	VMOVUPS      (AX), Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      32(AX), Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVUPS      (AX)(CX*1), Y4
+	VPADDD       Y4, Y2, Y2
+	VMOVUPS      32(AX)(CX*1), Y4
+	VPADDD       Y4, Y3, Y3
 
-scaled2:
-	MOVQ    weight_base+120(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	MOVQ    weight_base+120(FP), BX
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y0, Y1, Y1
+added2:
+	MOVQ    weight_len+112(FP), DX
+	TESTQ   DX, DX
+	JNZ     scaled2
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
 	JMP     end2
 
-plain2:
-	VMOVUPS (DX), Y0
+scaled2:
+	MOVQ         24(SP), DX
+	VBROADCASTSS (DX), Y4
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 4(DX), Y4
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	MOVQ         weight_base+104(FP), DX
+	VMOVUPS      (DX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      32(DX), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y3, Y3
+	MOVQ         bias_len+136(FP), DX
+	TESTQ        DX, DX
+	JNZ          biased2
+
+store2:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 64(DX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, (AX)(CX*1)
+	VMOVUPS Y3, 32(AX)(CX*1)
+	JMP     end2
+
+biased2:
+	MOVQ    bias_base+128(FP), DX
+	VMOVUPS (DX), Y4
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y4, Y2, Y2
+	VMOVUPS 32(DX), Y4
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y4, Y3, Y3
+	JMP     store2
 
 end2:
 	// the next rows are 2 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+200(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+184(FP), AX
 	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+8, 440(SP)
-	SUBQ   $+2, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+200(FP), CX
-	MOVQ    432(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), CX
-	ANDQ    $-32, CX
-	CMPQ    add+168(FP), $+0
-	JNE     fromC1
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y0, 32(CX)
-	JMP     started1
-
-fromC1:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (CX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(CX)
-
-started1:
-	MOVQ lda+56(FP), DX
-	MOVQ 424(SP), AX
-	SHLQ $0x01, DX
-	MOVQ b_base+96(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ block+16(FP), SI
-	MOVQ 440(SP), DI
-
-block1:
-	// a block has some of the k elements
-	MOVQ    SI, R8
-	CMPQ    BX, R8
-	CMOVQLT BX, R8
-	SUBQ    R8, BX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
+	MOVQ   lda+48(FP), CX
+	MOVQ   8(SP), AX
+	SHLQ   $0x01, CX
+	MOVQ   b_base+80(FP), CX
+	MOVQ   k+8(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
 
 loop1:
-	VPMOVSXBW    (DX), Y2
-	VPMOVSXBW    16(DX), Y3
+	VPMOVSXBW    (CX), Y2
+	VPMOVSXBW    16(CX), Y3
 	VPBROADCASTD (AX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
-	VPMOVSXBW    32(DX), Y2
-	VPMOVSXBW    48(DX), Y3
+	VPMOVSXBW    32(CX), Y2
+	VPMOVSXBW    48(CX), Y3
 	VPBROADCASTD 4(AX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
-	VPMOVSXBW    64(DX), Y2
-	VPMOVSXBW    80(DX), Y3
+	VPMOVSXBW    64(CX), Y2
+	VPMOVSXBW    80(CX), Y3
 	VPBROADCASTD 8(AX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
-	VPMOVSXBW    96(DX), Y2
-	VPMOVSXBW    112(DX), Y3
+	VPMOVSXBW    96(CX), Y2
+	VPMOVSXBW    112(CX), Y3
 	VPBROADCASTD 12(AX), Y4
 	VPMADDWD     Y4, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPMADDWD     Y4, Y3, Y4
 	VPADDD       Y4, Y1, Y1
 	ADDQ         $+16, AX
-	ADDQ         $+128, DX
-	SUBQ         $+8, R8
+	ADDQ         $+128, CX
+	SUBQ         $+8, DX
 	JNZ          loop1
-	VBROADCASTSS (DI), Y2
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y0, Y0
-	VADDPS       (CX), Y0, Y0
-	VMOVUPS      Y0, (CX)
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VADDPS       32(CX), Y1, Y1
-	VMOVUPS      Y1, 32(CX)
-	MOVQ         ldscale+88(FP), R8
-	LEAQ         (DI)(R8*4), DI
-	TESTQ        BX, BX
-	JNZ          block1
-	MOVQ         ldc+200(FP), DX
-	MOVQ         432(SP), AX
-	SHLQ         $0x02, DX
-	MOVQ         weight_len+128(FP), DX
-	TESTQ        DX, DX
-	JZ           plain1
-	MOVQ         bias_len+152(FP), DX
-	TESTQ        DX, DX
-	JZ           scaled1
-	MOVQ         weight_base+120(FP), DX
-	VMOVUPS      (DX), Y0
-	MOVQ         bias_base+144(FP), DX
-	VMOVUPS      (DX), Y1
-	VMOVUPS      (CX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	MOVQ         weight_base+120(FP), DX
-	VMOVUPS      32(DX), Y0
-	MOVQ         bias_base+144(FP), DX
-	VMOVUPS      32(DX), Y1
-	VMOVUPS      32(CX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	JMP          end1
+	MOVQ         ldc+184(FP), CX
+	MOVQ         16(SP), AX
+	SHLQ         $0x02, CX
+	CMPQ         add+152(FP), $+0
+	JEQ          added1
+	VMOVUPS      (AX), Y2
+	VPADDD       Y2, Y0, Y0
+	VMOVUPS      32(AX), Y2
+	VPADDD       Y2, Y1, Y1
 
-scaled1:
-	MOVQ    weight_base+120(FP), DX
-	VMOVUPS (DX), Y0
-	VMOVUPS (CX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	MOVQ    weight_base+120(FP), DX
-	VMOVUPS 32(DX), Y0
-	VMOVUPS 32(CX), Y1
-	VMULPS  Y0, Y1, Y1
+added1:
+	MOVQ    weight_len+112(FP), CX
+	TESTQ   CX, CX
+	JNZ     scaled1
+	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	JMP     end1
 
-plain1:
-	VMOVUPS (CX), Y0
+scaled1:
+	MOVQ         24(SP), CX
+	VBROADCASTSS (CX), Y2
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	MOVQ         weight_base+104(FP), CX
+	VMOVUPS      (CX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(CX), Y2
+	VMULPS       Y2, Y1, Y1
+	MOVQ         bias_len+136(FP), CX
+	TESTQ        CX, CX
+	JNZ          biased1
+
+store1:
 	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y1, 32(AX)
+	JMP     end1
+
+biased1:
+	MOVQ    bias_base+128(FP), CX
+	VMOVUPS (CX), Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(CX), Y2
+	VADDPS  Y2, Y1, Y1
+	JMP     store1
 
 end1:
 	// the next rows are 1 further
-	MOVQ   lda+56(FP), AX
+	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
-	ADDQ   AX, 424(SP)
-	MOVQ   ldc+200(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+184(FP), AX
 	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 432(SP)
-	ADDQ   $+4, 440(SP)
-	SUBQ   $+1, 416(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
 	JMP    tiles
 
 done:

@@ -25,7 +25,7 @@ func QuantizeOne(v, inverse float32) int32 {
 	return int32(math.Float64bits(float64(v)*float64(inverse) + 0x1.8p52))
 }
 
-func quantizeRows[T int8 | int16](dst []T, x []float32, block, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
+func quantizeBlocks[T int8 | int16](dst []T, x []float32, block, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
 	for i := range rows {
 		for p := 0; p < cols; p += block {
 			from := x[i*ldx+p : i*ldx+min(p+block, cols)]
@@ -45,114 +45,100 @@ func quantizeRows[T int8 | int16](dst []T, x []float32, block, rows, cols, fille
 	}
 }
 
-func quantizeInt8Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
-	quantizeRows(dst, x, Int8Block, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+func quantizeInt8Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32) {
+	quantizeBlocks(dst, x, cols, rows, cols, filled, lddst, ldx, scale, start, 0)
 }
 
 func quantizeInt8By32Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
-	quantizeRows(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	quantizeBlocks(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
 func quantizeInt8By16Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
-	quantizeRows(dst, x, 16, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	quantizeBlocks(dst, x, 16, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
-func quantizeInt16Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
-	quantizeRows(dst, x, Int8Block, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
+func quantizeInt16Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32) {
+	quantizeBlocks(dst, x, cols, rows, cols, filled, lddst, ldx, scale, nil, 0)
 }
 
 func quantizeInt8By64Generic(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int) {
-	quantizeRows(dst, x, 64, rows, cols, filled, lddst, ldx, scale, start, ldscale)
+	quantizeBlocks(dst, x, 64, rows, cols, filled, lddst, ldx, scale, start, ldscale)
 }
 
 func quantizeInt16By64Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
-	quantizeRows(dst, x, 64, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
+	quantizeBlocks(dst, x, 64, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
 }
 
 func quantizeInt16By32Generic(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int) {
-	quantizeRows(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
+	quantizeBlocks(dst, x, WeightBlock, rows, cols, filled, lddst, ldx, scale, nil, ldscale)
 }
 
-// int8Sums adds the sums of blocks, which block computes, to an element of C.
-func int8Sums(s float32, k, block int, scale []float32, ldscale int, sum func(from, to int) int32) float32 {
-	for q := 0; q*block < k; q++ {
-		s += float32(float32(sum(q*block, min((q+1)*block, k))) * scale[q*ldscale])
+// int8Begin is what the integer sum of an element of C begins with: start, and what C holds of steps before.
+func int8Begin(start int32, add int, c float32) int32 {
+	if add != 0 {
+		start += int32(math.Float32bits(c))
 	}
-	return s
+	return start
 }
 
-// int8Finish is s with the scale of column j and its bias, if they are given.
-func int8Finish(s float32, j int, weight, bias []float32) float32 {
-	if len(weight) > 0 {
-		s = float32(s * weight[j])
-		if len(bias) > 0 {
-			s += bias[j]
-		}
+// int8Finish is what C gets of the sum of column j: with the scales of row and column, and the bias, as far as they are given.
+func int8Finish(sum int32, scale float32, j int, weight, bias []float32) float32 {
+	if len(weight) == 0 {
+		return math.Float32frombits(uint32(sum))
 	}
-	return s
+	y := float32(float32(float32(sum)*scale) * weight[j])
+	if len(bias) > 0 {
+		y += bias[j]
+	}
+	return y
 }
 
 // int8Panel multiplies with a panel that has side elements of each column side by side. start is
-// what the sum of row i begins with, in the block of step p.
-func int8Panel[A int8 | int16, B int8 | uint8](side, m, k, block, nr int, a []A, lda int, scale []float32, start func(p, i int) int32, ldscale int, b []B, weight, bias []float32, add int, c []float32, ldc int) {
+// what the sums of rows begin with, nil for zeros.
+func int8Panel[A int8 | int16, B int8 | uint8](side, m, k, nr int, a []A, lda int, scale []float32, start []int32, b []B, weight, bias []float32, add int, c []float32, ldc int) {
 	for i := range m {
-		row := a[i*lda:]
+		row, begin := a[i*lda:], int32(0)
+		if start != nil {
+			begin = start[i]
+		}
 		for j := range nr {
 			y := &c[i*ldc+j]
-			if add == 0 {
-				*y = 0
+			sum := int8Begin(begin, add, *y)
+			for p := range k {
+				sum += int32(row[p]) * int32(b[p/side*side*nr+side*j+p%side])
 			}
-			*y = int8Sums(*y, k, block, scale[i:], ldscale, func(from, to int) int32 {
-				sum := start(from, i)
-				for p := from; p < to; p++ {
-					sum += int32(row[p]) * int32(b[p/side*side*nr+side*j+p%side])
-				}
-				return sum
-			})
-			*y = int8Finish(*y, j, weight, bias)
+			*y = int8Finish(sum, scale[i], j, weight, bias)
 		}
 	}
 }
 
-func fromZero(p, i int) int32 { return 0 }
-
-func int8QuadsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
-	from := func(p, i int) int32 { return start[p/block*ldscale+i] }
-	int8Panel(4, m, k, block, nr, a, lda, scale, from, ldscale, b, weight, bias, add, c, ldc)
+func int8QuadsGeneric(m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int) {
+	int8Panel(4, m, k, nr, a, lda, scale, start, b, weight, bias, add, c, ldc)
 }
 
-func int8PairsGeneric(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
-	int8Panel(2, m, k, block, nr, a, lda, scale, fromZero, ldscale, b, weight, bias, add, c, ldc)
+func int8PairsGeneric(m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8Panel(2, m, k, nr, a, lda, scale, nil, b, weight, bias, add, c, ldc)
 }
 
-func int8OctetsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
-	int8Panel(8, m, k, block, nr, a, lda, scale, fromZero, ldscale, b, weight, bias, add, c, ldc)
+func int8OctetsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+	int8Panel(8, m, k, nr, a, lda, scale, nil, b, weight, bias, add, c, ldc)
 }
 
 // int8DotsGeneric is what runs where there is no assembly: two columns at a time, so that
 // an element of A is loaded once for both.
-func int8DotsGeneric(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
+func int8DotsGeneric(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int) {
 	for i := range m {
 		row := a[i*lda:][:k]
 		for j := 0; j < nr; j += 2 {
 			y := c[i*ldc+j:][:2]
-			var y0, y1 float32
-			if add != 0 {
-				y0, y1 = y[0], y[1]
+			s0, s1 := int8Begin(0, add, y[0]), int8Begin(0, add, y[1])
+			for p := 0; p < k; p += 4 {
+				x, w := row[p:][:4], b[p*nr+4*j:][:8]
+				x0, x1, x2, x3 := int32(x[0]), int32(x[1]), int32(x[2]), int32(x[3])
+				s0 += x0*int32(w[0]) + x1*int32(w[1]) + x2*int32(w[2]) + x3*int32(w[3])
+				s1 += x0*int32(w[4]) + x1*int32(w[5]) + x2*int32(w[6]) + x3*int32(w[7])
 			}
-			for q := 0; q*block < k; q++ {
-				var s0, s1 int32
-				for p := q * block; p < min((q+1)*block, k); p += 4 {
-					x, w := row[p:][:4], b[p*nr+4*j:][:8]
-					x0, x1, x2, x3 := int32(x[0]), int32(x[1]), int32(x[2]), int32(x[3])
-					s0 += x0*int32(w[0]) + x1*int32(w[1]) + x2*int32(w[2]) + x3*int32(w[3])
-					s1 += x0*int32(w[4]) + x1*int32(w[5]) + x2*int32(w[6]) + x3*int32(w[7])
-				}
-				f := scale[q*ldscale+i]
-				y0 += float32(float32(s0) * f)
-				y1 += float32(float32(s1) * f)
-			}
-			y[0], y[1] = int8Finish(y0, j, weight, bias), int8Finish(y1, j+1, weight, bias)
+			y[0], y[1] = int8Finish(s0, scale[i], j, weight, bias), int8Finish(s1, scale[i], j+1, weight, bias)
 		}
 	}
 }
@@ -163,7 +149,7 @@ func rotateBlocks(block int, dst, x, by []float32, rows, cols, lddst, ldx int) {
 		for p := 0; p < cols; p += block {
 			to, from := dst[i*lddst+p:][:block], x[i*ldx+p:][:block]
 			for j, v := range from {
-				to[j] = float32(v * by[j])
+				to[j] = float32(v * by[p+j])
 			}
 			Hadamard(to)
 		}
@@ -185,7 +171,7 @@ func Hadamard(x []float32) {
 }
 
 func rotate128Generic(dst, x, by []float32, rows, cols, lddst, ldx int) {
-	rotateBlocks(Int8Block, dst, x, by, rows, cols, lddst, ldx)
+	rotateBlocks(RotateBlock, dst, x, by, rows, cols, lddst, ldx)
 }
 
 func rotate32Generic(dst, x, by []float32, rows, cols, lddst, ldx int) {

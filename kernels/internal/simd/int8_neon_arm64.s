@@ -4,18 +4,17 @@
 
 #include "textflag.h"
 
-// func int8OctetsNEONI8MM(m int, k int, block int, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
-TEXT ·int8OctetsNEONI8MM(SB), NOSPLIT, $0-208
-	MOVD m+0(FP), R11
-	MOVD a_base+32(FP), R12
-	MOVD c_base+176(FP), R20
-	MOVD scale_base+64(FP), R13
-	MOVD lda+56(FP), R14
-	MOVD ldc+200(FP), R15
-	MOVD ldscale+88(FP), R19
+// func int8OctetsNEONI8MM(m int, k int, nr int, a []int8, lda int, scale []float32, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
+TEXT ·int8OctetsNEONI8MM(SB), NOSPLIT, $0-192
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R8
+	MOVD c_base+160(FP), R13
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R10
+	MOVD ldc+184(FP), R11
 
 tiles:
-	MOVD R11, R0
+	MOVD R9, R0
 	CMP  $12, R0
 	BGE  tile6
 	CMP  $6, R0
@@ -38,63 +37,20 @@ pick:
 	BEQ tile5
 
 tile6:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC6
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC6:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD R12, R3
-	ADD  R14, R12, R12
-	MOVD R12, R4
-	ADD  R14, R12, R12
-	MOVD R12, R5
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R6
-	MOVD k+8(FP), R7
-	MOVD block+16(FP), R8
-	MOVD R13, R9
-
-block6:
-	// a block has some of the k elements
-	CMP   R8, R7
-	CSEL  LT, R7, R8, R10
-	SUB   R10, R7, R7
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  R8, R3
+	ADD   R10, R8, R8
+	MOVD  R8, R4
+	ADD   R10, R8, R8
+	MOVD  R8, R5
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R6
+	MOVD  k+8(FP), R7
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
@@ -190,479 +146,301 @@ loop6:
 	WORD    $0x4e80a7dc // smmla v28.4s, v30.16b, v0.16b
 	WORD    $0x4e83a7dd // smmla v29.4s, v30.16b, v3.16b
 	ADD     $256, R6, R6
-	SUBS    $16, R10, R10
+	SUBS    $16, R7, R7
 	BNE     loop6
-	FMOVS   (R9), F2
-	FMOVS   4(R9), F3
-	FMOVS   8(R9), F4
-	FMOVS   12(R9), F5
-	FMOVS   16(R9), F30
-	FMOVS   20(R9), F31
-	MOVD    R20, R10
-	VZIP1   V7.D2, V6.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R10)
-	VZIP1   V9.D2, V8.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R10)
-	VZIP1   V11.D2, V10.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   32(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R10)
-	VZIP1   V13.D2, V12.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   48(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R10)
-	VZIP2   V7.D2, V6.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R10)
-	VZIP2   V9.D2, V8.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R10)
-	VZIP2   V11.D2, V10.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   32(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R10)
-	VZIP2   V13.D2, V12.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   48(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R10)
-	VZIP1   V15.D2, V14.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R10)
-	VZIP1   V17.D2, V16.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R10)
-	VZIP1   V19.D2, V18.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   32(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R10)
-	VZIP1   V21.D2, V20.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   48(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R10)
-	VZIP2   V15.D2, V14.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R10)
-	VZIP2   V17.D2, V16.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R10)
-	VZIP2   V19.D2, V18.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	FMOVQ   32(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R10)
-	VZIP2   V21.D2, V20.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
-	FMOVQ   48(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R10)
-	VZIP1   V23.D2, V22.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R10)
-	VZIP1   V25.D2, V24.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R10)
-	VZIP1   V27.D2, V26.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	FMOVQ   32(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R10)
-	VZIP1   V29.D2, V28.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	FMOVQ   48(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R10)
-	VZIP2   V23.D2, V22.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9f9000 // fmul v0.4s, v0.4s, v31.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R10)
-	VZIP2   V25.D2, V24.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9f9000 // fmul v0.4s, v0.4s, v31.s[0]
-	FMOVQ   16(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R10)
-	VZIP2   V27.D2, V26.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9f9000 // fmul v0.4s, v0.4s, v31.s[0]
-	FMOVQ   32(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R10)
-	VZIP2   V29.D2, V28.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9f9000 // fmul v0.4s, v0.4s, v31.s[0]
-	FMOVQ   48(R10), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R10)
-	ADD     R19<<2, R9, R9
-	CBNZ    R7, block6
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain6
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled6
-	MOVD    weight_base+120(FP), R0
+	VZIP1   V7.D2, V6.D2, V1.D2
+	VZIP1   V9.D2, V8.D2, V2.D2
+	VZIP1   V11.D2, V10.D2, V3.D2
+	VZIP1   V13.D2, V12.D2, V4.D2
+	VZIP2   V7.D2, V6.D2, V6.D2
+	VZIP2   V9.D2, V8.D2, V8.D2
+	VZIP2   V11.D2, V10.D2, V10.D2
+	VZIP2   V13.D2, V12.D2, V5.D2
+	VZIP1   V15.D2, V14.D2, V7.D2
+	VZIP1   V17.D2, V16.D2, V9.D2
+	VZIP1   V19.D2, V18.D2, V11.D2
+	VZIP1   V21.D2, V20.D2, V12.D2
+	VZIP2   V15.D2, V14.D2, V14.D2
+	VZIP2   V17.D2, V16.D2, V16.D2
+	VZIP2   V19.D2, V18.D2, V18.D2
+	VZIP2   V21.D2, V20.D2, V13.D2
+	VZIP1   V23.D2, V22.D2, V15.D2
+	VZIP1   V25.D2, V24.D2, V17.D2
+	VZIP1   V27.D2, V26.D2, V19.D2
+	VZIP1   V29.D2, V28.D2, V20.D2
+	VZIP2   V23.D2, V22.D2, V21.D2
+	VZIP2   V25.D2, V24.D2, V22.D2
+	VZIP2   V27.D2, V26.D2, V23.D2
+	VZIP2   V29.D2, V28.D2, V24.D2
+	MOVD    add+152(FP), R0
+	CBZ     R0, added6
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V1.S4, V1.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V2.S4, V2.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V3.S4, V3.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end6
+	VADD    V0.S4, V4.S4, V4.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V6.S4, V6.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V12.S4, V12.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V14.S4, V14.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V16.S4, V16.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V18.S4, V18.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V19.S4, V19.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V20.S4, V20.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V21.S4, V21.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V22.S4, V22.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V23.S4, V23.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V24.S4, V24.S4
+
+added6:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled6
+	MOVD  R13, R0
+	FMOVQ F1, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F6, (R0)
+	FMOVQ F8, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F12, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F14, (R0)
+	FMOVQ F16, 16(R0)
+	FMOVQ F18, 32(R0)
+	FMOVQ F13, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F17, 16(R0)
+	FMOVQ F19, 32(R0)
+	FMOVQ F20, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F21, (R0)
+	FMOVQ F22, 16(R0)
+	FMOVQ F23, 32(R0)
+	FMOVQ F24, 48(R0)
+	B     end6
 
 scaled6:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F25
+	FMOVS 8(R12), F26
+	FMOVS 12(R12), F27
+	FMOVS 16(R12), F28
+	FMOVS 20(R12), F29
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f9990c6 // fmul v6.4s, v6.4s, v25.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f999108 // fmul v8.4s, v8.4s, v25.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f99914a // fmul v10.4s, v10.4s, v25.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f9990a5 // fmul v5.4s, v5.4s, v25.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f9a90e7 // fmul v7.4s, v7.4s, v26.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f9a9129 // fmul v9.4s, v9.4s, v26.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f9a916b // fmul v11.4s, v11.4s, v26.s[0]
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f9a918c // fmul v12.4s, v12.4s, v26.s[0]
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f9b91ce // fmul v14.4s, v14.4s, v27.s[0]
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f9b9210 // fmul v16.4s, v16.4s, v27.s[0]
+	WORD  $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD  $0x4f9b9252 // fmul v18.4s, v18.4s, v27.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f9b91ad // fmul v13.4s, v13.4s, v27.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f9c91ef // fmul v15.4s, v15.4s, v28.s[0]
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f9c9231 // fmul v17.4s, v17.4s, v28.s[0]
+	WORD  $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD  $0x4f9c9273 // fmul v19.4s, v19.4s, v28.s[0]
+	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD  $0x4f9c9294 // fmul v20.4s, v20.4s, v28.s[0]
+	WORD  $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD  $0x4f9d92b5 // fmul v21.4s, v21.4s, v29.s[0]
+	WORD  $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD  $0x4f9d92d6 // fmul v22.4s, v22.4s, v29.s[0]
+	WORD  $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD  $0x4f9d92f7 // fmul v23.4s, v23.4s, v29.s[0]
+	WORD  $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD  $0x4f9d9318 // fmul v24.4s, v24.4s, v29.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased6
 
-plain6:
+store6:
+	MOVD  R13, R0
+	FMOVQ F1, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F6, (R0)
+	FMOVQ F8, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F12, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F14, (R0)
+	FMOVQ F16, 16(R0)
+	FMOVQ F18, 32(R0)
+	FMOVQ F13, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F17, 16(R0)
+	FMOVQ F19, 32(R0)
+	FMOVQ F20, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F21, (R0)
+	FMOVQ F22, 16(R0)
+	FMOVQ F23, 32(R0)
+	FMOVQ F24, 48(R0)
+	B     end6
+
+biased6:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	WORD  $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
+	B     store6
 
 end6:
 	// the next rows are 6 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $24, R13, R13
-	SUB $6, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $24, R12, R12
+	SUB $6, R9, R9
 	B   tiles
 
 tile5:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC5
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC5:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD R12, R3
-	ADD  R14, R12, R12
-	MOVD R12, R4
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R5
-	MOVD k+8(FP), R6
-	MOVD block+16(FP), R7
-	MOVD R13, R8
-
-block5:
-	// a block has some of the k elements
-	CMP   R7, R6
-	CSEL  LT, R6, R7, R9
-	SUB   R9, R6, R6
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  R8, R3
+	ADD   R10, R8, R8
+	MOVD  R8, R4
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R5
+	MOVD  k+8(FP), R6
 	VMOVI $0, V23.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V17.B16
@@ -757,409 +535,258 @@ loop5:
 	WORD    $0x4e80a499 // smmla v25.4s, v4.16b, v0.16b
 	WORD    $0x4e81a498 // smmla v24.4s, v4.16b, v1.16b
 	ADD     $256, R5, R5
-	SUBS    $16, R9, R9
+	SUBS    $16, R6, R6
 	BNE     loop5
-	FMOVS   (R8), F2
-	FMOVS   4(R8), F3
-	FMOVS   8(R8), F4
-	FMOVS   12(R8), F29
-	FMOVS   16(R8), F30
-	MOVD    R20, R9
-	VZIP1   V22.D2, V23.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   (R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R9)
-	VZIP1   V16.D2, V17.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   16(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R9)
-	VZIP1   V10.D2, V11.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   32(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R9)
-	VZIP1   V28.D2, V5.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f829000 // fmul v0.4s, v0.4s, v2.s[0]
-	FMOVQ   48(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R9)
-	VZIP2   V22.D2, V23.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R9)
-	VZIP2   V16.D2, V17.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   16(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R9)
-	VZIP2   V10.D2, V11.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   32(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R9)
-	VZIP2   V28.D2, V5.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   48(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R9)
-	VZIP1   V20.D2, V21.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R9)
-	VZIP1   V14.D2, V15.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   16(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R9)
-	VZIP1   V8.D2, V9.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   32(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R9)
-	VZIP1   V26.D2, V27.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   48(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R9)
-	VZIP2   V20.D2, V21.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9d9000 // fmul v0.4s, v0.4s, v29.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R9)
-	VZIP2   V14.D2, V15.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9d9000 // fmul v0.4s, v0.4s, v29.s[0]
-	FMOVQ   16(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R9)
-	VZIP2   V8.D2, V9.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9d9000 // fmul v0.4s, v0.4s, v29.s[0]
-	FMOVQ   32(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R9)
-	VZIP2   V26.D2, V27.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9d9000 // fmul v0.4s, v0.4s, v29.s[0]
-	FMOVQ   48(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R9)
-	VZIP1   V18.D2, V19.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R9)
-	VZIP1   V12.D2, V13.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	FMOVQ   16(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R9)
-	VZIP1   V6.D2, V7.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	FMOVQ   32(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R9)
-	VZIP1   V24.D2, V25.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f9e9000 // fmul v0.4s, v0.4s, v30.s[0]
-	FMOVQ   48(R9), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R9)
-	ADD     R19<<2, R8, R8
-	CBNZ    R6, block5
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain5
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled5
-	MOVD    weight_base+120(FP), R0
+	VZIP1   V22.D2, V23.D2, V1.D2
+	VZIP1   V16.D2, V17.D2, V2.D2
+	VZIP1   V10.D2, V11.D2, V3.D2
+	VZIP1   V28.D2, V5.D2, V4.D2
+	VZIP2   V22.D2, V23.D2, V22.D2
+	VZIP2   V16.D2, V17.D2, V16.D2
+	VZIP2   V10.D2, V11.D2, V17.D2
+	VZIP2   V28.D2, V5.D2, V5.D2
+	VZIP1   V20.D2, V21.D2, V10.D2
+	VZIP1   V14.D2, V15.D2, V11.D2
+	VZIP1   V8.D2, V9.D2, V23.D2
+	VZIP1   V26.D2, V27.D2, V28.D2
+	VZIP2   V20.D2, V21.D2, V20.D2
+	VZIP2   V14.D2, V15.D2, V14.D2
+	VZIP2   V8.D2, V9.D2, V8.D2
+	VZIP2   V26.D2, V27.D2, V9.D2
+	VZIP1   V18.D2, V19.D2, V15.D2
+	VZIP1   V12.D2, V13.D2, V12.D2
+	VZIP1   V6.D2, V7.D2, V6.D2
+	VZIP1   V24.D2, V25.D2, V7.D2
+	MOVD    add+152(FP), R0
+	CBZ     R0, added5
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V1.S4, V1.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V2.S4, V2.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V3.S4, V3.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end5
+	VADD    V0.S4, V4.S4, V4.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V22.S4, V22.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V16.S4, V16.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V23.S4, V23.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V28.S4, V28.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V20.S4, V20.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V14.S4, V14.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V12.S4, V12.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V6.S4, V6.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+
+added5:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled5
+	MOVD  R13, R0
+	FMOVQ F1, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F22, (R0)
+	FMOVQ F16, 16(R0)
+	FMOVQ F17, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F10, (R0)
+	FMOVQ F11, 16(R0)
+	FMOVQ F23, 32(R0)
+	FMOVQ F28, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F20, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F12, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F7, 48(R0)
+	B     end5
 
 scaled5:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F13
+	FMOVS 8(R12), F18
+	FMOVS 12(R12), F19
+	FMOVS 16(R12), F21
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD  $0x4f8d92d6 // fmul v22.4s, v22.4s, v13.s[0]
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8d90a5 // fmul v5.4s, v5.4s, v13.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f92914a // fmul v10.4s, v10.4s, v18.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f92916b // fmul v11.4s, v11.4s, v18.s[0]
+	WORD  $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD  $0x4f9292f7 // fmul v23.4s, v23.4s, v18.s[0]
+	WORD  $0x4e21db9c // scvtf v28.4s, v28.4s
+	WORD  $0x4f92939c // fmul v28.4s, v28.4s, v18.s[0]
+	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD  $0x4f939294 // fmul v20.4s, v20.4s, v19.s[0]
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f939108 // fmul v8.4s, v8.4s, v19.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f939129 // fmul v9.4s, v9.4s, v19.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f9591ef // fmul v15.4s, v15.4s, v21.s[0]
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f95918c // fmul v12.4s, v12.4s, v21.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f9590c6 // fmul v6.4s, v6.4s, v21.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f9590e7 // fmul v7.4s, v7.4s, v21.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20df9c // fmul v28.4s, v28.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased5
 
-plain5:
+store5:
+	MOVD  R13, R0
+	FMOVQ F1, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F22, (R0)
+	FMOVQ F16, 16(R0)
+	FMOVQ F17, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F10, (R0)
+	FMOVQ F11, 16(R0)
+	FMOVQ F23, 32(R0)
+	FMOVQ F28, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F20, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F12, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F7, 48(R0)
+	B     end5
+
+biased5:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d79c // fadd v28.4s, v28.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	B     store5
 
 end5:
 	// the next rows are 5 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $20, R13, R13
-	SUB $5, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $20, R12, R12
+	SUB $5, R9, R9
 	B   tiles
 
 tile4:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC4
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC4:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD R12, R3
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R4
-	MOVD k+8(FP), R5
-	MOVD block+16(FP), R6
-	MOVD R13, R7
-
-block4:
-	// a block has some of the k elements
-	CMP   R6, R5
-	CSEL  LT, R5, R6, R8
-	SUB   R8, R5, R5
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  R8, R3
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R4
+	MOVD  k+8(FP), R5
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V6.B16
@@ -1227,339 +854,215 @@ loop4:
 	WORD    $0x4e80a473 // smmla v19.4s, v3.16b, v0.16b
 	WORD    $0x4e81a474 // smmla v20.4s, v3.16b, v1.16b
 	ADD     $256, R4, R4
-	SUBS    $16, R8, R8
+	SUBS    $16, R5, R5
 	BNE     loop4
-	FMOVS   (R7), F0
-	FMOVS   4(R7), F3
-	FMOVS   8(R7), F4
-	FMOVS   12(R7), F21
-	MOVD    R20, R8
 	VZIP1   V8.D2, V7.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   (R8), F2
-	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ   F1, (R8)
-	VZIP1   V5.D2, V6.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   16(R8), F2
-	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ   F1, 16(R8)
-	VZIP1   V10.D2, V9.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   32(R8), F2
-	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ   F1, 32(R8)
-	VZIP1   V12.D2, V11.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   48(R8), F0
-	WORD    $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	FMOVQ   F1, 48(R8)
-	VZIP2   V8.D2, V7.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	ADD     R15<<2, R8, R8
-	FMOVQ   (R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R8)
-	VZIP2   V5.D2, V6.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   16(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	VZIP2   V10.D2, V9.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   32(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R8)
-	VZIP2   V12.D2, V11.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   48(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R8)
-	VZIP1   V14.D2, V13.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	ADD     R15<<2, R8, R8
-	FMOVQ   (R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R8)
-	VZIP1   V16.D2, V15.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   16(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	VZIP1   V18.D2, V17.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   32(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R8)
-	VZIP1   V20.D2, V19.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   48(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R8)
-	VZIP2   V14.D2, V13.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f959000 // fmul v0.4s, v0.4s, v21.s[0]
-	ADD     R15<<2, R8, R8
-	FMOVQ   (R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R8)
-	VZIP2   V16.D2, V15.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f959000 // fmul v0.4s, v0.4s, v21.s[0]
-	FMOVQ   16(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R8)
-	VZIP2   V18.D2, V17.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f959000 // fmul v0.4s, v0.4s, v21.s[0]
-	FMOVQ   32(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R8)
-	VZIP2   V20.D2, V19.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f959000 // fmul v0.4s, v0.4s, v21.s[0]
-	FMOVQ   48(R8), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R8)
-	ADD     R19<<2, R7, R7
-	CBNZ    R5, block4
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain4
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled4
-	MOVD    weight_base+120(FP), R0
+	VZIP1   V5.D2, V6.D2, V2.D2
+	VZIP1   V10.D2, V9.D2, V3.D2
+	VZIP1   V12.D2, V11.D2, V4.D2
+	VZIP2   V8.D2, V7.D2, V7.D2
+	VZIP2   V5.D2, V6.D2, V8.D2
+	VZIP2   V10.D2, V9.D2, V10.D2
+	VZIP2   V12.D2, V11.D2, V5.D2
+	VZIP1   V14.D2, V13.D2, V6.D2
+	VZIP1   V16.D2, V15.D2, V9.D2
+	VZIP1   V18.D2, V17.D2, V11.D2
+	VZIP1   V20.D2, V19.D2, V12.D2
+	VZIP2   V14.D2, V13.D2, V13.D2
+	VZIP2   V16.D2, V15.D2, V14.D2
+	VZIP2   V18.D2, V17.D2, V15.D2
+	VZIP2   V20.D2, V19.D2, V16.D2
+	MOVD    add+152(FP), R0
+	CBZ     R0, added4
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V1.S4, V1.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V2.S4, V2.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V3.S4, V3.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end4
+	VADD    V0.S4, V4.S4, V4.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V6.S4, V6.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V12.S4, V12.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V14.S4, V14.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V16.S4, V16.S4
+
+added4:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled4
+	MOVD  R13, R0
+	FMOVQ F1, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F8, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F6, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F12, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F15, 32(R0)
+	FMOVQ F16, 48(R0)
+	B     end4
 
 scaled4:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F17
+	FMOVS 8(R12), F18
+	FMOVS 12(R12), F19
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f9190e7 // fmul v7.4s, v7.4s, v17.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f919108 // fmul v8.4s, v8.4s, v17.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f91914a // fmul v10.4s, v10.4s, v17.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f9190a5 // fmul v5.4s, v5.4s, v17.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f9290c6 // fmul v6.4s, v6.4s, v18.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f929129 // fmul v9.4s, v9.4s, v18.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f92916b // fmul v11.4s, v11.4s, v18.s[0]
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f92918c // fmul v12.4s, v12.4s, v18.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f939210 // fmul v16.4s, v16.4s, v19.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased4
 
-plain4:
+store4:
+	MOVD  R13, R0
+	FMOVQ F1, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F8, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F6, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F12, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F15, 32(R0)
+	FMOVQ F16, 48(R0)
+	B     end4
+
+biased4:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	B     store4
 
 end4:
 	// the next rows are 4 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $16, R13, R13
-	SUB $4, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $16, R12, R12
+	SUB $4, R9, R9
 	B   tiles
 
 tile3:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC3
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC3:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R3
-	MOVD k+8(FP), R4
-	MOVD block+16(FP), R5
-	MOVD R13, R6
-
-block3:
-	// a block has some of the k elements
-	CMP   R5, R4
-	CSEL  LT, R4, R5, R7
-	SUB   R7, R4, R4
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R3
+	MOVD  k+8(FP), R4
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V6.B16
@@ -1626,651 +1129,460 @@ loop3:
 	WORD    $0x4e80a6b2 // smmla v18.4s, v21.16b, v0.16b
 	WORD    $0x4e81a6b3 // smmla v19.4s, v21.16b, v1.16b
 	ADD     $256, R3, R3
-	SUBS    $16, R7, R7
+	SUBS    $16, R4, R4
 	BNE     loop3
-	FMOVS   (R6), F0
-	FMOVS   4(R6), F3
-	FMOVS   8(R6), F20
-	MOVD    R20, R7
-	VZIP1   V8.D2, V7.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   (R7), F2
-	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ   F1, (R7)
-	VZIP1   V5.D2, V6.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   16(R7), F2
-	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ   F1, 16(R7)
-	VZIP1   V10.D2, V9.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   32(R7), F2
-	WORD    $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	FMOVQ   F1, 32(R7)
+	VZIP1   V8.D2, V7.D2, V20.D2
+	VZIP1   V5.D2, V6.D2, V3.D2
+	VZIP1   V10.D2, V9.D2, V2.D2
 	VZIP1   V12.D2, V11.D2, V1.D2
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
-	FMOVQ   48(R7), F0
-	WORD    $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	FMOVQ   F1, 48(R7)
-	VZIP2   V8.D2, V7.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	ADD     R15<<2, R7, R7
-	FMOVQ   (R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R7)
-	VZIP2   V5.D2, V6.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   16(R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R7)
-	VZIP2   V10.D2, V9.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   32(R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R7)
-	VZIP2   V12.D2, V11.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f839000 // fmul v0.4s, v0.4s, v3.s[0]
-	FMOVQ   48(R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R7)
-	VZIP1   V14.D2, V13.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f949000 // fmul v0.4s, v0.4s, v20.s[0]
-	ADD     R15<<2, R7, R7
-	FMOVQ   (R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R7)
-	VZIP1   V15.D2, V4.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f949000 // fmul v0.4s, v0.4s, v20.s[0]
-	FMOVQ   16(R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R7)
-	VZIP1   V17.D2, V16.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f949000 // fmul v0.4s, v0.4s, v20.s[0]
-	FMOVQ   32(R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R7)
-	VZIP1   V19.D2, V18.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f949000 // fmul v0.4s, v0.4s, v20.s[0]
-	FMOVQ   48(R7), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R7)
-	ADD     R19<<2, R6, R6
-	CBNZ    R4, block3
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain3
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled3
-	MOVD    weight_base+120(FP), R0
+	VZIP2   V8.D2, V7.D2, V7.D2
+	VZIP2   V5.D2, V6.D2, V5.D2
+	VZIP2   V10.D2, V9.D2, V8.D2
+	VZIP2   V12.D2, V11.D2, V9.D2
+	VZIP1   V14.D2, V13.D2, V10.D2
+	VZIP1   V15.D2, V4.D2, V11.D2
+	VZIP1   V17.D2, V16.D2, V12.D2
+	VZIP1   V19.D2, V18.D2, V13.D2
+	MOVD    add+152(FP), R0
+	CBZ     R0, added3
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V20.S4, V20.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V3.S4, V3.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V2.S4, V2.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end3
+	VADD    V0.S4, V1.S4, V1.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V12.S4, V12.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+
+added3:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled3
+	MOVD  R13, R0
+	FMOVQ F20, (R0)
+	FMOVQ F3, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F1, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F5, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F10, (R0)
+	FMOVQ F11, 16(R0)
+	FMOVQ F12, 32(R0)
+	FMOVQ F13, 48(R0)
+	B     end3
 
 scaled3:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F4
+	FMOVS 8(R12), F6
+	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD  $0x4f809294 // fmul v20.4s, v20.4s, v0.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8490e7 // fmul v7.4s, v7.4s, v4.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8490a5 // fmul v5.4s, v5.4s, v4.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f849108 // fmul v8.4s, v8.4s, v4.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f849129 // fmul v9.4s, v9.4s, v4.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f86914a // fmul v10.4s, v10.4s, v6.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f86916b // fmul v11.4s, v11.4s, v6.s[0]
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f86918c // fmul v12.4s, v12.4s, v6.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
 	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased3
 
-plain3:
+store3:
+	MOVD  R13, R0
+	FMOVQ F20, (R0)
+	FMOVQ F3, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F1, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F5, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F10, (R0)
+	FMOVQ F11, 16(R0)
+	FMOVQ F12, 32(R0)
+	FMOVQ F13, 48(R0)
+	B     end3
+
+biased3:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	B     store3
 
 end3:
 	// the next rows are 3 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $12, R13, R13
-	SUB $3, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $12, R12, R12
+	SUB $3, R9, R9
 	B   tiles
 
 tile2:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC2
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R2
+	MOVD  k+8(FP), R3
 	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC2:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R2
-	MOVD k+8(FP), R3
-	MOVD block+16(FP), R4
-	MOVD R13, R5
-
-block2:
-	// a block has some of the k elements
-	CMP   R4, R3
-	CSEL  LT, R3, R4, R6
-	SUB   R6, R3, R3
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
+	VMOVI $0, V1.B16
 	VMOVI $0, V9.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V13.B16
 	VMOVI $0, V10.B16
+	VMOVI $0, V12.B16
 	VMOVI $0, V11.B16
 
 loop2:
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R1), F1
-	VZIP1   V1.D2, V0.D2, V2.D2
-	VZIP2   V1.D2, V0.D2, V0.D2
-	FLDPQ   (R2), (F1, F3)
-	WORD    $0x4e81a444 // smmla v4.4s, v2.16b, v1.16b
-	WORD    $0x4e83a445 // smmla v5.4s, v2.16b, v3.16b
-	FLDPQ   32(R2), (F1, F3)
-	WORD    $0x4e81a446 // smmla v6.4s, v2.16b, v1.16b
-	WORD    $0x4e83a447 // smmla v7.4s, v2.16b, v3.16b
-	FLDPQ   64(R2), (F1, F3)
-	WORD    $0x4e81a448 // smmla v8.4s, v2.16b, v1.16b
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R1), F3
+	VZIP1   V3.D2, V2.D2, V4.D2
+	VZIP2   V3.D2, V2.D2, V2.D2
+	FLDPQ   (R2), (F3, F5)
+	WORD    $0x4e83a480 // smmla v0.4s, v4.16b, v3.16b
+	WORD    $0x4e85a481 // smmla v1.4s, v4.16b, v5.16b
+	FLDPQ   32(R2), (F3, F5)
+	WORD    $0x4e83a489 // smmla v9.4s, v4.16b, v3.16b
+	WORD    $0x4e85a48e // smmla v14.4s, v4.16b, v5.16b
+	FLDPQ   64(R2), (F3, F5)
+	WORD    $0x4e83a48d // smmla v13.4s, v4.16b, v3.16b
+	WORD    $0x4e85a48a // smmla v10.4s, v4.16b, v5.16b
+	FLDPQ   96(R2), (F3, F5)
+	WORD    $0x4e83a48c // smmla v12.4s, v4.16b, v3.16b
+	WORD    $0x4e85a48b // smmla v11.4s, v4.16b, v5.16b
+	FLDPQ   128(R2), (F3, F4)
+	WORD    $0x4e83a440 // smmla v0.4s, v2.16b, v3.16b
+	WORD    $0x4e84a441 // smmla v1.4s, v2.16b, v4.16b
+	FLDPQ   160(R2), (F3, F4)
 	WORD    $0x4e83a449 // smmla v9.4s, v2.16b, v3.16b
-	FLDPQ   96(R2), (F1, F3)
-	WORD    $0x4e81a44a // smmla v10.4s, v2.16b, v1.16b
-	WORD    $0x4e83a44b // smmla v11.4s, v2.16b, v3.16b
-	FLDPQ   128(R2), (F1, F2)
-	WORD    $0x4e81a404 // smmla v4.4s, v0.16b, v1.16b
-	WORD    $0x4e82a405 // smmla v5.4s, v0.16b, v2.16b
-	FLDPQ   160(R2), (F1, F2)
-	WORD    $0x4e81a406 // smmla v6.4s, v0.16b, v1.16b
-	WORD    $0x4e82a407 // smmla v7.4s, v0.16b, v2.16b
-	FLDPQ   192(R2), (F1, F2)
-	WORD    $0x4e81a408 // smmla v8.4s, v0.16b, v1.16b
-	WORD    $0x4e82a409 // smmla v9.4s, v0.16b, v2.16b
-	FLDPQ   224(R2), (F1, F2)
-	WORD    $0x4e81a40a // smmla v10.4s, v0.16b, v1.16b
-	WORD    $0x4e82a40b // smmla v11.4s, v0.16b, v2.16b
+	WORD    $0x4e84a44e // smmla v14.4s, v2.16b, v4.16b
+	FLDPQ   192(R2), (F3, F4)
+	WORD    $0x4e83a44d // smmla v13.4s, v2.16b, v3.16b
+	WORD    $0x4e84a44a // smmla v10.4s, v2.16b, v4.16b
+	FLDPQ   224(R2), (F3, F4)
+	WORD    $0x4e83a44c // smmla v12.4s, v2.16b, v3.16b
+	WORD    $0x4e84a44b // smmla v11.4s, v2.16b, v4.16b
 	ADD     $256, R2, R2
-	SUBS    $16, R6, R6
+	SUBS    $16, R3, R3
 	BNE     loop2
-	FMOVS   (R5), F0
-	FMOVS   4(R5), F1
-	MOVD    R20, R6
-	VZIP1   V5.D2, V4.D2, V2.D2
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	FMOVQ   (R6), F3
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, (R6)
-	VZIP1   V7.D2, V6.D2, V2.D2
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	FMOVQ   16(R6), F3
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, 16(R6)
-	VZIP1   V9.D2, V8.D2, V2.D2
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	FMOVQ   32(R6), F3
-	WORD    $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	FMOVQ   F2, 32(R6)
-	VZIP1   V11.D2, V10.D2, V2.D2
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	FMOVQ   48(R6), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 48(R6)
-	VZIP2   V5.D2, V4.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
-	ADD     R15<<2, R6, R6
-	FMOVQ   (R6), F2
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ   F0, (R6)
-	VZIP2   V7.D2, V6.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
-	FMOVQ   16(R6), F2
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ   F0, 16(R6)
-	VZIP2   V9.D2, V8.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
-	FMOVQ   32(R6), F2
-	WORD    $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ   F0, 32(R6)
-	VZIP2   V11.D2, V10.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f819000 // fmul v0.4s, v0.4s, v1.s[0]
-	FMOVQ   48(R6), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R6)
-	ADD     R19<<2, R5, R5
-	CBNZ    R3, block2
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain2
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled2
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end2
+	VZIP1   V1.D2, V0.D2, V7.D2
+	VZIP1   V14.D2, V9.D2, V8.D2
+	VZIP1   V10.D2, V13.D2, V6.D2
+	VZIP1   V11.D2, V12.D2, V15.D2
+	VZIP2   V1.D2, V0.D2, V0.D2
+	VZIP2   V14.D2, V9.D2, V1.D2
+	VZIP2   V10.D2, V13.D2, V2.D2
+	VZIP2   V11.D2, V12.D2, V3.D2
+	MOVD    add+152(FP), R0
+	CBZ     R0, added2
+	MOVD    R13, R0
+	FMOVQ   (R0), F4
+	VADD    V4.S4, V7.S4, V7.S4
+	FMOVQ   16(R0), F4
+	VADD    V4.S4, V8.S4, V8.S4
+	FMOVQ   32(R0), F4
+	VADD    V4.S4, V6.S4, V6.S4
+	FMOVQ   48(R0), F4
+	VADD    V4.S4, V15.S4, V15.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F4
+	VADD    V4.S4, V0.S4, V0.S4
+	FMOVQ   16(R0), F4
+	VADD    V4.S4, V1.S4, V1.S4
+	FMOVQ   32(R0), F4
+	VADD    V4.S4, V2.S4, V2.S4
+	FMOVQ   48(R0), F4
+	VADD    V4.S4, V3.S4, V3.S4
+
+added2:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled2
+	MOVD  R13, R0
+	FMOVQ F7, (R0)
+	FMOVQ F8, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F15, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	B     end2
 
 scaled2:
-	MOVD  weight_base+120(FP), R0
-	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
-	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
-	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
-	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	FMOVS (R12), F4
+	FMOVS 4(R12), F5
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8490e7 // fmul v7.4s, v7.4s, v4.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f849108 // fmul v8.4s, v8.4s, v4.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8491ef // fmul v15.4s, v15.4s, v4.s[0]
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x4f859000 // fmul v0.4s, v0.4s, v5.s[0]
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f859021 // fmul v1.4s, v1.4s, v5.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f859042 // fmul v2.4s, v2.4s, v5.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f859063 // fmul v3.4s, v3.4s, v5.s[0]
+	MOVD  weight_base+104(FP), R0
+	FMOVQ (R0), F4
+	WORD  $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R0), F4
+	WORD  $0x6e24dd08 // fmul v8.4s, v8.4s, v4.4s
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R0), F4
+	WORD  $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	FMOVQ 48(R0), F4
+	WORD  $0x6e24ddef // fmul v15.4s, v15.4s, v4.4s
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased2
 
-plain2:
+store2:
+	MOVD  R13, R0
+	FMOVQ F7, (R0)
+	FMOVQ F8, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F15, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	B     end2
+
+biased2:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F4
+	WORD  $0x4e24d4e7 // fadd v7.4s, v7.4s, v4.4s
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R0), F4
+	WORD  $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R0), F4
+	WORD  $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ 48(R0), F4
+	WORD  $0x4e24d5ef // fadd v15.4s, v15.4s, v4.4s
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	B     store2
 
 end2:
 	// the next rows are 2 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $8, R13, R13
-	SUB $2, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $8, R12, R12
+	SUB $2, R9, R9
 	B   tiles
 
 tile1:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC1
-	VMOVI $0, V0.B16
-	FMOVQ F0, (R20)
-	FMOVQ F0, 16(R20)
-	FMOVQ F0, 32(R20)
-	FMOVQ F0, 48(R20)
-
-fromC1:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R1
-	MOVD k+8(FP), R2
-	MOVD block+16(FP), R3
-	MOVD R13, R4
-
-block1:
-	// a block has some of the k elements
-	CMP   R3, R2
-	CSEL  LT, R2, R3, R5
-	SUB   R5, R2, R2
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R1
+	MOVD  k+8(FP), R2
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
 
 loop1:
-	FMOVQ.P 16(R0), F6
-	VZIP1   V6.D2, V6.D2, V7.D2
-	VZIP2   V6.D2, V6.D2, V6.D2
-	FLDPQ   (R1), (F8, F9)
-	WORD    $0x4e88a4e0 // smmla v0.4s, v7.16b, v8.16b
-	WORD    $0x4e89a4e1 // smmla v1.4s, v7.16b, v9.16b
-	FLDPQ   32(R1), (F8, F9)
-	WORD    $0x4e88a4e2 // smmla v2.4s, v7.16b, v8.16b
-	WORD    $0x4e89a4e3 // smmla v3.4s, v7.16b, v9.16b
-	FLDPQ   64(R1), (F8, F9)
-	WORD    $0x4e88a4e4 // smmla v4.4s, v7.16b, v8.16b
-	WORD    $0x4e89a4e5 // smmla v5.4s, v7.16b, v9.16b
-	FLDPQ   96(R1), (F8, F9)
-	WORD    $0x4e88a4ea // smmla v10.4s, v7.16b, v8.16b
-	WORD    $0x4e89a4eb // smmla v11.4s, v7.16b, v9.16b
-	FLDPQ   128(R1), (F7, F8)
-	WORD    $0x4e87a4c0 // smmla v0.4s, v6.16b, v7.16b
-	WORD    $0x4e88a4c1 // smmla v1.4s, v6.16b, v8.16b
-	FLDPQ   160(R1), (F7, F8)
-	WORD    $0x4e87a4c2 // smmla v2.4s, v6.16b, v7.16b
-	WORD    $0x4e88a4c3 // smmla v3.4s, v6.16b, v8.16b
-	FLDPQ   192(R1), (F7, F8)
-	WORD    $0x4e87a4c4 // smmla v4.4s, v6.16b, v7.16b
-	WORD    $0x4e88a4c5 // smmla v5.4s, v6.16b, v8.16b
-	FLDPQ   224(R1), (F7, F8)
-	WORD    $0x4e87a4ca // smmla v10.4s, v6.16b, v7.16b
-	WORD    $0x4e88a4cb // smmla v11.4s, v6.16b, v8.16b
+	FMOVQ.P 16(R0), F8
+	VZIP1   V8.D2, V8.D2, V9.D2
+	VZIP2   V8.D2, V8.D2, V8.D2
+	FLDPQ   (R1), (F10, F11)
+	WORD    $0x4e8aa520 // smmla v0.4s, v9.16b, v10.16b
+	WORD    $0x4e8ba521 // smmla v1.4s, v9.16b, v11.16b
+	FLDPQ   32(R1), (F10, F11)
+	WORD    $0x4e8aa522 // smmla v2.4s, v9.16b, v10.16b
+	WORD    $0x4e8ba523 // smmla v3.4s, v9.16b, v11.16b
+	FLDPQ   64(R1), (F10, F11)
+	WORD    $0x4e8aa524 // smmla v4.4s, v9.16b, v10.16b
+	WORD    $0x4e8ba525 // smmla v5.4s, v9.16b, v11.16b
+	FLDPQ   96(R1), (F10, F11)
+	WORD    $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD    $0x4e8ba527 // smmla v7.4s, v9.16b, v11.16b
+	FLDPQ   128(R1), (F9, F10)
+	WORD    $0x4e89a500 // smmla v0.4s, v8.16b, v9.16b
+	WORD    $0x4e8aa501 // smmla v1.4s, v8.16b, v10.16b
+	FLDPQ   160(R1), (F9, F10)
+	WORD    $0x4e89a502 // smmla v2.4s, v8.16b, v9.16b
+	WORD    $0x4e8aa503 // smmla v3.4s, v8.16b, v10.16b
+	FLDPQ   192(R1), (F9, F10)
+	WORD    $0x4e89a504 // smmla v4.4s, v8.16b, v9.16b
+	WORD    $0x4e8aa505 // smmla v5.4s, v8.16b, v10.16b
+	FLDPQ   224(R1), (F9, F10)
+	WORD    $0x4e89a506 // smmla v6.4s, v8.16b, v9.16b
+	WORD    $0x4e8aa507 // smmla v7.4s, v8.16b, v10.16b
 	ADD     $256, R1, R1
-	SUBS    $16, R5, R5
+	SUBS    $16, R2, R2
 	BNE     loop1
-	FMOVS   (R4), F6
 	VZIP1   V1.D2, V0.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   (R20), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R20)
-	VZIP1   V3.D2, V2.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   16(R20), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 16(R20)
-	VZIP1   V5.D2, V4.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   32(R20), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 32(R20)
-	VZIP1   V11.D2, V10.D2, V0.D2
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f869000 // fmul v0.4s, v0.4s, v6.s[0]
-	FMOVQ   48(R20), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, 48(R20)
-	ADD     R19<<2, R4, R4
-	CBNZ    R2, block1
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain1
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled1
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	FMOVQ   (R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R20)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	FMOVQ   16(R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R20)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	FMOVQ   32(R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R20)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	FMOVQ   48(R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R20)
-	B       end1
+	VZIP1   V3.D2, V2.D2, V1.D2
+	VZIP1   V5.D2, V4.D2, V2.D2
+	VZIP1   V7.D2, V6.D2, V3.D2
+	MOVD    add+152(FP), R0
+	CBZ     R0, added1
+	FMOVQ   (R13), F4
+	VADD    V4.S4, V0.S4, V0.S4
+	FMOVQ   16(R13), F4
+	VADD    V4.S4, V1.S4, V1.S4
+	FMOVQ   32(R13), F4
+	VADD    V4.S4, V2.S4, V2.S4
+	FMOVQ   48(R13), F4
+	VADD    V4.S4, V3.S4, V3.S4
+
+added1:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled1
+	FMOVQ F0, (R13)
+	FMOVQ F1, 16(R13)
+	FMOVQ F2, 32(R13)
+	FMOVQ F3, 48(R13)
+	B     end1
 
 scaled1:
-	MOVD  weight_base+120(FP), R0
-	FMOVQ (R0), F0
-	FMOVQ (R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R20)
-	MOVD  weight_base+120(FP), R0
-	FMOVQ 16(R0), F0
-	FMOVQ 16(R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R20)
-	MOVD  weight_base+120(FP), R0
-	FMOVQ 32(R0), F0
-	FMOVQ 32(R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R20)
-	MOVD  weight_base+120(FP), R0
-	FMOVQ 48(R0), F0
-	FMOVQ 48(R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R20)
+	FMOVS (R12), F4
+	WORD  $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD  $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
+	WORD  $0x4e21d821 // scvtf v1.4s, v1.4s
+	WORD  $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
+	MOVD  weight_base+104(FP), R0
+	FMOVQ (R0), F4
+	WORD  $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R0), F4
+	WORD  $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R0), F4
+	WORD  $0x6e24dc42 // fmul v2.4s, v2.4s, v4.4s
+	FMOVQ 48(R0), F4
+	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased1
 
-plain1:
+store1:
+	FMOVQ F0, (R13)
+	FMOVQ F1, 16(R13)
+	FMOVQ F2, 32(R13)
+	FMOVQ F3, 48(R13)
+	B     end1
+
+biased1:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F4
+	WORD  $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R0), F4
+	WORD  $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	FMOVQ 32(R0), F4
+	WORD  $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	FMOVQ 48(R0), F4
+	WORD  $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	B     store1
 
 end1:
 	// the next rows are 1 further
-	ADD R15<<2, R20, R20
-	ADD $4, R13, R13
-	SUB $1, R11, R11
+	ADD R11<<2, R13, R13
+	ADD $4, R12, R12
+	SUB $1, R9, R9
 	B   tiles
 
 done:
 	RET
 
-// func int8DotsNEONDotProd(m int, k int, block int, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
-TEXT ·int8DotsNEONDotProd(SB), NOSPLIT, $0-208
-	MOVD m+0(FP), R11
-	MOVD a_base+32(FP), R12
-	MOVD c_base+176(FP), R20
-	MOVD scale_base+64(FP), R13
-	MOVD lda+56(FP), R14
-	MOVD ldc+200(FP), R15
-	MOVD ldscale+88(FP), R19
+// func int8DotsNEONDotProd(m int, k int, nr int, a []int8, lda int, scale []float32, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
+TEXT ·int8DotsNEONDotProd(SB), NOSPLIT, $0-192
+	MOVD m+0(FP), R9
+	MOVD a_base+24(FP), R8
+	MOVD c_base+160(FP), R13
+	MOVD scale_base+56(FP), R12
+	MOVD lda+48(FP), R10
+	MOVD ldc+184(FP), R11
 
 tiles:
-	MOVD R11, R0
+	MOVD R9, R0
 	CMP  $12, R0
 	BGE  tile6
 	CMP  $6, R0
@@ -2293,63 +1605,20 @@ pick:
 	BEQ tile5
 
 tile6:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC6
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC6:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD R12, R3
-	ADD  R14, R12, R12
-	MOVD R12, R4
-	ADD  R14, R12, R12
-	MOVD R12, R5
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R6
-	MOVD k+8(FP), R7
-	MOVD block+16(FP), R8
-	MOVD R13, R9
-
-block6:
-	// a block has some of the k elements
-	CMP   R8, R7
-	CSEL  LT, R7, R8, R10
-	SUB   R10, R7, R7
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  R8, R3
+	ADD   R10, R8, R8
+	MOVD  R8, R4
+	ADD   R10, R8, R8
+	MOVD  R8, R5
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R6
+	MOVD  k+8(FP), R7
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V11.B16
@@ -2487,455 +1756,277 @@ loop6:
 	WORD    $0x4fbfe818 // sdot v24.4s, v0.16b, v31.4b[3]
 	WORD    $0x4fbfe839 // sdot v25.4s, v1.16b, v31.4b[3]
 	ADD     $256, R6, R6
-	SUBS    $16, R10, R10
+	SUBS    $16, R7, R7
 	BNE     loop6
-	FMOVS   (R9), F1
-	FMOVS   4(R9), F26
-	FMOVS   8(R9), F27
-	FMOVS   12(R9), F28
-	FMOVS   16(R9), F29
-	FMOVS   20(R9), F30
-	MOVD    R20, R10
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
-	FMOVQ   (R10), F0
-	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ   F12, (R10)
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8191ad // fmul v13.4s, v13.4s, v1.s[0]
-	FMOVQ   16(R10), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, 16(R10)
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	FMOVQ   32(R10), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, 32(R10)
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
-	FMOVQ   48(R10), F0
-	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ   F10, 48(R10)
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9a91ce // fmul v14.4s, v14.4s, v26.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F0
-	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ   F14, (R10)
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9a91ef // fmul v15.4s, v15.4s, v26.s[0]
-	FMOVQ   16(R10), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, 16(R10)
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f9a9129 // fmul v9.4s, v9.4s, v26.s[0]
-	FMOVQ   32(R10), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, 32(R10)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f9a9108 // fmul v8.4s, v8.4s, v26.s[0]
-	FMOVQ   48(R10), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ   F8, 48(R10)
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f9b9210 // fmul v16.4s, v16.4s, v27.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F0
-	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ   F16, (R10)
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f9b9231 // fmul v17.4s, v17.4s, v27.s[0]
-	FMOVQ   16(R10), F0
-	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ   F17, 16(R10)
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f9b90e7 // fmul v7.4s, v7.4s, v27.s[0]
-	FMOVQ   32(R10), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 32(R10)
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f9b90c6 // fmul v6.4s, v6.4s, v27.s[0]
-	FMOVQ   48(R10), F0
-	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	FMOVQ   F6, 48(R10)
-	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD    $0x4f9c9252 // fmul v18.4s, v18.4s, v28.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F0
-	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ   F18, (R10)
-	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD    $0x4f9c9273 // fmul v19.4s, v19.4s, v28.s[0]
-	FMOVQ   16(R10), F0
-	WORD    $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ   F19, 16(R10)
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f9c90a5 // fmul v5.4s, v5.4s, v28.s[0]
-	FMOVQ   32(R10), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 32(R10)
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f9c9084 // fmul v4.4s, v4.4s, v28.s[0]
-	FMOVQ   48(R10), F0
-	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ   F4, 48(R10)
-	WORD    $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD    $0x4f9d9294 // fmul v20.4s, v20.4s, v29.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F0
-	WORD    $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ   F20, (R10)
-	WORD    $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD    $0x4f9d92b5 // fmul v21.4s, v21.4s, v29.s[0]
-	FMOVQ   16(R10), F0
-	WORD    $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ   F21, 16(R10)
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f9d9063 // fmul v3.4s, v3.4s, v29.s[0]
-	FMOVQ   32(R10), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   F3, 32(R10)
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f9d9042 // fmul v2.4s, v2.4s, v29.s[0]
-	FMOVQ   48(R10), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 48(R10)
-	WORD    $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD    $0x4f9e92d6 // fmul v22.4s, v22.4s, v30.s[0]
-	ADD     R15<<2, R10, R10
-	FMOVQ   (R10), F0
-	WORD    $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
-	FMOVQ   F22, (R10)
-	WORD    $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD    $0x4f9e92f7 // fmul v23.4s, v23.4s, v30.s[0]
-	FMOVQ   16(R10), F0
-	WORD    $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
-	FMOVQ   F23, 16(R10)
-	WORD    $0x4e21db18 // scvtf v24.4s, v24.4s
-	WORD    $0x4f9e9318 // fmul v24.4s, v24.4s, v30.s[0]
-	FMOVQ   32(R10), F0
-	WORD    $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
-	FMOVQ   F24, 32(R10)
-	WORD    $0x4e21db39 // scvtf v25.4s, v25.4s
-	WORD    $0x4f9e9339 // fmul v25.4s, v25.4s, v30.s[0]
-	FMOVQ   48(R10), F0
-	WORD    $0x4e20d739 // fadd v25.4s, v25.4s, v0.4s
-	FMOVQ   F25, 48(R10)
-	ADD     R19<<2, R9, R9
-	CBNZ    R7, block6
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain6
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled6
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added6
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V12.S4, V12.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V13.S4, V13.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V11.S4, V11.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end6
+	VADD    V0.S4, V10.S4, V10.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V14.S4, V14.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V16.S4, V16.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V6.S4, V6.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V18.S4, V18.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V19.S4, V19.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V4.S4, V4.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V20.S4, V20.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V21.S4, V21.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V3.S4, V3.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V2.S4, V2.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V22.S4, V22.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V23.S4, V23.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V24.S4, V24.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V25.S4, V25.S4
+
+added6:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled6
+	MOVD  R13, R0
+	FMOVQ F12, (R0)
+	FMOVQ F13, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F10, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F14, (R0)
+	FMOVQ F15, 16(R0)
+	FMOVQ F9, 32(R0)
+	FMOVQ F8, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F16, (R0)
+	FMOVQ F17, 16(R0)
+	FMOVQ F7, 32(R0)
+	FMOVQ F6, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F18, (R0)
+	FMOVQ F19, 16(R0)
+	FMOVQ F5, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F20, (R0)
+	FMOVQ F21, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F2, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F22, (R0)
+	FMOVQ F23, 16(R0)
+	FMOVQ F24, 32(R0)
+	FMOVQ F25, 48(R0)
+	B     end6
 
 scaled6:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F1
+	FMOVS 8(R12), F26
+	FMOVS 12(R12), F27
+	FMOVS 16(R12), F28
+	FMOVS 20(R12), F29
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f8191ce // fmul v14.4s, v14.4s, v1.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8191ef // fmul v15.4s, v15.4s, v1.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f9a9210 // fmul v16.4s, v16.4s, v26.s[0]
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f9a9231 // fmul v17.4s, v17.4s, v26.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f9a90e7 // fmul v7.4s, v7.4s, v26.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f9a90c6 // fmul v6.4s, v6.4s, v26.s[0]
+	WORD  $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD  $0x4f9b9252 // fmul v18.4s, v18.4s, v27.s[0]
+	WORD  $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD  $0x4f9b9273 // fmul v19.4s, v19.4s, v27.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f9b90a5 // fmul v5.4s, v5.4s, v27.s[0]
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f9b9084 // fmul v4.4s, v4.4s, v27.s[0]
+	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD  $0x4f9c9294 // fmul v20.4s, v20.4s, v28.s[0]
+	WORD  $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD  $0x4f9c92b5 // fmul v21.4s, v21.4s, v28.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f9c9063 // fmul v3.4s, v3.4s, v28.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f9c9042 // fmul v2.4s, v2.4s, v28.s[0]
+	WORD  $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD  $0x4f9d92d6 // fmul v22.4s, v22.4s, v29.s[0]
+	WORD  $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD  $0x4f9d92f7 // fmul v23.4s, v23.4s, v29.s[0]
+	WORD  $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD  $0x4f9d9318 // fmul v24.4s, v24.4s, v29.s[0]
+	WORD  $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD  $0x4f9d9339 // fmul v25.4s, v25.4s, v29.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD  $0x6e20ded6 // fmul v22.4s, v22.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
+	WORD  $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20df39 // fmul v25.4s, v25.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased6
 
-plain6:
+store6:
+	MOVD  R13, R0
+	FMOVQ F12, (R0)
+	FMOVQ F13, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F10, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F14, (R0)
+	FMOVQ F15, 16(R0)
+	FMOVQ F9, 32(R0)
+	FMOVQ F8, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F16, (R0)
+	FMOVQ F17, 16(R0)
+	FMOVQ F7, 32(R0)
+	FMOVQ F6, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F18, (R0)
+	FMOVQ F19, 16(R0)
+	FMOVQ F5, 32(R0)
+	FMOVQ F4, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F20, (R0)
+	FMOVQ F21, 16(R0)
+	FMOVQ F3, 32(R0)
+	FMOVQ F2, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F22, (R0)
+	FMOVQ F23, 16(R0)
+	FMOVQ F24, 32(R0)
+	FMOVQ F25, 48(R0)
+	B     end6
+
+biased6:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	WORD  $0x4e20d6d6 // fadd v22.4s, v22.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	WORD  $0x4e20d6f7 // fadd v23.4s, v23.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d718 // fadd v24.4s, v24.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD  $0x4e20d739 // fadd v25.4s, v25.4s, v0.4s
+	B     store6
 
 end6:
 	// the next rows are 6 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $24, R13, R13
-	SUB $6, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $24, R12, R12
+	SUB $6, R9, R9
 	B   tiles
 
 tile5:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC5
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC5:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD R12, R3
-	ADD  R14, R12, R12
-	MOVD R12, R4
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R5
-	MOVD k+8(FP), R6
-	MOVD block+16(FP), R7
-	MOVD R13, R8
-
-block5:
-	// a block has some of the k elements
-	CMP   R7, R6
-	CSEL  LT, R6, R7, R9
-	SUB   R9, R6, R6
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  R8, R3
+	ADD   R10, R8, R8
+	MOVD  R8, R4
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R5
+	MOVD  k+8(FP), R6
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V10.B16
@@ -3052,389 +2143,238 @@ loop5:
 	WORD    $0x4fbae802 // sdot v2.4s, v0.16b, v26.4b[3]
 	WORD    $0x4fbae835 // sdot v21.4s, v1.16b, v26.4b[3]
 	ADD     $256, R5, R5
-	SUBS    $16, R9, R9
+	SUBS    $16, R6, R6
 	BNE     loop5
-	FMOVS   (R8), F0
-	FMOVS   4(R8), F1
-	FMOVS   8(R8), F23
-	FMOVS   12(R8), F24
-	FMOVS   16(R8), F25
-	MOVD    R20, R9
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	FMOVQ   (R9), F22
-	WORD    $0x4e36d56b // fadd v11.4s, v11.4s, v22.4s
-	FMOVQ   F11, (R9)
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	FMOVQ   16(R9), F11
-	WORD    $0x4e2bd58c // fadd v12.4s, v12.4s, v11.4s
-	FMOVQ   F12, 16(R9)
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	FMOVQ   32(R9), F11
-	WORD    $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
-	FMOVQ   F10, 32(R9)
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	FMOVQ   48(R9), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, 48(R9)
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8191ad // fmul v13.4s, v13.4s, v1.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, (R9)
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f8191ce // fmul v14.4s, v14.4s, v1.s[0]
-	FMOVQ   16(R9), F0
-	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ   F14, 16(R9)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
-	FMOVQ   32(R9), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ   F8, 32(R9)
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	FMOVQ   48(R9), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 48(R9)
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9791ef // fmul v15.4s, v15.4s, v23.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, (R9)
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f979210 // fmul v16.4s, v16.4s, v23.s[0]
-	FMOVQ   16(R9), F0
-	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ   F16, 16(R9)
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f9790c6 // fmul v6.4s, v6.4s, v23.s[0]
-	FMOVQ   32(R9), F0
-	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	FMOVQ   F6, 32(R9)
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f9790a5 // fmul v5.4s, v5.4s, v23.s[0]
-	FMOVQ   48(R9), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 48(R9)
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f989231 // fmul v17.4s, v17.4s, v24.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F0
-	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ   F17, (R9)
-	WORD    $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD    $0x4f989252 // fmul v18.4s, v18.4s, v24.s[0]
-	FMOVQ   16(R9), F0
-	WORD    $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	FMOVQ   F18, 16(R9)
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f989084 // fmul v4.4s, v4.4s, v24.s[0]
-	FMOVQ   32(R9), F0
-	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ   F4, 32(R9)
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f989063 // fmul v3.4s, v3.4s, v24.s[0]
-	FMOVQ   48(R9), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   F3, 48(R9)
-	WORD    $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD    $0x4f999273 // fmul v19.4s, v19.4s, v25.s[0]
-	ADD     R15<<2, R9, R9
-	FMOVQ   (R9), F0
-	WORD    $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
-	FMOVQ   F19, (R9)
-	WORD    $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD    $0x4f999294 // fmul v20.4s, v20.4s, v25.s[0]
-	FMOVQ   16(R9), F0
-	WORD    $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
-	FMOVQ   F20, 16(R9)
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f999042 // fmul v2.4s, v2.4s, v25.s[0]
-	FMOVQ   32(R9), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 32(R9)
-	WORD    $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD    $0x4f9992b5 // fmul v21.4s, v21.4s, v25.s[0]
-	FMOVQ   48(R9), F0
-	WORD    $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
-	FMOVQ   F21, 48(R9)
-	ADD     R19<<2, R8, R8
-	CBNZ    R6, block5
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain5
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled5
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added5
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V11.S4, V11.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V12.S4, V12.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V10.S4, V10.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end5
+	VADD    V0.S4, V9.S4, V9.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V14.S4, V14.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V16.S4, V16.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V6.S4, V6.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V17.S4, V17.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V18.S4, V18.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V4.S4, V4.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V3.S4, V3.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V19.S4, V19.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V20.S4, V20.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V2.S4, V2.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V21.S4, V21.S4
+
+added5:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled5
+	MOVD  R13, R0
+	FMOVQ F11, (R0)
+	FMOVQ F12, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F7, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F16, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F17, (R0)
+	FMOVQ F18, 16(R0)
+	FMOVQ F4, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F19, (R0)
+	FMOVQ F20, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F21, 48(R0)
+	B     end5
 
 scaled5:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F1
+	FMOVS 8(R12), F22
+	FMOVS 12(R12), F23
+	FMOVS 16(R12), F24
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8191ad // fmul v13.4s, v13.4s, v1.s[0]
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f8191ce // fmul v14.4s, v14.4s, v1.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f9691ef // fmul v15.4s, v15.4s, v22.s[0]
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f969210 // fmul v16.4s, v16.4s, v22.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f9690c6 // fmul v6.4s, v6.4s, v22.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f9690a5 // fmul v5.4s, v5.4s, v22.s[0]
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f979231 // fmul v17.4s, v17.4s, v23.s[0]
+	WORD  $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD  $0x4f979252 // fmul v18.4s, v18.4s, v23.s[0]
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f979084 // fmul v4.4s, v4.4s, v23.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f979063 // fmul v3.4s, v3.4s, v23.s[0]
+	WORD  $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD  $0x4f989273 // fmul v19.4s, v19.4s, v24.s[0]
+	WORD  $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD  $0x4f989294 // fmul v20.4s, v20.4s, v24.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f989042 // fmul v2.4s, v2.4s, v24.s[0]
+	WORD  $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD  $0x4f9892b5 // fmul v21.4s, v21.4s, v24.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD  $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD  $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	WORD  $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20deb5 // fmul v21.4s, v21.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased5
 
-plain5:
+store5:
+	MOVD  R13, R0
+	FMOVQ F11, (R0)
+	FMOVQ F12, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F7, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F16, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F17, (R0)
+	FMOVQ F18, 16(R0)
+	FMOVQ F4, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F19, (R0)
+	FMOVQ F20, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F21, 48(R0)
+	B     end5
+
+biased5:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	WORD  $0x4e20d673 // fadd v19.4s, v19.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	WORD  $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
+	WORD  $0x4e20d694 // fadd v20.4s, v20.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d6b5 // fadd v21.4s, v21.4s, v0.4s
+	B     store5
 
 end5:
 	// the next rows are 5 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $20, R13, R13
-	SUB $5, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $20, R12, R12
+	SUB $5, R9, R9
 	B   tiles
 
 tile4:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC4
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC4:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD R12, R3
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R4
-	MOVD k+8(FP), R5
-	MOVD block+16(FP), R6
-	MOVD R13, R7
-
-block4:
-	// a block has some of the k elements
-	CMP   R6, R5
-	CSEL  LT, R5, R6, R8
-	SUB   R8, R5, R5
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  R8, R3
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R4
+	MOVD  k+8(FP), R5
 	VMOVI $0, V7.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V8.B16
@@ -3530,331 +2470,207 @@ loop4:
 	WORD    $0x4fb5e810 // sdot v16.4s, v0.16b, v21.4b[3]
 	WORD    $0x4fb5e831 // sdot v17.4s, v1.16b, v21.4b[3]
 	ADD     $256, R4, R4
-	SUBS    $16, R8, R8
+	SUBS    $16, R5, R5
 	BNE     loop4
-	FMOVS   (R7), F0
-	FMOVS   4(R7), F1
-	FMOVS   8(R7), F18
-	FMOVS   12(R7), F20
-	MOVD    R20, R8
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	FMOVQ   (R8), F19
-	WORD    $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	FMOVQ   F7, (R8)
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	FMOVQ   16(R8), F7
-	WORD    $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	FMOVQ   F6, 16(R8)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
-	FMOVQ   32(R8), F6
-	WORD    $0x4e26d508 // fadd v8.4s, v8.4s, v6.4s
-	FMOVQ   F8, 32(R8)
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	FMOVQ   48(R8), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, 48(R8)
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
-	ADD     R15<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, (R8)
-	WORD    $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD    $0x4f819084 // fmul v4.4s, v4.4s, v1.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	FMOVQ   F4, 16(R8)
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
-	FMOVQ   32(R8), F0
-	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ   F10, 32(R8)
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	FMOVQ   48(R8), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, 48(R8)
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
-	ADD     R15<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   F3, (R8)
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f929042 // fmul v2.4s, v2.4s, v18.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 16(R8)
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f92918c // fmul v12.4s, v12.4s, v18.s[0]
-	FMOVQ   32(R8), F0
-	WORD    $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	FMOVQ   F12, 32(R8)
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f9291ad // fmul v13.4s, v13.4s, v18.s[0]
-	FMOVQ   48(R8), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, 48(R8)
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f9491ce // fmul v14.4s, v14.4s, v20.s[0]
-	ADD     R15<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ   F14, (R8)
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9491ef // fmul v15.4s, v15.4s, v20.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, 16(R8)
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f949210 // fmul v16.4s, v16.4s, v20.s[0]
-	FMOVQ   32(R8), F0
-	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ   F16, 32(R8)
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f949231 // fmul v17.4s, v17.4s, v20.s[0]
-	FMOVQ   48(R8), F0
-	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ   F17, 48(R8)
-	ADD     R19<<2, R7, R7
-	CBNZ    R5, block4
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain4
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled4
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added4
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V7.S4, V7.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V6.S4, V6.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V8.S4, V8.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end4
+	VADD    V0.S4, V9.S4, V9.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V4.S4, V4.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V3.S4, V3.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V2.S4, V2.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V12.S4, V12.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V14.S4, V14.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V16.S4, V16.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V17.S4, V17.S4
+
+added4:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled4
+	MOVD  R13, R0
+	FMOVQ F7, (R0)
+	FMOVQ F6, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F5, (R0)
+	FMOVQ F4, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F11, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F3, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F12, 32(R0)
+	FMOVQ F13, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F14, (R0)
+	FMOVQ F15, 16(R0)
+	FMOVQ F16, 32(R0)
+	FMOVQ F17, 48(R0)
+	B     end4
 
 scaled4:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F1
+	FMOVS 8(R12), F18
+	FMOVS 12(R12), F19
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f819084 // fmul v4.4s, v4.4s, v1.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f929063 // fmul v3.4s, v3.4s, v18.s[0]
+	WORD  $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD  $0x4f929042 // fmul v2.4s, v2.4s, v18.s[0]
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f92918c // fmul v12.4s, v12.4s, v18.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f9291ad // fmul v13.4s, v13.4s, v18.s[0]
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f939210 // fmul v16.4s, v16.4s, v19.s[0]
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f939231 // fmul v17.4s, v17.4s, v19.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased4
 
-plain4:
+store4:
+	MOVD  R13, R0
+	FMOVQ F7, (R0)
+	FMOVQ F6, 16(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F5, (R0)
+	FMOVQ F4, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F11, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F3, (R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F12, 32(R0)
+	FMOVQ F13, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F14, (R0)
+	FMOVQ F15, 16(R0)
+	FMOVQ F16, 32(R0)
+	FMOVQ F17, 48(R0)
+	B     end4
+
+biased4:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	B     store4
 
 end4:
 	// the next rows are 4 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $16, R13, R13
-	SUB $4, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $16, R12, R12
+	SUB $4, R9, R9
 	B   tiles
 
 tile3:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC3
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC3:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD R12, R2
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R3
-	MOVD k+8(FP), R4
-	MOVD block+16(FP), R5
-	MOVD R13, R6
-
-block3:
-	// a block has some of the k elements
-	CMP   R5, R4
-	CSEL  LT, R4, R5, R7
-	SUB   R7, R4, R4
-	VMOVI $0, V12.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V6.B16
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  R8, R2
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R3
+	MOVD  k+8(FP), R4
 	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
@@ -3865,691 +2681,500 @@ loop3:
 	FMOVQ.P 16(R1), F1
 	FMOVQ.P 16(R2), F2
 	FLDPQ   (R3), (F3, F4)
-	WORD    $0x4f80e06c // sdot v12.4s, v3.16b, v0.4b[0]
-	WORD    $0x4f80e08b // sdot v11.4s, v4.16b, v0.4b[0]
-	WORD    $0x4f81e068 // sdot v8.4s, v3.16b, v1.4b[0]
-	WORD    $0x4f81e087 // sdot v7.4s, v4.16b, v1.4b[0]
+	WORD    $0x4f80e065 // sdot v5.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f80e086 // sdot v6.4s, v4.16b, v0.4b[0]
+	WORD    $0x4f81e069 // sdot v9.4s, v3.16b, v1.4b[0]
+	WORD    $0x4f81e08a // sdot v10.4s, v4.16b, v1.4b[0]
 	WORD    $0x4f82e06d // sdot v13.4s, v3.16b, v2.4b[0]
 	WORD    $0x4f82e08e // sdot v14.4s, v4.16b, v2.4b[0]
 	FLDPQ   32(R3), (F3, F4)
-	WORD    $0x4f80e06a // sdot v10.4s, v3.16b, v0.4b[0]
-	WORD    $0x4f80e089 // sdot v9.4s, v4.16b, v0.4b[0]
-	WORD    $0x4f81e066 // sdot v6.4s, v3.16b, v1.4b[0]
-	WORD    $0x4f81e085 // sdot v5.4s, v4.16b, v1.4b[0]
+	WORD    $0x4f80e067 // sdot v7.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f80e088 // sdot v8.4s, v4.16b, v0.4b[0]
+	WORD    $0x4f81e06b // sdot v11.4s, v3.16b, v1.4b[0]
+	WORD    $0x4f81e08c // sdot v12.4s, v4.16b, v1.4b[0]
 	WORD    $0x4f82e06f // sdot v15.4s, v3.16b, v2.4b[0]
 	WORD    $0x4f82e090 // sdot v16.4s, v4.16b, v2.4b[0]
 	FLDPQ   64(R3), (F3, F4)
-	WORD    $0x4fa0e06c // sdot v12.4s, v3.16b, v0.4b[1]
-	WORD    $0x4fa0e08b // sdot v11.4s, v4.16b, v0.4b[1]
-	WORD    $0x4fa1e068 // sdot v8.4s, v3.16b, v1.4b[1]
-	WORD    $0x4fa1e087 // sdot v7.4s, v4.16b, v1.4b[1]
+	WORD    $0x4fa0e065 // sdot v5.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa0e086 // sdot v6.4s, v4.16b, v0.4b[1]
+	WORD    $0x4fa1e069 // sdot v9.4s, v3.16b, v1.4b[1]
+	WORD    $0x4fa1e08a // sdot v10.4s, v4.16b, v1.4b[1]
 	WORD    $0x4fa2e06d // sdot v13.4s, v3.16b, v2.4b[1]
 	WORD    $0x4fa2e08e // sdot v14.4s, v4.16b, v2.4b[1]
 	FLDPQ   96(R3), (F3, F4)
-	WORD    $0x4fa0e06a // sdot v10.4s, v3.16b, v0.4b[1]
-	WORD    $0x4fa0e089 // sdot v9.4s, v4.16b, v0.4b[1]
-	WORD    $0x4fa1e066 // sdot v6.4s, v3.16b, v1.4b[1]
-	WORD    $0x4fa1e085 // sdot v5.4s, v4.16b, v1.4b[1]
+	WORD    $0x4fa0e067 // sdot v7.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa0e088 // sdot v8.4s, v4.16b, v0.4b[1]
+	WORD    $0x4fa1e06b // sdot v11.4s, v3.16b, v1.4b[1]
+	WORD    $0x4fa1e08c // sdot v12.4s, v4.16b, v1.4b[1]
 	WORD    $0x4fa2e06f // sdot v15.4s, v3.16b, v2.4b[1]
 	WORD    $0x4fa2e090 // sdot v16.4s, v4.16b, v2.4b[1]
 	FLDPQ   128(R3), (F3, F4)
-	WORD    $0x4f80e86c // sdot v12.4s, v3.16b, v0.4b[2]
-	WORD    $0x4f80e88b // sdot v11.4s, v4.16b, v0.4b[2]
-	WORD    $0x4f81e868 // sdot v8.4s, v3.16b, v1.4b[2]
-	WORD    $0x4f81e887 // sdot v7.4s, v4.16b, v1.4b[2]
+	WORD    $0x4f80e865 // sdot v5.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f80e886 // sdot v6.4s, v4.16b, v0.4b[2]
+	WORD    $0x4f81e869 // sdot v9.4s, v3.16b, v1.4b[2]
+	WORD    $0x4f81e88a // sdot v10.4s, v4.16b, v1.4b[2]
 	WORD    $0x4f82e86d // sdot v13.4s, v3.16b, v2.4b[2]
 	WORD    $0x4f82e88e // sdot v14.4s, v4.16b, v2.4b[2]
 	FLDPQ   160(R3), (F3, F4)
-	WORD    $0x4f80e86a // sdot v10.4s, v3.16b, v0.4b[2]
-	WORD    $0x4f80e889 // sdot v9.4s, v4.16b, v0.4b[2]
-	WORD    $0x4f81e866 // sdot v6.4s, v3.16b, v1.4b[2]
-	WORD    $0x4f81e885 // sdot v5.4s, v4.16b, v1.4b[2]
+	WORD    $0x4f80e867 // sdot v7.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f80e888 // sdot v8.4s, v4.16b, v0.4b[2]
+	WORD    $0x4f81e86b // sdot v11.4s, v3.16b, v1.4b[2]
+	WORD    $0x4f81e88c // sdot v12.4s, v4.16b, v1.4b[2]
 	WORD    $0x4f82e86f // sdot v15.4s, v3.16b, v2.4b[2]
 	WORD    $0x4f82e890 // sdot v16.4s, v4.16b, v2.4b[2]
 	FLDPQ   192(R3), (F3, F4)
-	WORD    $0x4fa0e86c // sdot v12.4s, v3.16b, v0.4b[3]
-	WORD    $0x4fa0e88b // sdot v11.4s, v4.16b, v0.4b[3]
-	WORD    $0x4fa1e868 // sdot v8.4s, v3.16b, v1.4b[3]
-	WORD    $0x4fa1e887 // sdot v7.4s, v4.16b, v1.4b[3]
+	WORD    $0x4fa0e865 // sdot v5.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa0e886 // sdot v6.4s, v4.16b, v0.4b[3]
+	WORD    $0x4fa1e869 // sdot v9.4s, v3.16b, v1.4b[3]
+	WORD    $0x4fa1e88a // sdot v10.4s, v4.16b, v1.4b[3]
 	WORD    $0x4fa2e86d // sdot v13.4s, v3.16b, v2.4b[3]
 	WORD    $0x4fa2e88e // sdot v14.4s, v4.16b, v2.4b[3]
 	FLDPQ   224(R3), (F3, F4)
-	WORD    $0x4fa0e86a // sdot v10.4s, v3.16b, v0.4b[3]
-	WORD    $0x4fa0e889 // sdot v9.4s, v4.16b, v0.4b[3]
-	WORD    $0x4fa1e866 // sdot v6.4s, v3.16b, v1.4b[3]
-	WORD    $0x4fa1e885 // sdot v5.4s, v4.16b, v1.4b[3]
+	WORD    $0x4fa0e867 // sdot v7.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa0e888 // sdot v8.4s, v4.16b, v0.4b[3]
+	WORD    $0x4fa1e86b // sdot v11.4s, v3.16b, v1.4b[3]
+	WORD    $0x4fa1e88c // sdot v12.4s, v4.16b, v1.4b[3]
 	WORD    $0x4fa2e86f // sdot v15.4s, v3.16b, v2.4b[3]
 	WORD    $0x4fa2e890 // sdot v16.4s, v4.16b, v2.4b[3]
 	ADD     $256, R3, R3
-	SUBS    $16, R7, R7
+	SUBS    $16, R4, R4
 	BNE     loop3
-	FMOVS   (R6), F0
-	FMOVS   4(R6), F1
-	FMOVS   8(R6), F2
-	MOVD    R20, R7
-	WORD    $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD    $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	FMOVQ   (R7), F3
-	WORD    $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ   F12, (R7)
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	FMOVQ   16(R7), F3
-	WORD    $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ   F11, 16(R7)
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	FMOVQ   32(R7), F3
-	WORD    $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ   F10, 32(R7)
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	FMOVQ   48(R7), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, 48(R7)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
-	ADD     R15<<2, R7, R7
-	FMOVQ   (R7), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ   F8, (R7)
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
-	WORD    $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD    $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
-	FMOVQ   32(R7), F0
-	WORD    $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	FMOVQ   F6, 32(R7)
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
-	FMOVQ   48(R7), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 48(R7)
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	ADD     R15<<2, R7, R7
-	FMOVQ   (R7), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, (R7)
-	WORD    $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD    $0x4f8291ce // fmul v14.4s, v14.4s, v2.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
-	FMOVQ   F14, 16(R7)
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
-	FMOVQ   32(R7), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, 32(R7)
-	WORD    $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD    $0x4f829210 // fmul v16.4s, v16.4s, v2.s[0]
-	FMOVQ   48(R7), F0
-	WORD    $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
-	FMOVQ   F16, 48(R7)
-	ADD     R19<<2, R6, R6
-	CBNZ    R4, block3
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain3
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled3
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added3
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V5.S4, V5.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V6.S4, V6.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V7.S4, V7.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end3
+	VADD    V0.S4, V8.S4, V8.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V12.S4, V12.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V14.S4, V14.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V16.S4, V16.S4
+
+added3:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled3
+	MOVD  R13, R0
+	FMOVQ F5, (R0)
+	FMOVQ F6, 16(R0)
+	FMOVQ F7, 32(R0)
+	FMOVQ F8, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F10, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F12, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F15, 32(R0)
+	FMOVQ F16, 48(R0)
+	B     end3
 
 scaled3:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F1
+	FMOVS 8(R12), F2
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD  $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD  $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
+	WORD  $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD  $0x4f8291ce // fmul v14.4s, v14.4s, v2.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
+	WORD  $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD  $0x4f829210 // fmul v16.4s, v16.4s, v2.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD  $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD  $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD  $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased3
 
-plain3:
+store3:
+	MOVD  R13, R0
+	FMOVQ F5, (R0)
+	FMOVQ F6, 16(R0)
+	FMOVQ F7, 32(R0)
+	FMOVQ F8, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F10, 16(R0)
+	FMOVQ F11, 32(R0)
+	FMOVQ F12, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F14, 16(R0)
+	FMOVQ F15, 32(R0)
+	FMOVQ F16, 48(R0)
+	B     end3
+
+biased3:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD  $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	WORD  $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD  $0x4e20d610 // fadd v16.4s, v16.4s, v0.4s
+	B     store3
 
 end3:
 	// the next rows are 3 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $12, R13, R13
-	SUB $3, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $12, R12, R12
+	SUB $3, R9, R9
 	B   tiles
 
 tile2:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC2
-	VMOVI $0, V0.B16
-	MOVD  R20, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	FMOVQ F0, 32(R0)
-	FMOVQ F0, 48(R0)
-
-fromC2:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD R12, R1
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R2
-	MOVD k+8(FP), R3
-	MOVD block+16(FP), R4
-	MOVD R13, R5
-
-block2:
-	// a block has some of the k elements
-	CMP   R4, R3
-	CSEL  LT, R3, R4, R6
-	SUB   R6, R3, R3
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  R8, R1
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R2
+	MOVD  k+8(FP), R3
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 
 loop2:
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R1), F5
-	FLDPQ   (R2), (F6, F7)
-	WORD    $0x4f84e0c0 // sdot v0.4s, v6.16b, v4.4b[0]
-	WORD    $0x4f84e0e1 // sdot v1.4s, v7.16b, v4.4b[0]
-	WORD    $0x4f85e0c8 // sdot v8.4s, v6.16b, v5.4b[0]
-	WORD    $0x4f85e0e9 // sdot v9.4s, v7.16b, v5.4b[0]
-	FLDPQ   32(R2), (F6, F7)
-	WORD    $0x4f84e0c2 // sdot v2.4s, v6.16b, v4.4b[0]
-	WORD    $0x4f84e0e3 // sdot v3.4s, v7.16b, v4.4b[0]
-	WORD    $0x4f85e0ca // sdot v10.4s, v6.16b, v5.4b[0]
-	WORD    $0x4f85e0eb // sdot v11.4s, v7.16b, v5.4b[0]
-	FLDPQ   64(R2), (F6, F7)
-	WORD    $0x4fa4e0c0 // sdot v0.4s, v6.16b, v4.4b[1]
-	WORD    $0x4fa4e0e1 // sdot v1.4s, v7.16b, v4.4b[1]
-	WORD    $0x4fa5e0c8 // sdot v8.4s, v6.16b, v5.4b[1]
-	WORD    $0x4fa5e0e9 // sdot v9.4s, v7.16b, v5.4b[1]
-	FLDPQ   96(R2), (F6, F7)
-	WORD    $0x4fa4e0c2 // sdot v2.4s, v6.16b, v4.4b[1]
-	WORD    $0x4fa4e0e3 // sdot v3.4s, v7.16b, v4.4b[1]
-	WORD    $0x4fa5e0ca // sdot v10.4s, v6.16b, v5.4b[1]
-	WORD    $0x4fa5e0eb // sdot v11.4s, v7.16b, v5.4b[1]
-	FLDPQ   128(R2), (F6, F7)
-	WORD    $0x4f84e8c0 // sdot v0.4s, v6.16b, v4.4b[2]
-	WORD    $0x4f84e8e1 // sdot v1.4s, v7.16b, v4.4b[2]
-	WORD    $0x4f85e8c8 // sdot v8.4s, v6.16b, v5.4b[2]
-	WORD    $0x4f85e8e9 // sdot v9.4s, v7.16b, v5.4b[2]
-	FLDPQ   160(R2), (F6, F7)
-	WORD    $0x4f84e8c2 // sdot v2.4s, v6.16b, v4.4b[2]
-	WORD    $0x4f84e8e3 // sdot v3.4s, v7.16b, v4.4b[2]
-	WORD    $0x4f85e8ca // sdot v10.4s, v6.16b, v5.4b[2]
-	WORD    $0x4f85e8eb // sdot v11.4s, v7.16b, v5.4b[2]
-	FLDPQ   192(R2), (F6, F7)
-	WORD    $0x4fa4e8c0 // sdot v0.4s, v6.16b, v4.4b[3]
-	WORD    $0x4fa4e8e1 // sdot v1.4s, v7.16b, v4.4b[3]
-	WORD    $0x4fa5e8c8 // sdot v8.4s, v6.16b, v5.4b[3]
-	WORD    $0x4fa5e8e9 // sdot v9.4s, v7.16b, v5.4b[3]
-	FLDPQ   224(R2), (F6, F7)
-	WORD    $0x4fa4e8c2 // sdot v2.4s, v6.16b, v4.4b[3]
-	WORD    $0x4fa4e8e3 // sdot v3.4s, v7.16b, v4.4b[3]
-	WORD    $0x4fa5e8ca // sdot v10.4s, v6.16b, v5.4b[3]
-	WORD    $0x4fa5e8eb // sdot v11.4s, v7.16b, v5.4b[3]
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R1), F1
+	FLDPQ   (R2), (F2, F3)
+	WORD    $0x4f80e044 // sdot v4.4s, v2.16b, v0.4b[0]
+	WORD    $0x4f80e065 // sdot v5.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f81e048 // sdot v8.4s, v2.16b, v1.4b[0]
+	WORD    $0x4f81e069 // sdot v9.4s, v3.16b, v1.4b[0]
+	FLDPQ   32(R2), (F2, F3)
+	WORD    $0x4f80e046 // sdot v6.4s, v2.16b, v0.4b[0]
+	WORD    $0x4f80e067 // sdot v7.4s, v3.16b, v0.4b[0]
+	WORD    $0x4f81e04a // sdot v10.4s, v2.16b, v1.4b[0]
+	WORD    $0x4f81e06b // sdot v11.4s, v3.16b, v1.4b[0]
+	FLDPQ   64(R2), (F2, F3)
+	WORD    $0x4fa0e044 // sdot v4.4s, v2.16b, v0.4b[1]
+	WORD    $0x4fa0e065 // sdot v5.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa1e048 // sdot v8.4s, v2.16b, v1.4b[1]
+	WORD    $0x4fa1e069 // sdot v9.4s, v3.16b, v1.4b[1]
+	FLDPQ   96(R2), (F2, F3)
+	WORD    $0x4fa0e046 // sdot v6.4s, v2.16b, v0.4b[1]
+	WORD    $0x4fa0e067 // sdot v7.4s, v3.16b, v0.4b[1]
+	WORD    $0x4fa1e04a // sdot v10.4s, v2.16b, v1.4b[1]
+	WORD    $0x4fa1e06b // sdot v11.4s, v3.16b, v1.4b[1]
+	FLDPQ   128(R2), (F2, F3)
+	WORD    $0x4f80e844 // sdot v4.4s, v2.16b, v0.4b[2]
+	WORD    $0x4f80e865 // sdot v5.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f81e848 // sdot v8.4s, v2.16b, v1.4b[2]
+	WORD    $0x4f81e869 // sdot v9.4s, v3.16b, v1.4b[2]
+	FLDPQ   160(R2), (F2, F3)
+	WORD    $0x4f80e846 // sdot v6.4s, v2.16b, v0.4b[2]
+	WORD    $0x4f80e867 // sdot v7.4s, v3.16b, v0.4b[2]
+	WORD    $0x4f81e84a // sdot v10.4s, v2.16b, v1.4b[2]
+	WORD    $0x4f81e86b // sdot v11.4s, v3.16b, v1.4b[2]
+	FLDPQ   192(R2), (F2, F3)
+	WORD    $0x4fa0e844 // sdot v4.4s, v2.16b, v0.4b[3]
+	WORD    $0x4fa0e865 // sdot v5.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa1e848 // sdot v8.4s, v2.16b, v1.4b[3]
+	WORD    $0x4fa1e869 // sdot v9.4s, v3.16b, v1.4b[3]
+	FLDPQ   224(R2), (F2, F3)
+	WORD    $0x4fa0e846 // sdot v6.4s, v2.16b, v0.4b[3]
+	WORD    $0x4fa0e867 // sdot v7.4s, v3.16b, v0.4b[3]
+	WORD    $0x4fa1e84a // sdot v10.4s, v2.16b, v1.4b[3]
+	WORD    $0x4fa1e86b // sdot v11.4s, v3.16b, v1.4b[3]
 	ADD     $256, R2, R2
-	SUBS    $16, R6, R6
+	SUBS    $16, R3, R3
 	BNE     loop2
-	FMOVS   (R5), F4
-	FMOVS   4(R5), F5
-	MOVD    R20, R6
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   (R6), F6
-	WORD    $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
-	FMOVQ   F0, (R6)
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	FMOVQ   16(R6), F0
-	WORD    $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	FMOVQ   F1, 16(R6)
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	FMOVQ   32(R6), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 32(R6)
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
-	FMOVQ   48(R6), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   F3, 48(R6)
-	WORD    $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD    $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	ADD     R15<<2, R6, R6
-	FMOVQ   (R6), F0
-	WORD    $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
-	FMOVQ   F8, (R6)
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f859129 // fmul v9.4s, v9.4s, v5.s[0]
-	FMOVQ   16(R6), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, 16(R6)
-	WORD    $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD    $0x4f85914a // fmul v10.4s, v10.4s, v5.s[0]
-	FMOVQ   32(R6), F0
-	WORD    $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
-	FMOVQ   F10, 32(R6)
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f85916b // fmul v11.4s, v11.4s, v5.s[0]
-	FMOVQ   48(R6), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, 48(R6)
-	ADD     R19<<2, R5, R5
-	CBNZ    R3, block2
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain2
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled2
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added2
+	MOVD    R13, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R20, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V4.S4, V4.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R20, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V5.S4, V5.S4
 	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R20, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   32(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V6.S4, V6.S4
 	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R20, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	ADD     R15<<2, R0, R0
-	FMOVQ   48(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R0)
-	B       end2
+	VADD    V0.S4, V7.S4, V7.S4
+	ADD     R11<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   32(R0), F0
+	VADD    V0.S4, V10.S4, V10.S4
+	FMOVQ   48(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+
+added2:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled2
+	MOVD  R13, R0
+	FMOVQ F4, (R0)
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F7, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F8, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F11, 48(R0)
+	B     end2
 
 scaled2:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	FMOVS 4(R12), F1
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD  $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R20, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R20, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	FMOVQ 32(R0), F0
-	MOVD  R20, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 32(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD  $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R20, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
-	ADD   R15<<2, R0, R0
-	FMOVQ 48(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R0)
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased2
 
-plain2:
+store2:
+	MOVD  R13, R0
+	FMOVQ F4, (R0)
+	FMOVQ F5, 16(R0)
+	FMOVQ F6, 32(R0)
+	FMOVQ F7, 48(R0)
+	ADD   R11<<2, R0, R0
+	FMOVQ F8, (R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F11, 48(R0)
+	B     end2
+
+biased2:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	WORD  $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	B     store2
 
 end2:
 	// the next rows are 2 further
-	ADD R15<<2, R20, R20
-	ADD R15<<2, R20, R20
-	ADD $8, R13, R13
-	SUB $2, R11, R11
+	ADD R11<<2, R13, R13
+	ADD R11<<2, R13, R13
+	ADD $8, R12, R12
+	SUB $2, R9, R9
 	B   tiles
 
 tile1:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC1
-	VMOVI $0, V0.B16
-	FMOVQ F0, (R20)
-	FMOVQ F0, 16(R20)
-	FMOVQ F0, 32(R20)
-	FMOVQ F0, 48(R20)
-
-fromC1:
-	MOVD R12, R0
-	ADD  R14, R12, R12
-	MOVD b_base+96(FP), R1
-	MOVD k+8(FP), R2
-	MOVD block+16(FP), R3
-	MOVD R13, R4
-
-block1:
-	// a block has some of the k elements
-	CMP   R3, R2
-	CSEL  LT, R2, R3, R5
-	SUB   R5, R2, R2
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
+	MOVD  R8, R0
+	ADD   R10, R8, R8
+	MOVD  b_base+80(FP), R1
+	MOVD  k+8(FP), R2
 	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
 
 loop1:
-	FMOVQ.P 16(R0), F4
-	FLDPQ   (R1), (F5, F6)
-	WORD    $0x4f84e0a0 // sdot v0.4s, v5.16b, v4.4b[0]
-	WORD    $0x4f84e0c1 // sdot v1.4s, v6.16b, v4.4b[0]
-	FLDPQ   32(R1), (F5, F6)
-	WORD    $0x4f84e0a2 // sdot v2.4s, v5.16b, v4.4b[0]
-	WORD    $0x4f84e0c3 // sdot v3.4s, v6.16b, v4.4b[0]
-	FLDPQ   64(R1), (F5, F6)
-	WORD    $0x4fa4e0a0 // sdot v0.4s, v5.16b, v4.4b[1]
-	WORD    $0x4fa4e0c1 // sdot v1.4s, v6.16b, v4.4b[1]
-	FLDPQ   96(R1), (F5, F6)
-	WORD    $0x4fa4e0a2 // sdot v2.4s, v5.16b, v4.4b[1]
-	WORD    $0x4fa4e0c3 // sdot v3.4s, v6.16b, v4.4b[1]
-	FLDPQ   128(R1), (F5, F6)
-	WORD    $0x4f84e8a0 // sdot v0.4s, v5.16b, v4.4b[2]
-	WORD    $0x4f84e8c1 // sdot v1.4s, v6.16b, v4.4b[2]
-	FLDPQ   160(R1), (F5, F6)
-	WORD    $0x4f84e8a2 // sdot v2.4s, v5.16b, v4.4b[2]
-	WORD    $0x4f84e8c3 // sdot v3.4s, v6.16b, v4.4b[2]
-	FLDPQ   192(R1), (F5, F6)
-	WORD    $0x4fa4e8a0 // sdot v0.4s, v5.16b, v4.4b[3]
-	WORD    $0x4fa4e8c1 // sdot v1.4s, v6.16b, v4.4b[3]
-	FLDPQ   224(R1), (F5, F6)
-	WORD    $0x4fa4e8a2 // sdot v2.4s, v5.16b, v4.4b[3]
-	WORD    $0x4fa4e8c3 // sdot v3.4s, v6.16b, v4.4b[3]
+	FMOVQ.P 16(R0), F0
+	FLDPQ   (R1), (F1, F2)
+	WORD    $0x4f80e023 // sdot v3.4s, v1.16b, v0.4b[0]
+	WORD    $0x4f80e044 // sdot v4.4s, v2.16b, v0.4b[0]
+	FLDPQ   32(R1), (F1, F2)
+	WORD    $0x4f80e025 // sdot v5.4s, v1.16b, v0.4b[0]
+	WORD    $0x4f80e046 // sdot v6.4s, v2.16b, v0.4b[0]
+	FLDPQ   64(R1), (F1, F2)
+	WORD    $0x4fa0e023 // sdot v3.4s, v1.16b, v0.4b[1]
+	WORD    $0x4fa0e044 // sdot v4.4s, v2.16b, v0.4b[1]
+	FLDPQ   96(R1), (F1, F2)
+	WORD    $0x4fa0e025 // sdot v5.4s, v1.16b, v0.4b[1]
+	WORD    $0x4fa0e046 // sdot v6.4s, v2.16b, v0.4b[1]
+	FLDPQ   128(R1), (F1, F2)
+	WORD    $0x4f80e823 // sdot v3.4s, v1.16b, v0.4b[2]
+	WORD    $0x4f80e844 // sdot v4.4s, v2.16b, v0.4b[2]
+	FLDPQ   160(R1), (F1, F2)
+	WORD    $0x4f80e825 // sdot v5.4s, v1.16b, v0.4b[2]
+	WORD    $0x4f80e846 // sdot v6.4s, v2.16b, v0.4b[2]
+	FLDPQ   192(R1), (F1, F2)
+	WORD    $0x4fa0e823 // sdot v3.4s, v1.16b, v0.4b[3]
+	WORD    $0x4fa0e844 // sdot v4.4s, v2.16b, v0.4b[3]
+	FLDPQ   224(R1), (F1, F2)
+	WORD    $0x4fa0e825 // sdot v5.4s, v1.16b, v0.4b[3]
+	WORD    $0x4fa0e846 // sdot v6.4s, v2.16b, v0.4b[3]
 	ADD     $256, R1, R1
-	SUBS    $16, R5, R5
+	SUBS    $16, R2, R2
 	BNE     loop1
-	FMOVS   (R4), F4
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   (R20), F5
-	WORD    $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
-	FMOVQ   F0, (R20)
-	WORD    $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD    $0x4f849021 // fmul v1.4s, v1.4s, v4.s[0]
-	FMOVQ   16(R20), F0
-	WORD    $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
-	FMOVQ   F1, 16(R20)
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	FMOVQ   32(R20), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 32(R20)
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f849063 // fmul v3.4s, v3.4s, v4.s[0]
-	FMOVQ   48(R20), F0
-	WORD    $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
-	FMOVQ   F3, 48(R20)
-	ADD     R19<<2, R4, R4
-	CBNZ    R2, block1
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain1
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled1
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	FMOVQ   (R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R20)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	FMOVQ   16(R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R20)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	FMOVQ   32(R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 32(R20)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	FMOVQ   48(R20), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 48(R20)
-	B       end1
+	MOVD    add+152(FP), R0
+	CBZ     R0, added1
+	FMOVQ   (R13), F0
+	VADD    V0.S4, V3.S4, V3.S4
+	FMOVQ   16(R13), F0
+	VADD    V0.S4, V4.S4, V4.S4
+	FMOVQ   32(R13), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVQ   48(R13), F0
+	VADD    V0.S4, V6.S4, V6.S4
+
+added1:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled1
+	FMOVQ F3, (R13)
+	FMOVQ F4, 16(R13)
+	FMOVQ F5, 32(R13)
+	FMOVQ F6, 48(R13)
+	B     end1
 
 scaled1:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R12), F0
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD  $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD  $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	FMOVQ (R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R20)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
 	FMOVQ 16(R0), F0
-	FMOVQ 16(R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R20)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
 	FMOVQ 32(R0), F0
-	FMOVQ 32(R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 32(R20)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
 	FMOVQ 48(R0), F0
-	FMOVQ 48(R20), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 48(R20)
+	WORD  $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased1
 
-plain1:
+store1:
+	FMOVQ F3, (R13)
+	FMOVQ F4, 16(R13)
+	FMOVQ F5, 32(R13)
+	FMOVQ F6, 48(R13)
+	B     end1
+
+biased1:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
+	B     store1
 
 end1:
 	// the next rows are 1 further
-	ADD R15<<2, R20, R20
-	ADD $4, R13, R13
-	SUB $1, R11, R11
+	ADD R11<<2, R13, R13
+	ADD $4, R12, R12
+	SUB $1, R9, R9
 	B   tiles
 
 done:
 	RET
 
-// func int8DotsNEON(m int, k int, block int, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
-TEXT ·int8DotsNEON(SB), NOSPLIT, $0-208
-	MOVD m+0(FP), R9
-	MOVD a_base+32(FP), R10
-	MOVD c_base+176(FP), R15
-	MOVD scale_base+64(FP), R11
-	MOVD lda+56(FP), R12
-	MOVD ldc+200(FP), R13
-	MOVD ldscale+88(FP), R14
+// func int8DotsNEON(m int, k int, nr int, a []int8, lda int, scale []float32, b []int8, weight []float32, bias []float32, add int, c []float32, ldc int)
+TEXT ·int8DotsNEON(SB), NOSPLIT, $0-192
+	MOVD m+0(FP), R6
+	MOVD a_base+24(FP), R7
+	MOVD c_base+160(FP), R11
+	MOVD scale_base+56(FP), R10
+	MOVD lda+48(FP), R8
+	MOVD ldc+184(FP), R9
 
 tiles:
-	MOVD R9, R0
+	MOVD R6, R0
 	CMP  $8, R0
 	BGE  tile4
 	CMP  $4, R0
@@ -4568,41 +3193,16 @@ pick:
 	BEQ tile3
 
 tile4:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC4
-	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-
-fromC4:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD R10, R1
-	ADD  R12, R10, R10
-	MOVD R10, R2
-	ADD  R12, R10, R10
-	MOVD R10, R3
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R4
-	MOVD k+8(FP), R5
-	MOVD block+16(FP), R6
-	MOVD R11, R7
-
-block4:
-	// a block has some of the k elements
-	CMP   R6, R5
-	CSEL  LT, R5, R6, R8
-	SUB   R8, R5, R5
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  R7, R1
+	ADD   R8, R7, R7
+	MOVD  R7, R2
+	ADD   R8, R7, R7
+	MOVD  R7, R3
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R4
+	MOVD  k+8(FP), R5
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -4762,201 +3362,139 @@ loop4:
 	WORD    $0x4e606851 // sadalp v17.4s, v2.8h
 	WORD    $0x4e606812 // sadalp v18.4s, v0.8h
 	ADD     $256, R4, R4
-	SUBS    $16, R8, R8
+	SUBS    $16, R5, R5
 	BNE     loop4
-	FMOVS   (R7), F0
-	FMOVS   4(R7), F1
-	FMOVS   8(R7), F2
-	FMOVS   12(R7), F19
-	MOVD    R15, R8
 	VADDP   V4.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	FMOVQ   (R8), F4
-	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	FMOVQ   F3, (R8)
 	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 16(R8)
 	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	ADD     R13<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, (R8)
 	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, 16(R8)
 	VADDP   V12.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	ADD     R13<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, (R8)
 	VADDP   V14.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, 16(R8)
 	VADDP   V16.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
-	ADD     R13<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, (R8)
 	VADDP   V18.S4, V17.S4, V17.S4
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f939231 // fmul v17.4s, v17.4s, v19.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ   F17, 16(R8)
-	ADD     R14<<2, R7, R7
-	CBNZ    R5, block4
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain4
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled4
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added4
+	MOVD    R11, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V3.S4, V3.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	B       end4
+	VADD    V0.S4, V5.S4, V5.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V17.S4, V17.S4
+
+added4:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled4
+	MOVD  R11, R0
+	FMOVQ F3, (R0)
+	FMOVQ F5, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F9, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F11, (R0)
+	FMOVQ F13, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F17, 16(R0)
+	B     end4
 
 scaled4:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	FMOVS 4(R10), F1
+	FMOVS 8(R10), F2
+	FMOVS 12(R10), F4
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8491ef // fmul v15.4s, v15.4s, v4.s[0]
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f849231 // fmul v17.4s, v17.4s, v4.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased4
 
-plain4:
+store4:
+	MOVD  R11, R0
+	FMOVQ F3, (R0)
+	FMOVQ F5, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F9, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F11, (R0)
+	FMOVQ F13, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F17, 16(R0)
+	B     end4
+
+biased4:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	B     store4
 
 end4:
 	// the next rows are 4 further
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD $16, R11, R11
-	SUB $4, R9, R9
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD $16, R10, R10
+	SUB $4, R6, R6
 	B   tiles
 
 tile3:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC3
-	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-
-fromC3:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD R10, R1
-	ADD  R12, R10, R10
-	MOVD R10, R2
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R3
-	MOVD k+8(FP), R4
-	MOVD block+16(FP), R5
-	MOVD R11, R6
-
-block3:
-	// a block has some of the k elements
-	CMP   R5, R4
-	CSEL  LT, R4, R5, R7
-	SUB   R7, R4, R4
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  R7, R1
+	ADD   R8, R7, R7
+	MOVD  R7, R2
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R3
+	MOVD  k+8(FP), R4
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
@@ -5079,163 +3617,114 @@ loop3:
 	WORD    $0x4e60688f // sadalp v15.4s, v4.8h
 	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
 	ADD     $256, R3, R3
-	SUBS    $16, R7, R7
+	SUBS    $16, R4, R4
 	BNE     loop3
-	FMOVS   (R6), F0
-	FMOVS   4(R6), F1
-	FMOVS   8(R6), F2
-	MOVD    R15, R7
 	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	FMOVQ   (R7), F3
-	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	FMOVQ   F5, (R7)
 	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
 	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	ADD     R13<<2, R7, R7
-	FMOVQ   (R7), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, (R7)
 	VADDP   V12.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, 16(R7)
 	VADDP   V14.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	ADD     R13<<2, R7, R7
-	FMOVQ   (R7), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, (R7)
 	VADDP   V16.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, 16(R7)
-	ADD     R14<<2, R6, R6
-	CBNZ    R4, block3
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain3
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled3
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added3
+	MOVD    R11, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V5.S4, V5.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	B       end3
+	VADD    V0.S4, V7.S4, V7.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+
+added3:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled3
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F15, 16(R0)
+	B     end3
 
 scaled3:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	FMOVS 4(R10), F1
+	FMOVS 8(R10), F2
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased3
 
-plain3:
+store3:
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F15, 16(R0)
+	B     end3
+
+biased3:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	B     store3
 
 end3:
 	// the next rows are 3 further
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD $12, R11, R11
-	SUB $3, R9, R9
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD $12, R10, R10
+	SUB $3, R6, R6
 	B   tiles
 
 tile2:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC2
-	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-
-fromC2:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD R10, R1
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R2
-	MOVD k+8(FP), R3
-	MOVD block+16(FP), R4
-	MOVD R11, R5
-
-block2:
-	// a block has some of the k elements
-	CMP   R4, R3
-	CSEL  LT, R3, R4, R6
-	SUB   R6, R3, R3
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  R7, R1
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R2
+	MOVD  k+8(FP), R3
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
@@ -5321,244 +3810,200 @@ loop2:
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
 	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
 	ADD     $256, R2, R2
-	SUBS    $16, R6, R6
+	SUBS    $16, R3, R3
 	BNE     loop2
-	FMOVS   (R5), F0
-	FMOVS   4(R5), F1
-	MOVD    R15, R6
 	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	FMOVQ   (R6), F2
-	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R6)
 	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	FMOVQ   16(R6), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R6)
 	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	ADD     R13<<2, R6, R6
-	FMOVQ   (R6), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, (R6)
 	VADDP   V12.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	FMOVQ   16(R6), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, 16(R6)
-	ADD     R14<<2, R5, R5
-	CBNZ    R3, block2
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain2
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled2
-	MOVD    weight_base+120(FP), R0
+	MOVD    add+152(FP), R0
+	CBZ     R0, added2
+	MOVD    R11, R0
 	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
+	VADD    V0.S4, V5.S4, V5.S4
 	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	B       end2
+	VADD    V0.S4, V7.S4, V7.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+
+added2:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled2
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	B     end2
 
 scaled2:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	FMOVS 4(R10), F1
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	FMOVQ 16(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased2
 
-plain2:
+store2:
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	B     end2
+
+biased2:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	B     store2
 
 end2:
 	// the next rows are 2 further
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD $8, R11, R11
-	SUB $2, R9, R9
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD $8, R10, R10
+	SUB $2, R6, R6
 	B   tiles
 
 tile1:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC1
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R1
+	MOVD  k+8(FP), R2
+	VMOVI $0, V8.B16
 	VMOVI $0, V0.B16
-	FMOVQ F0, (R15)
-	FMOVQ F0, 16(R15)
-
-fromC1:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R1
-	MOVD k+8(FP), R2
-	MOVD block+16(FP), R3
-	MOVD R11, R4
-
-block1:
-	// a block has some of the k elements
-	CMP   R3, R2
-	CSEL  LT, R2, R3, R5
-	SUB   R5, R2, R2
-	VMOVI $0, V0.B16
+	VMOVI $0, V9.B16
 	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 
 loop1:
-	FMOVQ.P 16(R0), F4
-	FMOVQ   (R1), F5
-	FMOVQ   64(R1), F6
-	VDUP    V4.S[0], V7.S4
-	VDUP    V4.S[1], V8.S4
-	WORD    $0x0e25c0e9 // smull v9.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268109 // smlal v9.8h, v8.8b, v6.8b
-	WORD    $0x4e268105 // smlal2 v5.8h, v8.16b, v6.16b
-	WORD    $0x4e606920 // sadalp v0.4s, v9.8h
-	WORD    $0x4e6068a1 // sadalp v1.4s, v5.8h
-	FMOVQ   16(R1), F5
-	FMOVQ   80(R1), F6
-	VDUP    V4.S[0], V7.S4
-	VDUP    V4.S[1], V8.S4
-	WORD    $0x0e25c0e9 // smull v9.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268109 // smlal v9.8h, v8.8b, v6.8b
-	WORD    $0x4e268105 // smlal2 v5.8h, v8.16b, v6.16b
-	WORD    $0x4e606922 // sadalp v2.4s, v9.8h
-	WORD    $0x4e6068a3 // sadalp v3.4s, v5.8h
-	FMOVQ   128(R1), F5
-	FMOVQ   192(R1), F6
-	VDUP    V4.S[2], V7.S4
-	VDUP    V4.S[3], V8.S4
-	WORD    $0x0e25c0e9 // smull v9.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268109 // smlal v9.8h, v8.8b, v6.8b
-	WORD    $0x4e268105 // smlal2 v5.8h, v8.16b, v6.16b
-	WORD    $0x4e606920 // sadalp v0.4s, v9.8h
-	WORD    $0x4e6068a1 // sadalp v1.4s, v5.8h
-	FMOVQ   144(R1), F5
-	FMOVQ   208(R1), F6
-	VDUP    V4.S[2], V7.S4
-	VDUP    V4.S[3], V4.S4
-	WORD    $0x0e25c0e8 // smull v8.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268088 // smlal v8.8h, v4.8b, v6.8b
-	WORD    $0x4e268085 // smlal2 v5.8h, v4.16b, v6.16b
-	WORD    $0x4e606902 // sadalp v2.4s, v8.8h
-	WORD    $0x4e6068a3 // sadalp v3.4s, v5.8h
+	FMOVQ.P 16(R0), F2
+	FMOVQ   (R1), F3
+	FMOVQ   64(R1), F4
+	VDUP    V2.S[0], V5.S4
+	VDUP    V2.S[1], V6.S4
+	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
+	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
+	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
+	FMOVQ   16(R1), F3
+	FMOVQ   80(R1), F4
+	VDUP    V2.S[0], V5.S4
+	VDUP    V2.S[1], V6.S4
+	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
+	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
+	WORD    $0x4e6068e9 // sadalp v9.4s, v7.8h
+	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
+	FMOVQ   128(R1), F3
+	FMOVQ   192(R1), F4
+	VDUP    V2.S[2], V5.S4
+	VDUP    V2.S[3], V6.S4
+	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
+	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
+	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
+	FMOVQ   144(R1), F3
+	FMOVQ   208(R1), F4
+	VDUP    V2.S[2], V5.S4
+	VDUP    V2.S[3], V2.S4
+	WORD    $0x0e23c0a6 // smull v6.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e248046 // smlal v6.8h, v2.8b, v4.8b
+	WORD    $0x4e248043 // smlal2 v3.8h, v2.16b, v4.16b
+	WORD    $0x4e6068c9 // sadalp v9.4s, v6.8h
+	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
 	ADD     $256, R1, R1
-	SUBS    $16, R5, R5
+	SUBS    $16, R2, R2
 	BNE     loop1
-	FMOVS   (R4), F4
-	VADDP   V1.S4, V0.S4, V0.S4
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   (R15), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R15)
-	VADDP   V3.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	FMOVQ   16(R15), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 16(R15)
-	ADD     R14<<2, R4, R4
-	CBNZ    R2, block1
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain1
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled1
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   (R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   (R0), F1
-	FMOVQ   (R15), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R15)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   16(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   16(R0), F1
-	FMOVQ   16(R15), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R15)
-	B       end1
+	VADDP   V0.S4, V8.S4, V8.S4
+	VADDP   V1.S4, V9.S4, V9.S4
+	MOVD    add+152(FP), R0
+	CBZ     R0, added1
+	FMOVQ   (R11), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   16(R11), F0
+	VADD    V0.S4, V9.S4, V9.S4
+
+added1:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled1
+	FMOVQ F8, (R11)
+	FMOVQ F9, 16(R11)
+	B     end1
 
 scaled1:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ (R0), F0
-	FMOVQ (R15), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R15)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	FMOVQ 16(R0), F0
-	FMOVQ 16(R15), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R15)
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased1
 
-plain1:
+store1:
+	FMOVQ F8, (R11)
+	FMOVQ F9, 16(R11)
+	B     end1
+
+biased1:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ (R0), F0
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R0), F0
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	B     store1
 
 end1:
 	// the next rows are 1 further
-	ADD R13<<2, R15, R15
-	ADD $4, R11, R11
-	SUB $1, R9, R9
+	ADD R9<<2, R11, R11
+	ADD $4, R10, R10
+	SUB $1, R6, R6
 	B   tiles
 
 done:
-	MOVD m+0(FP), R9
-	MOVD a_base+32(FP), R10
-	MOVD c_base+176(FP), R15
-	MOVD scale_base+64(FP), R11
-	MOVD lda+56(FP), R12
-	MOVD ldc+200(FP), R13
-	MOVD ldscale+88(FP), R14
-	ADD  $32, R15, R15
+	MOVD m+0(FP), R6
+	MOVD a_base+24(FP), R7
+	MOVD c_base+160(FP), R11
+	MOVD scale_base+56(FP), R10
+	MOVD lda+48(FP), R8
+	MOVD ldc+184(FP), R9
+	ADD  $32, R11, R11
 
 tiles_8:
-	MOVD R9, R0
+	MOVD R6, R0
 	CMP  $8, R0
 	BGE  tile4_8
 	CMP  $4, R0
@@ -5577,42 +4022,17 @@ pick_8:
 	BEQ tile3_8
 
 tile4_8:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC4_8
-	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-
-fromC4_8:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD R10, R1
-	ADD  R12, R10, R10
-	MOVD R10, R2
-	ADD  R12, R10, R10
-	MOVD R10, R3
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R4
-	MOVD k+8(FP), R5
-	MOVD block+16(FP), R6
-	ADD  $32, R4, R4
-	MOVD R11, R7
-
-block4_8:
-	// a block has some of the k elements
-	CMP   R6, R5
-	CSEL  LT, R5, R6, R8
-	SUB   R8, R5, R5
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  R7, R1
+	ADD   R8, R7, R7
+	MOVD  R7, R2
+	ADD   R8, R7, R7
+	MOVD  R7, R3
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R4
+	MOVD  k+8(FP), R5
+	ADD   $32, R4, R4
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -5772,202 +4192,140 @@ loop4_8:
 	WORD    $0x4e606851 // sadalp v17.4s, v2.8h
 	WORD    $0x4e606812 // sadalp v18.4s, v0.8h
 	ADD     $256, R4, R4
-	SUBS    $16, R8, R8
+	SUBS    $16, R5, R5
 	BNE     loop4_8
-	FMOVS   (R7), F0
-	FMOVS   4(R7), F1
-	FMOVS   8(R7), F2
-	FMOVS   12(R7), F19
-	MOVD    R15, R8
 	VADDP   V4.S4, V3.S4, V3.S4
-	WORD    $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD    $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	FMOVQ   (R8), F4
-	WORD    $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	FMOVQ   F3, (R8)
 	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
-	FMOVQ   F5, 16(R8)
 	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	ADD     R13<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, (R8)
 	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, 16(R8)
 	VADDP   V12.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
-	ADD     R13<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, (R8)
 	VADDP   V14.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, 16(R8)
 	VADDP   V16.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
-	ADD     R13<<2, R8, R8
-	FMOVQ   (R8), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, (R8)
 	VADDP   V18.S4, V17.S4, V17.S4
-	WORD    $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD    $0x4f939231 // fmul v17.4s, v17.4s, v19.s[0]
-	FMOVQ   16(R8), F0
-	WORD    $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
-	FMOVQ   F17, 16(R8)
-	ADD     R14<<2, R7, R7
-	CBNZ    R5, block4_8
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain4_8
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled4_8
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	B       end4_8
+	MOVD    add+152(FP), R0
+	CBZ     R0, added4_8
+	MOVD    R11, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V3.S4, V3.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V17.S4, V17.S4
+
+added4_8:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled4_8
+	MOVD  R11, R0
+	FMOVQ F3, (R0)
+	FMOVQ F5, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F9, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F11, (R0)
+	FMOVQ F13, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F17, 16(R0)
+	B     end4_8
 
 scaled4_8:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	FMOVS 4(R10), F1
+	FMOVS 8(R10), F2
+	FMOVS 12(R10), F4
+	WORD  $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD  $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f82916b // fmul v11.4s, v11.4s, v2.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8491ef // fmul v15.4s, v15.4s, v4.s[0]
+	WORD  $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD  $0x4f849231 // fmul v17.4s, v17.4s, v4.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ 32(R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	WORD  $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased4_8
 
-plain4_8:
+store4_8:
+	MOVD  R11, R0
+	FMOVQ F3, (R0)
+	FMOVQ F5, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F7, (R0)
+	FMOVQ F9, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F11, (R0)
+	FMOVQ F13, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F15, (R0)
+	FMOVQ F17, 16(R0)
+	B     end4_8
+
+biased4_8:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD  $0x4e20d631 // fadd v17.4s, v17.4s, v0.4s
+	B     store4_8
 
 end4_8:
 	// the next rows are 4 further
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD $16, R11, R11
-	SUB $4, R9, R9
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD $16, R10, R10
+	SUB $4, R6, R6
 	B   tiles_8
 
 tile3_8:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC3_8
-	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-
-fromC3_8:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD R10, R1
-	ADD  R12, R10, R10
-	MOVD R10, R2
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R3
-	MOVD k+8(FP), R4
-	MOVD block+16(FP), R5
-	ADD  $32, R3, R3
-	MOVD R11, R6
-
-block3_8:
-	// a block has some of the k elements
-	CMP   R5, R4
-	CSEL  LT, R4, R5, R7
-	SUB   R7, R4, R4
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  R7, R1
+	ADD   R8, R7, R7
+	MOVD  R7, R2
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R3
+	MOVD  k+8(FP), R4
+	ADD   $32, R3, R3
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
@@ -6090,164 +4448,115 @@ loop3_8:
 	WORD    $0x4e60688f // sadalp v15.4s, v4.8h
 	WORD    $0x4e606810 // sadalp v16.4s, v0.8h
 	ADD     $256, R3, R3
-	SUBS    $16, R7, R7
+	SUBS    $16, R4, R4
 	BNE     loop3_8
-	FMOVS   (R6), F0
-	FMOVS   4(R6), F1
-	FMOVS   8(R6), F2
-	MOVD    R15, R7
 	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	FMOVQ   (R7), F3
-	WORD    $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	FMOVQ   F5, (R7)
 	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R7)
 	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	ADD     R13<<2, R7, R7
-	FMOVQ   (R7), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, (R7)
 	VADDP   V12.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, 16(R7)
 	VADDP   V14.S4, V13.S4, V13.S4
-	WORD    $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD    $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
-	ADD     R13<<2, R7, R7
-	FMOVQ   (R7), F0
-	WORD    $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	FMOVQ   F13, (R7)
 	VADDP   V16.S4, V15.S4, V15.S4
-	WORD    $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD    $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
-	FMOVQ   16(R7), F0
-	WORD    $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
-	FMOVQ   F15, 16(R7)
-	ADD     R14<<2, R6, R6
-	CBNZ    R4, block3_8
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain3_8
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled3_8
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	B       end3_8
+	MOVD    add+152(FP), R0
+	CBZ     R0, added3_8
+	MOVD    R11, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V13.S4, V13.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V15.S4, V15.S4
+
+added3_8:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled3_8
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F15, 16(R0)
+	B     end3_8
 
 scaled3_8:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	FMOVS 4(R10), F1
+	FMOVS 8(R10), F2
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	WORD  $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD  $0x4f8291ad // fmul v13.4s, v13.4s, v2.s[0]
+	WORD  $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD  $0x4f8291ef // fmul v15.4s, v15.4s, v2.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ 32(R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD  $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD  $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased3_8
 
-plain3_8:
+store3_8:
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F13, (R0)
+	FMOVQ F15, 16(R0)
+	B     end3_8
+
+biased3_8:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	WORD  $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD  $0x4e20d5ef // fadd v15.4s, v15.4s, v0.4s
+	B     store3_8
 
 end3_8:
 	// the next rows are 3 further
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD $12, R11, R11
-	SUB $3, R9, R9
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD $12, R10, R10
+	SUB $3, R6, R6
 	B   tiles_8
 
 tile2_8:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC2_8
-	VMOVI $0, V0.B16
-	MOVD  R15, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ F0, (R0)
-	FMOVQ F0, 16(R0)
-
-fromC2_8:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD R10, R1
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R2
-	MOVD k+8(FP), R3
-	MOVD block+16(FP), R4
-	ADD  $32, R2, R2
-	MOVD R11, R5
-
-block2_8:
-	// a block has some of the k elements
-	CMP   R4, R3
-	CSEL  LT, R3, R4, R6
-	SUB   R6, R3, R3
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  R7, R1
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R2
+	MOVD  k+8(FP), R3
+	ADD   $32, R2, R2
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
@@ -6333,231 +4642,188 @@ loop2_8:
 	WORD    $0x4e60688b // sadalp v11.4s, v4.8h
 	WORD    $0x4e60680c // sadalp v12.4s, v0.8h
 	ADD     $256, R2, R2
-	SUBS    $16, R6, R6
+	SUBS    $16, R3, R3
 	BNE     loop2_8
-	FMOVS   (R5), F0
-	FMOVS   4(R5), F1
-	MOVD    R15, R6
 	VADDP   V6.S4, V5.S4, V5.S4
-	WORD    $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD    $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	FMOVQ   (R6), F2
-	WORD    $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
-	FMOVQ   F5, (R6)
 	VADDP   V8.S4, V7.S4, V7.S4
-	WORD    $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD    $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	FMOVQ   16(R6), F0
-	WORD    $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
-	FMOVQ   F7, 16(R6)
 	VADDP   V10.S4, V9.S4, V9.S4
-	WORD    $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD    $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
-	ADD     R13<<2, R6, R6
-	FMOVQ   (R6), F0
-	WORD    $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	FMOVQ   F9, (R6)
 	VADDP   V12.S4, V11.S4, V11.S4
-	WORD    $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD    $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
-	FMOVQ   16(R6), F0
-	WORD    $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	FMOVQ   F11, 16(R6)
-	ADD     R14<<2, R5, R5
-	CBNZ    R3, block2_8
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain2_8
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled2_8
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	MOVD    R15, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   (R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R0)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	MOVD    R15, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	ADD     R13<<2, R0, R0
-	FMOVQ   16(R0), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R0)
-	B       end2_8
+	MOVD    add+152(FP), R0
+	CBZ     R0, added2_8
+	MOVD    R11, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V5.S4, V5.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V7.S4, V7.S4
+	ADD     R9<<2, R0, R0
+	FMOVQ   (R0), F0
+	VADD    V0.S4, V9.S4, V9.S4
+	FMOVQ   16(R0), F0
+	VADD    V0.S4, V11.S4, V11.S4
+
+added2_8:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled2_8
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	B     end2_8
 
 scaled2_8:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	FMOVS 4(R10), F1
+	WORD  $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD  $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD  $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD  $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD  $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD  $0x4f81916b // fmul v11.4s, v11.4s, v1.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ 32(R0), F0
-	MOVD  R15, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ (R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R0)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
 	FMOVQ 48(R0), F0
-	MOVD  R15, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
-	ADD   R13<<2, R0, R0
-	FMOVQ 16(R0), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R0)
+	WORD  $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	WORD  $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased2_8
 
-plain2_8:
+store2_8:
+	MOVD  R11, R0
+	FMOVQ F5, (R0)
+	FMOVQ F7, 16(R0)
+	ADD   R9<<2, R0, R0
+	FMOVQ F9, (R0)
+	FMOVQ F11, 16(R0)
+	B     end2_8
+
+biased2_8:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d4a5 // fadd v5.4s, v5.4s, v0.4s
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d4e7 // fadd v7.4s, v7.4s, v0.4s
+	WORD  $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	B     store2_8
 
 end2_8:
 	// the next rows are 2 further
-	ADD R13<<2, R15, R15
-	ADD R13<<2, R15, R15
-	ADD $8, R11, R11
-	SUB $2, R9, R9
+	ADD R9<<2, R11, R11
+	ADD R9<<2, R11, R11
+	ADD $8, R10, R10
+	SUB $2, R6, R6
 	B   tiles_8
 
 tile1_8:
-	MOVD  add+168(FP), R0
-	CBNZ  R0, fromC1_8
+	MOVD  R7, R0
+	ADD   R8, R7, R7
+	MOVD  b_base+80(FP), R1
+	MOVD  k+8(FP), R2
+	ADD   $32, R1, R1
+	VMOVI $0, V8.B16
 	VMOVI $0, V0.B16
-	FMOVQ F0, (R15)
-	FMOVQ F0, 16(R15)
-
-fromC1_8:
-	MOVD R10, R0
-	ADD  R12, R10, R10
-	MOVD b_base+96(FP), R1
-	MOVD k+8(FP), R2
-	MOVD block+16(FP), R3
-	ADD  $32, R1, R1
-	MOVD R11, R4
-
-block1_8:
-	// a block has some of the k elements
-	CMP   R3, R2
-	CSEL  LT, R2, R3, R5
-	SUB   R5, R2, R2
-	VMOVI $0, V0.B16
+	VMOVI $0, V9.B16
 	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 
 loop1_8:
-	FMOVQ.P 16(R0), F4
-	FMOVQ   (R1), F5
-	FMOVQ   64(R1), F6
-	VDUP    V4.S[0], V7.S4
-	VDUP    V4.S[1], V8.S4
-	WORD    $0x0e25c0e9 // smull v9.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268109 // smlal v9.8h, v8.8b, v6.8b
-	WORD    $0x4e268105 // smlal2 v5.8h, v8.16b, v6.16b
-	WORD    $0x4e606920 // sadalp v0.4s, v9.8h
-	WORD    $0x4e6068a1 // sadalp v1.4s, v5.8h
-	FMOVQ   16(R1), F5
-	FMOVQ   80(R1), F6
-	VDUP    V4.S[0], V7.S4
-	VDUP    V4.S[1], V8.S4
-	WORD    $0x0e25c0e9 // smull v9.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268109 // smlal v9.8h, v8.8b, v6.8b
-	WORD    $0x4e268105 // smlal2 v5.8h, v8.16b, v6.16b
-	WORD    $0x4e606922 // sadalp v2.4s, v9.8h
-	WORD    $0x4e6068a3 // sadalp v3.4s, v5.8h
-	FMOVQ   128(R1), F5
-	FMOVQ   192(R1), F6
-	VDUP    V4.S[2], V7.S4
-	VDUP    V4.S[3], V8.S4
-	WORD    $0x0e25c0e9 // smull v9.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268109 // smlal v9.8h, v8.8b, v6.8b
-	WORD    $0x4e268105 // smlal2 v5.8h, v8.16b, v6.16b
-	WORD    $0x4e606920 // sadalp v0.4s, v9.8h
-	WORD    $0x4e6068a1 // sadalp v1.4s, v5.8h
-	FMOVQ   144(R1), F5
-	FMOVQ   208(R1), F6
-	VDUP    V4.S[2], V7.S4
-	VDUP    V4.S[3], V4.S4
-	WORD    $0x0e25c0e8 // smull v8.8h, v7.8b, v5.8b
-	WORD    $0x4e25c0e5 // smull2 v5.8h, v7.16b, v5.16b
-	WORD    $0x0e268088 // smlal v8.8h, v4.8b, v6.8b
-	WORD    $0x4e268085 // smlal2 v5.8h, v4.16b, v6.16b
-	WORD    $0x4e606902 // sadalp v2.4s, v8.8h
-	WORD    $0x4e6068a3 // sadalp v3.4s, v5.8h
+	FMOVQ.P 16(R0), F2
+	FMOVQ   (R1), F3
+	FMOVQ   64(R1), F4
+	VDUP    V2.S[0], V5.S4
+	VDUP    V2.S[1], V6.S4
+	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
+	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
+	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
+	FMOVQ   16(R1), F3
+	FMOVQ   80(R1), F4
+	VDUP    V2.S[0], V5.S4
+	VDUP    V2.S[1], V6.S4
+	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
+	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
+	WORD    $0x4e6068e9 // sadalp v9.4s, v7.8h
+	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
+	FMOVQ   128(R1), F3
+	FMOVQ   192(R1), F4
+	VDUP    V2.S[2], V5.S4
+	VDUP    V2.S[3], V6.S4
+	WORD    $0x0e23c0a7 // smull v7.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e2480c7 // smlal v7.8h, v6.8b, v4.8b
+	WORD    $0x4e2480c3 // smlal2 v3.8h, v6.16b, v4.16b
+	WORD    $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD    $0x4e606860 // sadalp v0.4s, v3.8h
+	FMOVQ   144(R1), F3
+	FMOVQ   208(R1), F4
+	VDUP    V2.S[2], V5.S4
+	VDUP    V2.S[3], V2.S4
+	WORD    $0x0e23c0a6 // smull v6.8h, v5.8b, v3.8b
+	WORD    $0x4e23c0a3 // smull2 v3.8h, v5.16b, v3.16b
+	WORD    $0x0e248046 // smlal v6.8h, v2.8b, v4.8b
+	WORD    $0x4e248043 // smlal2 v3.8h, v2.16b, v4.16b
+	WORD    $0x4e6068c9 // sadalp v9.4s, v6.8h
+	WORD    $0x4e606861 // sadalp v1.4s, v3.8h
 	ADD     $256, R1, R1
-	SUBS    $16, R5, R5
+	SUBS    $16, R2, R2
 	BNE     loop1_8
-	FMOVS   (R4), F4
-	VADDP   V1.S4, V0.S4, V0.S4
-	WORD    $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD    $0x4f849000 // fmul v0.4s, v0.4s, v4.s[0]
-	FMOVQ   (R15), F1
-	WORD    $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	FMOVQ   F0, (R15)
-	VADDP   V3.S4, V2.S4, V2.S4
-	WORD    $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD    $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	FMOVQ   16(R15), F0
-	WORD    $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	FMOVQ   F2, 16(R15)
-	ADD     R14<<2, R4, R4
-	CBNZ    R2, block1_8
-	MOVD    weight_len+128(FP), R0
-	CBZ     R0, plain1_8
-	MOVD    bias_len+152(FP), R0
-	CBZ     R0, scaled1_8
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   32(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   32(R0), F1
-	FMOVQ   (R15), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, (R15)
-	MOVD    weight_base+120(FP), R0
-	FMOVQ   48(R0), F0
-	MOVD    bias_base+144(FP), R0
-	FMOVQ   48(R0), F1
-	FMOVQ   16(R15), F2
-	WORD    $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD    $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
-	FMOVQ   F2, 16(R15)
-	B       end1_8
+	VADDP   V0.S4, V8.S4, V8.S4
+	VADDP   V1.S4, V9.S4, V9.S4
+	MOVD    add+152(FP), R0
+	CBZ     R0, added1_8
+	FMOVQ   (R11), F0
+	VADD    V0.S4, V8.S4, V8.S4
+	FMOVQ   16(R11), F0
+	VADD    V0.S4, V9.S4, V9.S4
+
+added1_8:
+	MOVD  weight_len+112(FP), R0
+	CBNZ  R0, scaled1_8
+	FMOVQ F8, (R11)
+	FMOVQ F9, 16(R11)
+	B     end1_8
 
 scaled1_8:
-	MOVD  weight_base+120(FP), R0
+	FMOVS (R10), F0
+	WORD  $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD  $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD  $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD  $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	MOVD  weight_base+104(FP), R0
 	FMOVQ 32(R0), F0
-	FMOVQ (R15), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, (R15)
-	MOVD  weight_base+120(FP), R0
+	WORD  $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
 	FMOVQ 48(R0), F0
-	FMOVQ 16(R15), F1
-	WORD  $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
-	FMOVQ F1, 16(R15)
+	WORD  $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	MOVD  bias_len+136(FP), R0
+	CBNZ  R0, biased1_8
 
-plain1_8:
+store1_8:
+	FMOVQ F8, (R11)
+	FMOVQ F9, 16(R11)
+	B     end1_8
+
+biased1_8:
+	MOVD  bias_base+128(FP), R0
+	FMOVQ 32(R0), F0
+	WORD  $0x4e20d508 // fadd v8.4s, v8.4s, v0.4s
+	FMOVQ 48(R0), F0
+	WORD  $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
+	B     store1_8
 
 end1_8:
 	// the next rows are 1 further
-	ADD R13<<2, R15, R15
-	ADD $4, R11, R11
-	SUB $1, R9, R9
+	ADD R9<<2, R11, R11
+	ADD $4, R10, R10
+	SUB $1, R6, R6
 	B   tiles_8
 
 done_8:

@@ -4,366 +4,149 @@
 
 #include "textflag.h"
 
-// func quantizeInt8AVX2(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
+// func quantizeInt8AVX2(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-144
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    scale_base+88(FP), DX
-	MOVQ    start_base+112(FP), BX
-	MOVQ    cols+56(FP), SI
-	ANDQ    $+7, SI
-	LEAQ    lanes8<>+0(SB), DI
-	MOVQ    $0x00000008, R8
-	SUBQ    SI, R8
-	LEAQ    (DI)(R8*4), DI
-	VMOVUPS (DI), Y0
-	MOVQ    rows+48(FP), DI
-	CMPQ    DI, $+1
-	JLT     end2
+TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-136
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ scale_base+88(FP), DX
+	MOVQ start_base+112(FP), BX
+	MOVQ rows+48(FP), SI
+	CMPQ SI, $+1
+	JLT  end2
 
 loop1:
-	MOVQ DX, R8
-	MOVQ BX, R9
-	MOVQ cols+56(FP), R10
-	MOVQ filled+64(FP), R11
-	CMPQ R10, $+128
-	JLT  end4
+	MOVQ   cols+56(FP), DI
+	MOVQ   filled+64(FP), R8
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   CX, R9
+	MOVQ   DI, R10
+	CMPQ   R10, $+32
+	JLT    end4
 
 loop3:
-	VMOVUPS      (CX), Y1
-	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y1
-	VMOVUPS      32(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      64(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      96(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      128(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      160(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      192(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      224(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      256(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      288(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      320(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      384(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VPMAXSD      X1, X2, X2
-	VSHUFPS      $0x4e, X2, X2, X1
-	VPMAXSD      X1, X2, X1
-	VSHUFPS      $0xb1, X1, X1, X2
-	VPMAXSD      X2, X1, X1
-	VMOVUPS      f32x4_42fe0000<>+0(SB), X2
-	VMAXPS       f32x4_0d800000<>+0(SB), X1, X3
-	VDIVPS       X3, X2, X2
-	VBROADCASTSS X2, Y2
+	VMOVUPS (R9), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y0, Y0
+	VMOVUPS 32(R9), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y1, Y1
+	VMOVUPS 64(R9), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y2, Y2
+	VMOVUPS 96(R9), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y3, Y3
+	ADDQ    $+128, R9
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop3
+
+end4:
+	VPMAXSD      Y1, Y0, Y0
+	VPMAXSD      Y2, Y0, Y0
+	VPMAXSD      Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPMAXSD      X0, X1, X1
+	VSHUFPS      $0x4e, X1, X1, X0
+	VPMAXSD      X0, X1, X0
+	VSHUFPS      $0xb1, X0, X0, X1
+	VPMAXSD      X1, X0, X0
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X1
+	VMAXPS       f32x4_0d800000<>+0(SB), X0, X2
+	VDIVPS       X2, X1, X1
+	VBROADCASTSS X1, Y1
+	VXORPS       Y2, Y2, Y2
+	CMPQ         DI, $+32
+	JLT          end6
+
+loop5:
 	VMOVUPS      (CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y3
 	VPSHUFB      narrow8x1<>+0(SB), Y3, Y4
 	VEXTRACTF128 $0x01, Y4, X5
 	VPUNPCKLDQ   X5, X4, X4
 	VMOVQ        X4, (AX)
 	VMOVUPS      32(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y4
 	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
 	VEXTRACTF128 $0x01, Y5, X6
 	VPUNPCKLDQ   X6, X5, X5
 	VMOVQ        X5, 8(AX)
 	VPADDD       Y4, Y3, Y3
 	VMOVUPS      64(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y4
 	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
 	VEXTRACTF128 $0x01, Y5, X6
 	VPUNPCKLDQ   X6, X5, X5
 	VMOVQ        X5, 16(AX)
 	VPADDD       Y4, Y3, Y3
 	VMOVUPS      96(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y4
 	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
 	VEXTRACTF128 $0x01, Y5, X6
 	VPUNPCKLDQ   X6, X5, X5
 	VMOVQ        X5, 24(AX)
 	VPADDD       Y4, Y3, Y3
-	VMOVUPS      128(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 32(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      160(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 40(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      192(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 48(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      224(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 56(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      256(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 64(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      288(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 72(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      320(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 80(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      352(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 88(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      384(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 96(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      416(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 104(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      448(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, 112(AX)
-	VPADDD       Y4, Y3, Y3
-	VMOVUPS      480(CX), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y2
-	VEXTRACTF128 $0x01, Y2, X5
-	VPUNPCKLDQ   X5, X2, X2
-	VMOVQ        X2, 120(AX)
-	VPADDD       Y4, Y3, Y3
-	VMULPS       f32x4_3c010204<>+0(SB), X1, X2
-	VSUBPS       X1, X1, X1
-	VADDPS       X1, X2, X1
-	VMOVSS       X1, (R8)
-	VMOVUPS      f32x4_a0000000<>+0(SB), X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VPADDD       X3, X2, X2
-	VSHUFPS      $0x4e, X2, X2, X3
-	VPADDD       X3, X2, X2
-	VSHUFPS      $0xb1, X2, X2, X3
-	VPADDD       X3, X2, X2
-	VPSUBD       X2, X1, X1
-	VPSLLD       $0x07, X1, X1
-	VMOVSS       X1, (R9)
-	ADDQ         $+512, CX
-	ADDQ         $+128, AX
-	SUBQ         $0x80, R11
-	MOVQ         ldscale+136(FP), R12
-	LEAQ         (R8)(R12*4), R8
-	MOVQ         ldscale+136(FP), R12
-	LEAQ         (R9)(R12*4), R9
-	SUBQ         $+128, R10
-	CMPQ         R10, $+128
-	JGE          loop3
+	VPSUBD       f32x8_2d000000<>+0(SB), Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	ADDQ         $+128, CX
+	ADDQ         $+32, AX
+	SUBQ         $0x20, R8
+	SUBQ         $+32, DI
+	CMPQ         DI, $+32
+	JGE          loop5
 
-end4:
-	TESTQ  R10, R10
-	JZ     end5
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   CX, R12
-	MOVQ   R10, R13
-	CMPQ   R13, $+8
-	JLT    end7
+end6:
+	VMULPS       f32x4_3c010204<>+0(SB), X0, X1
+	VSUBPS       X0, X0, X0
+	VADDPS       X0, X1, X0
+	VMOVSS       X0, (DX)
+	VXORPS       X0, X0, X0
+	VEXTRACTF128 $0x01, Y2, X1
+	VPADDD       X2, X1, X1
+	VSHUFPS      $0x4e, X1, X1, X2
+	VPADDD       X2, X1, X1
+	VSHUFPS      $0xb1, X1, X1, X2
+	VPADDD       X2, X1, X1
+	VPSUBD       X1, X0, X0
+	VPSLLD       $0x07, X0, X0
+	VMOVSS       X0, (BX)
+	VXORPS       Y0, Y0, Y0
+	CMPQ         R8, $+8
+	JLT          end8
 
-loop6:
-	VMOVUPS (R12), Y3
-	VANDPS  f32x8_7fffffff<>+0(SB), Y3, Y3
-	VPMAXSD Y3, Y1, Y1
-	ADDQ    $+32, R12
-	SUBQ    $+8, R13
-	CMPQ    R13, $+8
-	JGE     loop6
-
-end7:
-	TESTQ      SI, SI
-	JZ         end8
-	VMASKMOVPS (R12), Y0, Y3
-	VANDPS     f32x8_7fffffff<>+0(SB), Y3, Y3
-	VPMAXSD    Y3, Y1, Y1
+loop7:
+	VPSHUFB      narrow8x1<>+0(SB), Y0, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VPUNPCKLDQ   X2, X1, X1
+	VMOVQ        X1, (AX)
+	ADDQ         $+8, AX
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JGE          loop7
 
 end8:
-	VEXTRACTF128 $0x01, Y1, X3
-	VPMAXSD      X1, X3, X3
-	VSHUFPS      $0x4e, X3, X3, X1
-	VPMAXSD      X1, X3, X1
-	VSHUFPS      $0xb1, X1, X1, X3
-	VPMAXSD      X3, X1, X1
-	VMOVUPS      f32x4_42fe0000<>+0(SB), X3
-	VMAXPS       f32x4_0d800000<>+0(SB), X1, X4
-	VDIVPS       X4, X3, X3
-	VBROADCASTSS X3, Y3
-	MOVQ         CX, R12
-	MOVQ         R10, R13
-	CMPQ         R13, $+8
-	JLT          end10
-
-loop9:
-	VMOVUPS      (R12), Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y3, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X6
-	VPUNPCKLDQ   X6, X5, X5
-	VMOVQ        X5, (AX)
-	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	ADDQ         $+8, AX
-	SUBQ         $0x08, R11
-	ADDQ         $+32, R12
-	SUBQ         $+8, R13
-	CMPQ         R13, $+8
-	JGE          loop9
-
-end10:
-	TESTQ        SI, SI
-	JZ           end11
-	VMASKMOVPS   (R12), Y0, Y4
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y3, Y4
-	VPSHUFB      narrow8x1<>+0(SB), Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X5
-	VPUNPCKLDQ   X5, X3, X3
-	VMOVQ        X3, (AX)
-	VPSUBD       f32x8_4b400000<>+0(SB), Y4, Y3
-	VPADDD       Y3, Y2, Y2
-	ADDQ         $+8, AX
-	SUBQ         $0x08, R11
-
-end11:
-	VMULPS       f32x4_3c010204<>+0(SB), X1, X3
-	VSUBPS       X1, X1, X1
-	VADDPS       X1, X3, X1
-	VMOVSS       X1, (R8)
-	VXORPS       X1, X1, X1
-	VEXTRACTF128 $0x01, Y2, X3
-	VPADDD       X2, X3, X3
-	VSHUFPS      $0x4e, X3, X3, X2
-	VPADDD       X2, X3, X2
-	VSHUFPS      $0xb1, X2, X2, X3
-	VPADDD       X3, X2, X2
-	VPSUBD       X2, X1, X1
-	VPSLLD       $0x07, X1, X1
-	VMOVSS       X1, (R9)
-	LEAQ         (CX)(R10*4), CX
-
-end5:
-	VXORPS Y1, Y1, Y1
-	CMPQ   R11, $+8
-	JLT    end13
-
-loop12:
-	VPSHUFB      narrow8x1<>+0(SB), Y1, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPUNPCKLDQ   X3, X2, X2
-	VMOVQ        X2, (AX)
-	ADDQ         $+8, AX
-	SUBQ         $+8, R11
-	CMPQ         R11, $+8
-	JGE          loop12
-
-end13:
+	MOVQ ldx+80(FP), DI
+	MOVQ cols+56(FP), R8
+	SUBQ R8, DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lddst+72(FP), DI
+	MOVQ filled+64(FP), R8
+	SUBQ R8, DI
+	LEAQ (AX)(DI*1), AX
 	ADDQ $+4, DX
 	ADDQ $+4, BX
-	MOVQ ldx+80(FP), R8
-	MOVQ cols+56(FP), R9
-	SUBQ R9, R8
-	LEAQ (CX)(R8*4), CX
-	MOVQ lddst+72(FP), R8
-	MOVQ filled+64(FP), R9
-	SUBQ R9, R8
-	LEAQ (AX)(R8*1), AX
-	SUBQ $+1, DI
-	CMPQ DI, $+1
+	SUBQ $+1, SI
+	CMPQ SI, $+1
 	JGE  loop1
 
 end2:
 	VZEROUPPER
 	RET
-
-DATA lanes8<>+0(SB)/4, $0xffffffff
-DATA lanes8<>+4(SB)/4, $0xffffffff
-DATA lanes8<>+8(SB)/4, $0xffffffff
-DATA lanes8<>+12(SB)/4, $0xffffffff
-DATA lanes8<>+16(SB)/4, $0xffffffff
-DATA lanes8<>+20(SB)/4, $0xffffffff
-DATA lanes8<>+24(SB)/4, $0xffffffff
-DATA lanes8<>+28(SB)/4, $0xffffffff
-DATA lanes8<>+32(SB)/4, $0x00000000
-DATA lanes8<>+36(SB)/4, $0x00000000
-DATA lanes8<>+40(SB)/4, $0x00000000
-DATA lanes8<>+44(SB)/4, $0x00000000
-DATA lanes8<>+48(SB)/4, $0x00000000
-DATA lanes8<>+52(SB)/4, $0x00000000
-DATA lanes8<>+56(SB)/4, $0x00000000
-DATA lanes8<>+60(SB)/4, $0x00000000
-GLOBL lanes8<>(SB), RODATA|NOPTR, $64
 
 DATA f32x8_7fffffff<>+0(SB)/4, $0x7fffffff
 DATA f32x8_7fffffff<>+4(SB)/4, $0x7fffffff
@@ -407,311 +190,143 @@ DATA narrow8x1<>+24(SB)/4, $0x80808080
 DATA narrow8x1<>+28(SB)/4, $0x80808080
 GLOBL narrow8x1<>(SB), RODATA|NOPTR, $32
 
+DATA f32x8_2d000000<>+0(SB)/4, $0x2d000000
+DATA f32x8_2d000000<>+4(SB)/4, $0x2d000000
+DATA f32x8_2d000000<>+8(SB)/4, $0x2d000000
+DATA f32x8_2d000000<>+12(SB)/4, $0x2d000000
+DATA f32x8_2d000000<>+16(SB)/4, $0x2d000000
+DATA f32x8_2d000000<>+20(SB)/4, $0x2d000000
+DATA f32x8_2d000000<>+24(SB)/4, $0x2d000000
+DATA f32x8_2d000000<>+28(SB)/4, $0x2d000000
+GLOBL f32x8_2d000000<>(SB), RODATA|NOPTR, $32
+
 DATA f32x4_3c010204<>+0(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+4(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+8(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+12(SB)/4, $0x3c010204
 GLOBL f32x4_3c010204<>(SB), RODATA|NOPTR, $16
 
-DATA f32x4_a0000000<>+0(SB)/4, $0xa0000000
-DATA f32x4_a0000000<>+4(SB)/4, $0xa0000000
-DATA f32x4_a0000000<>+8(SB)/4, $0xa0000000
-DATA f32x4_a0000000<>+12(SB)/4, $0xa0000000
-GLOBL f32x4_a0000000<>(SB), RODATA|NOPTR, $16
-
-// func quantizeInt16AVX2(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
+// func quantizeInt16AVX2(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·quantizeInt16AVX2(SB), NOSPLIT, $0-120
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    x_base+24(FP), CX
-	MOVQ    scale_base+88(FP), DX
-	MOVQ    cols+56(FP), BX
-	ANDQ    $+7, BX
-	LEAQ    lanes8<>+0(SB), SI
-	MOVQ    $0x00000008, DI
-	SUBQ    BX, DI
-	LEAQ    (SI)(DI*4), SI
-	VMOVUPS (SI), Y0
-	MOVQ    rows+48(FP), SI
-	CMPQ    SI, $+1
-	JLT     end2
+TEXT ·quantizeInt16AVX2(SB), NOSPLIT, $0-112
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ scale_base+88(FP), DX
+	MOVQ rows+48(FP), BX
+	CMPQ BX, $+1
+	JLT  end2
 
 loop1:
-	MOVQ DX, DI
-	MOVQ cols+56(FP), R8
-	MOVQ filled+64(FP), R9
-	CMPQ R8, $+128
-	JLT  end4
-
-loop3:
-	VMOVUPS      (CX), Y1
-	VANDPS       f32x8_7fffffff<>+0(SB), Y1, Y1
-	VMOVUPS      32(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      64(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      96(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      128(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      160(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      192(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      224(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      256(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      288(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      320(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      352(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      384(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      416(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      448(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VMOVUPS      480(CX), Y2
-	VANDPS       f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD      Y2, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VPMAXSD      X1, X2, X2
-	VSHUFPS      $0x4e, X2, X2, X1
-	VPMAXSD      X1, X2, X1
-	VSHUFPS      $0xb1, X1, X1, X2
-	VPMAXSD      X2, X1, X1
-	VMOVUPS      f32x4_42fe0000<>+0(SB), X2
-	VMAXPS       f32x4_0d800000<>+0(SB), X1, X3
-	VDIVPS       X3, X2, X2
-	VBROADCASTSS X2, Y2
-	VMOVUPS      (CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, (AX)
-	VMOVUPS      32(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 16(AX)
-	VMOVUPS      64(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 32(AX)
-	VMOVUPS      96(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 48(AX)
-	VMOVUPS      128(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 64(AX)
-	VMOVUPS      160(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 80(AX)
-	VMOVUPS      192(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 96(AX)
-	VMOVUPS      224(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 112(AX)
-	VMOVUPS      256(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 128(AX)
-	VMOVUPS      288(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 144(AX)
-	VMOVUPS      320(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 160(AX)
-	VMOVUPS      352(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 176(AX)
-	VMOVUPS      384(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 192(AX)
-	VMOVUPS      416(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 208(AX)
-	VMOVUPS      448(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, 224(AX)
-	VMOVUPS      480(CX), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPUNPCKLQDQ  X3, X2, X2
-	VMOVDQU      X2, 240(AX)
-	VMULPS       f32x4_3c010204<>+0(SB), X1, X2
-	VSUBPS       X1, X1, X1
-	VADDPS       X1, X2, X1
-	VMOVSS       X1, (DI)
-	ADDQ         $+512, CX
-	ADDQ         $+256, AX
-	SUBQ         $0x80, R9
-	MOVQ         ldscale+112(FP), R10
-	LEAQ         (DI)(R10*4), DI
-	SUBQ         $+128, R8
-	CMPQ         R8, $+128
-	JGE          loop3
-
-end4:
-	TESTQ  R8, R8
-	JZ     end5
+	MOVQ   cols+56(FP), SI
+	MOVQ   filled+64(FP), DI
+	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   CX, R10
-	MOVQ   R8, R11
-	CMPQ   R11, $+8
-	JLT    end7
+	VXORPS Y3, Y3, Y3
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end4
 
-loop6:
-	VMOVUPS (R10), Y2
-	VANDPS  f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD Y2, Y1, Y1
-	ADDQ    $+32, R10
-	SUBQ    $+8, R11
-	CMPQ    R11, $+8
-	JGE     loop6
+loop3:
+	VMOVUPS (R8), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y0, Y0
+	VMOVUPS 32(R8), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y1, Y1
+	VMOVUPS 64(R8), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y2, Y2
+	VMOVUPS 96(R8), Y4
+	VANDPS  f32x8_7fffffff<>+0(SB), Y4, Y4
+	VPMAXSD Y4, Y3, Y3
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop3
 
-end7:
-	TESTQ      BX, BX
-	JZ         end8
-	VMASKMOVPS (R10), Y0, Y2
-	VANDPS     f32x8_7fffffff<>+0(SB), Y2, Y2
-	VPMAXSD    Y2, Y1, Y1
+end4:
+	VPMAXSD      Y1, Y0, Y0
+	VPMAXSD      Y2, Y0, Y0
+	VPMAXSD      Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VPMAXSD      X0, X1, X1
+	VSHUFPS      $0x4e, X1, X1, X0
+	VPMAXSD      X0, X1, X0
+	VSHUFPS      $0xb1, X0, X0, X1
+	VPMAXSD      X1, X0, X0
+	VMOVUPS      f32x4_42fe0000<>+0(SB), X1
+	VMAXPS       f32x4_0d800000<>+0(SB), X0, X2
+	VDIVPS       X2, X1, X1
+	VBROADCASTSS X1, Y1
+	VXORPS       Y2, Y2, Y2
+	CMPQ         SI, $+32
+	JLT          end6
+
+loop5:
+	VMOVUPS      (CX), Y2
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y2
+	VPSHUFB      narrow8x2<>+0(SB), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, (AX)
+	VMOVUPS      32(CX), Y2
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y2
+	VPSHUFB      narrow8x2<>+0(SB), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, 16(AX)
+	VMOVUPS      64(CX), Y2
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y2
+	VPSHUFB      narrow8x2<>+0(SB), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, 32(AX)
+	VMOVUPS      96(CX), Y2
+	VFMADD213PS  f32x8_4b400000<>+0(SB), Y1, Y2
+	VPSHUFB      narrow8x2<>+0(SB), Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VMOVDQU      X2, 48(AX)
+	ADDQ         $+128, CX
+	ADDQ         $+64, AX
+	SUBQ         $0x20, DI
+	SUBQ         $+32, SI
+	CMPQ         SI, $+32
+	JGE          loop5
+
+end6:
+	VMULPS f32x4_3c010204<>+0(SB), X0, X1
+	VSUBPS X0, X0, X0
+	VADDPS X0, X1, X0
+	VMOVSS X0, (DX)
+	VXORPS Y0, Y0, Y0
+	CMPQ   DI, $+8
+	JLT    end8
+
+loop7:
+	VPSHUFB      narrow8x2<>+0(SB), Y0, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VPUNPCKLQDQ  X2, X1, X1
+	VMOVDQU      X1, (AX)
+	ADDQ         $+16, AX
+	SUBQ         $+8, DI
+	CMPQ         DI, $+8
+	JGE          loop7
 
 end8:
-	VEXTRACTF128 $0x01, Y1, X2
-	VPMAXSD      X1, X2, X2
-	VSHUFPS      $0x4e, X2, X2, X1
-	VPMAXSD      X1, X2, X1
-	VSHUFPS      $0xb1, X1, X1, X2
-	VPMAXSD      X2, X1, X1
-	VMOVUPS      f32x4_42fe0000<>+0(SB), X2
-	VMAXPS       f32x4_0d800000<>+0(SB), X1, X3
-	VDIVPS       X3, X2, X2
-	VBROADCASTSS X2, Y2
-	MOVQ         CX, R10
-	MOVQ         R8, R11
-	CMPQ         R11, $+8
-	JLT          end10
-
-loop9:
-	VMOVUPS      (R10), Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VPUNPCKLQDQ  X4, X3, X3
-	VMOVDQU      X3, (AX)
-	ADDQ         $+16, AX
-	SUBQ         $0x08, R9
-	ADDQ         $+32, R10
-	SUBQ         $+8, R11
-	CMPQ         R11, $+8
-	JGE          loop9
-
-end10:
-	TESTQ        BX, BX
-	JZ           end11
-	VMASKMOVPS   (R10), Y0, Y3
-	VFMADD213PS  f32x8_4b400000<>+0(SB), Y2, Y3
-	VPSHUFB      narrow8x2<>+0(SB), Y3, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPUNPCKLQDQ  X3, X2, X2
-	VMOVDQU      X2, (AX)
-	ADDQ         $+16, AX
-	SUBQ         $0x08, R9
-
-end11:
-	VMULPS f32x4_3c010204<>+0(SB), X1, X2
-	VSUBPS X1, X1, X1
-	VADDPS X1, X2, X1
-	VMOVSS X1, (DI)
-	LEAQ   (CX)(R8*4), CX
-
-end5:
-	VXORPS Y1, Y1, Y1
-	CMPQ   R9, $+8
-	JLT    end13
-
-loop12:
-	VPSHUFB      narrow8x2<>+0(SB), Y1, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VPUNPCKLQDQ  X3, X2, X2
-	VMOVDQU      X2, (AX)
-	ADDQ         $+16, AX
-	SUBQ         $+8, R9
-	CMPQ         R9, $+8
-	JGE          loop12
-
-end13:
+	MOVQ ldx+80(FP), SI
+	MOVQ cols+56(FP), DI
+	SUBQ DI, SI
+	LEAQ (CX)(SI*4), CX
+	MOVQ lddst+72(FP), SI
+	MOVQ filled+64(FP), DI
+	SUBQ DI, SI
+	LEAQ (AX)(SI*2), AX
 	ADDQ $+4, DX
-	MOVQ ldx+80(FP), DI
-	MOVQ cols+56(FP), R8
-	SUBQ R8, DI
-	LEAQ (CX)(DI*4), CX
-	MOVQ lddst+72(FP), DI
-	MOVQ filled+64(FP), R8
-	SUBQ R8, DI
-	LEAQ (AX)(DI*2), AX
-	SUBQ $+1, SI
-	CMPQ SI, $+1
+	SUBQ $+1, BX
+	CMPQ BX, $+1
 	JGE  loop1
 
 end2:
@@ -930,7 +545,6 @@ loop12:
 	JGE          loop12
 
 end13:
-	ADDQ $+4, DX
 	MOVQ ldx+80(FP), DI
 	MOVQ cols+56(FP), R8
 	SUBQ R8, DI
@@ -939,6 +553,7 @@ end13:
 	MOVQ filled+64(FP), R8
 	SUBQ R8, DI
 	LEAQ (AX)(DI*2), AX
+	ADDQ $+4, DX
 	SUBQ $+1, SI
 	CMPQ SI, $+1
 	JGE  loop1
@@ -946,6 +561,24 @@ end13:
 end2:
 	VZEROUPPER
 	RET
+
+DATA lanes8<>+0(SB)/4, $0xffffffff
+DATA lanes8<>+4(SB)/4, $0xffffffff
+DATA lanes8<>+8(SB)/4, $0xffffffff
+DATA lanes8<>+12(SB)/4, $0xffffffff
+DATA lanes8<>+16(SB)/4, $0xffffffff
+DATA lanes8<>+20(SB)/4, $0xffffffff
+DATA lanes8<>+24(SB)/4, $0xffffffff
+DATA lanes8<>+28(SB)/4, $0xffffffff
+DATA lanes8<>+32(SB)/4, $0x00000000
+DATA lanes8<>+36(SB)/4, $0x00000000
+DATA lanes8<>+40(SB)/4, $0x00000000
+DATA lanes8<>+44(SB)/4, $0x00000000
+DATA lanes8<>+48(SB)/4, $0x00000000
+DATA lanes8<>+52(SB)/4, $0x00000000
+DATA lanes8<>+56(SB)/4, $0x00000000
+DATA lanes8<>+60(SB)/4, $0x00000000
+GLOBL lanes8<>(SB), RODATA|NOPTR, $64
 
 // func quantizeInt16By32AVX2(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
 // Requires: AVX, AVX2, FMA3
@@ -1117,7 +750,6 @@ loop12:
 	JGE          loop12
 
 end13:
-	ADDQ $+4, DX
 	MOVQ ldx+80(FP), DI
 	MOVQ cols+56(FP), R8
 	SUBQ R8, DI
@@ -1126,6 +758,7 @@ end13:
 	MOVQ filled+64(FP), R8
 	SUBQ R8, DI
 	LEAQ (AX)(DI*2), AX
+	ADDQ $+4, DX
 	SUBQ $+1, SI
 	CMPQ SI, $+1
 	JGE  loop1
@@ -1335,8 +968,6 @@ loop12:
 	JGE          loop12
 
 end13:
-	ADDQ $+4, DX
-	ADDQ $+4, BX
 	MOVQ ldx+80(FP), R8
 	MOVQ cols+56(FP), R9
 	SUBQ R9, R8
@@ -1345,6 +976,8 @@ end13:
 	MOVQ filled+64(FP), R9
 	SUBQ R9, R8
 	LEAQ (AX)(R8*1), AX
+	ADDQ $+4, DX
+	ADDQ $+4, BX
 	SUBQ $+1, DI
 	CMPQ DI, $+1
 	JGE  loop1
@@ -1596,8 +1229,6 @@ loop12:
 	JGE          loop12
 
 end13:
-	ADDQ $+4, DX
-	ADDQ $+4, BX
 	MOVQ ldx+80(FP), R8
 	MOVQ cols+56(FP), R9
 	SUBQ R9, R8
@@ -1606,6 +1237,8 @@ end13:
 	MOVQ filled+64(FP), R9
 	SUBQ R9, R8
 	LEAQ (AX)(R8*1), AX
+	ADDQ $+4, DX
+	ADDQ $+4, BX
 	SUBQ $+1, DI
 	CMPQ DI, $+1
 	JGE  loop1
@@ -1803,8 +1436,6 @@ loop12:
 	JGE          loop12
 
 end13:
-	ADDQ $+4, DX
-	ADDQ $+4, BX
 	MOVQ ldx+80(FP), R8
 	MOVQ cols+56(FP), R9
 	SUBQ R9, R8
@@ -1813,6 +1444,8 @@ end13:
 	MOVQ filled+64(FP), R9
 	SUBQ R9, R8
 	LEAQ (AX)(R8*1), AX
+	ADDQ $+4, DX
+	ADDQ $+4, BX
 	SUBQ $+1, DI
 	CMPQ DI, $+1
 	JGE  loop1

@@ -4,228 +4,115 @@
 
 #include "textflag.h"
 
-// func quantizeInt8AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
-TEXT ·quantizeInt8AVX512(SB), NOSPLIT, $0-144
-	MOVQ  dst_base+0(FP), AX
-	MOVQ  x_base+24(FP), CX
-	MOVQ  scale_base+88(FP), DX
-	MOVQ  start_base+112(FP), BX
-	MOVQ  cols+56(FP), SI
-	ANDQ  $+15, SI
-	MOVQ  $-1, DI
-	BZHIQ SI, DI, DI
-	KMOVW DI, K1
-	MOVQ  rows+48(FP), DI
-	CMPQ  DI, $+1
-	JLT   end2
+// func quantizeInt8AVX512(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F
+TEXT ·quantizeInt8AVX512(SB), NOSPLIT, $0-136
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ scale_base+88(FP), DX
+	MOVQ start_base+112(FP), BX
+	MOVQ rows+48(FP), SI
+	CMPQ SI, $+1
+	JLT  end2
 
 loop1:
-	MOVQ DX, R8
-	MOVQ BX, R9
-	MOVQ cols+56(FP), R10
-	MOVQ filled+64(FP), R11
-	CMPQ R10, $+128
-	JLT  end4
-
-loop3:
-	VMOVUPS       (CX), Z0
-	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
-	VMOVUPS       64(CX), Z2
-	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VPMAXSD       Z3, Z1, Z1
-	VMOVUPS       128(CX), Z3
-	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
-	VPMAXSD       Z4, Z1, Z1
-	VMOVUPS       192(CX), Z4
-	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
-	VPMAXSD       Z5, Z1, Z1
-	VMOVUPS       256(CX), Z5
-	VANDPS        f32x16_7fffffff<>+0(SB), Z5, Z6
-	VPMAXSD       Z6, Z1, Z1
-	VMOVUPS       320(CX), Z6
-	VANDPS        f32x16_7fffffff<>+0(SB), Z6, Z7
-	VPMAXSD       Z7, Z1, Z1
-	VMOVUPS       384(CX), Z7
-	VANDPS        f32x16_7fffffff<>+0(SB), Z7, Z8
-	VPMAXSD       Z8, Z1, Z1
-	VMOVUPS       448(CX), Z8
-	VANDPS        f32x16_7fffffff<>+0(SB), Z8, Z9
-	VPMAXSD       Z9, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y9
-	VPMAXSD       Y1, Y9, Y9
-	VEXTRACTF128  $0x01, Y9, X1
-	VPMAXSD       X9, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X9
-	VPMAXSD       X9, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X9
-	VPMAXSD       X9, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X9
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X10
-	VDIVPS        X10, X9, X9
-	VBROADCASTSS  X9, Z9
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z0
-	VPMOVDB       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z2
-	VPMOVDB       Z2, 16(AX)
-	VPADDD        Z2, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z3
-	VPMOVDB       Z3, 32(AX)
-	VPADDD        Z3, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z4
-	VPMOVDB       Z4, 48(AX)
-	VPADDD        Z4, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z5
-	VPMOVDB       Z5, 64(AX)
-	VPADDD        Z5, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z6
-	VPMOVDB       Z6, 80(AX)
-	VPADDD        Z6, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z7
-	VPMOVDB       Z7, 96(AX)
-	VPADDD        Z7, Z0, Z0
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z8
-	VPMOVDB       Z8, 112(AX)
-	VPADDD        Z8, Z0, Z0
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X2
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X2, X1
-	VMOVSS        X1, (R8)
-	VMOVUPS       f32x4_a0000000<>+0(SB), X1
-	VEXTRACTF64X4 $0x01, Z0, Y2
-	VPADDD        Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0x4e, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VPADDD        X2, X0, X0
-	VPSUBD        X0, X1, X0
-	VPSLLD        $0x07, X0, X0
-	VMOVSS        X0, (R9)
-	ADDQ          $+512, CX
-	ADDQ          $+128, AX
-	SUBQ          $0x80, R11
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R8)(R12*4), R8
-	MOVQ          ldscale+136(FP), R12
-	LEAQ          (R9)(R12*4), R9
-	SUBQ          $+128, R10
-	CMPQ          R10, $+128
-	JGE           loop3
-
-end4:
-	TESTQ  R10, R10
-	JZ     end5
+	MOVQ   cols+56(FP), DI
+	MOVQ   filled+64(FP), R8
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   CX, R12
-	MOVQ   R10, R13
-	CMPQ   R13, $+16
-	JLT    end7
+	MOVQ   CX, R9
+	MOVQ   DI, R10
+	CMPQ   R10, $+32
+	JLT    end4
 
-loop6:
-	VMOVUPS (R12), Z2
+loop3:
+	VMOVUPS (R9), Z2
 	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
 	VPMAXSD Z2, Z0, Z0
-	ADDQ    $+64, R12
-	SUBQ    $+16, R13
-	CMPQ    R13, $+16
-	JGE     loop6
+	VMOVUPS 64(R9), Z2
+	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD Z2, Z1, Z1
+	ADDQ    $+128, R9
+	SUBQ    $+32, R10
+	CMPQ    R10, $+32
+	JGE     loop3
 
-end7:
-	TESTQ     SI, SI
-	JZ        end8
-	VMOVUPS.Z (R12), K1, Z2
-	VANDPS    f32x16_7fffffff<>+0(SB), Z2, Z2
-	VPMAXSD   Z2, Z0, Z0
+end4:
+	VPMAXSD       Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VPMAXSD       Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0x4e, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VSHUFPS       $0xb1, X0, X0, X1
+	VPMAXSD       X1, X0, X0
+	VMOVUPS       f32x4_42fe0000<>+0(SB), X1
+	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
+	VDIVPS        X2, X1, X1
+	VBROADCASTSS  X1, Z1
+	VXORPS        Z2, Z2, Z2
+	CMPQ          DI, $+32
+	JLT           end6
 
-end8:
-	VEXTRACTF64X4 $0x01, Z0, Y2
-	VPMAXSD       Y0, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X0
-	VPMAXSD       X2, X0, X0
-	VSHUFPS       $0x4e, X0, X0, X2
-	VPMAXSD       X2, X0, X0
-	VSHUFPS       $0xb1, X0, X0, X2
-	VPMAXSD       X2, X0, X0
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X2
-	VMAXPS        f32x4_0d800000<>+0(SB), X0, X3
-	VDIVPS        X3, X2, X2
-	VBROADCASTSS  X2, Z2
-	MOVQ          CX, R12
-	MOVQ          R10, R13
-	CMPQ          R13, $+16
-	JLT           end10
-
-loop9:
-	VMOVUPS     (R12), Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
+loop5:
+	VMOVUPS     (CX), Z3
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z3
 	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z3
-	VPADDD      Z3, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
-	ADDQ        $+64, R12
-	SUBQ        $+16, R13
-	CMPQ        R13, $+16
-	JGE         loop9
+	VMOVUPS     64(CX), Z4
+	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z4
+	VPMOVDB     Z4, 16(AX)
+	VPADDD      Z4, Z3, Z3
+	VPSUBD      f32x16_96800000<>+0(SB), Z3, Z3
+	VPADDD      Z3, Z2, Z2
+	ADDQ        $+128, CX
+	ADDQ        $+32, AX
+	SUBQ        $0x20, R8
+	SUBQ        $+32, DI
+	CMPQ        DI, $+32
+	JGE         loop5
 
-end10:
-	TESTQ       SI, SI
-	JZ          end11
-	VMOVUPS.Z   (R12), K1, Z3
-	VFMADD213PS f32x16_4b400000<>+0(SB), Z2, Z3
-	VPMOVDB     Z3, (AX)
-	VPSUBD      f32x16_4b400000<>+0(SB), Z3, Z2
-	VPADDD      Z2, Z1, Z1
-	ADDQ        $+16, AX
-	SUBQ        $0x10, R11
-
-end11:
-	VMULPS        f32x4_3c010204<>+0(SB), X0, X2
+end6:
+	VMULPS        f32x4_3c010204<>+0(SB), X0, X1
 	VSUBPS        X0, X0, X0
-	VADDPS        X0, X2, X0
-	VMOVSS        X0, (R8)
+	VADDPS        X0, X1, X0
+	VMOVSS        X0, (DX)
 	VXORPS        X0, X0, X0
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VPADDD        Y1, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X1
-	VPADDD        X2, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X2
-	VPADDD        X2, X1, X1
+	VEXTRACTF64X4 $0x01, Z2, Y1
+	VPADDD        Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VPADDD        X1, X2, X2
+	VSHUFPS       $0x4e, X2, X2, X1
+	VPADDD        X1, X2, X1
 	VSHUFPS       $0xb1, X1, X1, X2
 	VPADDD        X2, X1, X1
 	VPSUBD        X1, X0, X0
 	VPSLLD        $0x07, X0, X0
-	VMOVSS        X0, (R9)
-	LEAQ          (CX)(R10*4), CX
+	VMOVSS        X0, (BX)
+	VXORPS        Z0, Z0, Z0
+	CMPQ          R8, $+16
+	JLT           end8
 
-end5:
-	VXORPS Z0, Z0, Z0
-	CMPQ   R11, $+16
-	JLT    end13
-
-loop12:
+loop7:
 	VPMOVDB Z0, (AX)
 	ADDQ    $+16, AX
-	SUBQ    $+16, R11
-	CMPQ    R11, $+16
-	JGE     loop12
+	SUBQ    $+16, R8
+	CMPQ    R8, $+16
+	JGE     loop7
 
-end13:
+end8:
+	MOVQ ldx+80(FP), DI
+	MOVQ cols+56(FP), R8
+	SUBQ R8, DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lddst+72(FP), DI
+	MOVQ filled+64(FP), R8
+	SUBQ R8, DI
+	LEAQ (AX)(DI*1), AX
 	ADDQ $+4, DX
 	ADDQ $+4, BX
-	MOVQ ldx+80(FP), R8
-	MOVQ cols+56(FP), R9
-	SUBQ R9, R8
-	LEAQ (CX)(R8*4), CX
-	MOVQ lddst+72(FP), R8
-	MOVQ filled+64(FP), R9
-	SUBQ R9, R8
-	LEAQ (AX)(R8*1), AX
-	SUBQ $+1, DI
-	CMPQ DI, $+1
+	SUBQ $+1, SI
+	CMPQ SI, $+1
 	JGE  loop1
 
 end2:
@@ -280,132 +167,64 @@ DATA f32x16_4b400000<>+56(SB)/4, $0x4b400000
 DATA f32x16_4b400000<>+60(SB)/4, $0x4b400000
 GLOBL f32x16_4b400000<>(SB), RODATA|NOPTR, $64
 
+DATA f32x16_96800000<>+0(SB)/4, $0x96800000
+DATA f32x16_96800000<>+4(SB)/4, $0x96800000
+DATA f32x16_96800000<>+8(SB)/4, $0x96800000
+DATA f32x16_96800000<>+12(SB)/4, $0x96800000
+DATA f32x16_96800000<>+16(SB)/4, $0x96800000
+DATA f32x16_96800000<>+20(SB)/4, $0x96800000
+DATA f32x16_96800000<>+24(SB)/4, $0x96800000
+DATA f32x16_96800000<>+28(SB)/4, $0x96800000
+DATA f32x16_96800000<>+32(SB)/4, $0x96800000
+DATA f32x16_96800000<>+36(SB)/4, $0x96800000
+DATA f32x16_96800000<>+40(SB)/4, $0x96800000
+DATA f32x16_96800000<>+44(SB)/4, $0x96800000
+DATA f32x16_96800000<>+48(SB)/4, $0x96800000
+DATA f32x16_96800000<>+52(SB)/4, $0x96800000
+DATA f32x16_96800000<>+56(SB)/4, $0x96800000
+DATA f32x16_96800000<>+60(SB)/4, $0x96800000
+GLOBL f32x16_96800000<>(SB), RODATA|NOPTR, $64
+
 DATA f32x4_3c010204<>+0(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+4(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+8(SB)/4, $0x3c010204
 DATA f32x4_3c010204<>+12(SB)/4, $0x3c010204
 GLOBL f32x4_3c010204<>(SB), RODATA|NOPTR, $16
 
-DATA f32x4_a0000000<>+0(SB)/4, $0xa0000000
-DATA f32x4_a0000000<>+4(SB)/4, $0xa0000000
-DATA f32x4_a0000000<>+8(SB)/4, $0xa0000000
-DATA f32x4_a0000000<>+12(SB)/4, $0xa0000000
-GLOBL f32x4_a0000000<>(SB), RODATA|NOPTR, $16
-
-// func quantizeInt16AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, ldscale int)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
-TEXT ·quantizeInt16AVX512(SB), NOSPLIT, $0-120
-	MOVQ  dst_base+0(FP), AX
-	MOVQ  x_base+24(FP), CX
-	MOVQ  scale_base+88(FP), DX
-	MOVQ  cols+56(FP), BX
-	ANDQ  $+15, BX
-	MOVQ  $-1, SI
-	BZHIQ BX, SI, SI
-	KMOVW SI, K1
-	MOVQ  rows+48(FP), SI
-	CMPQ  SI, $+1
-	JLT   end2
+// func quantizeInt16AVX512(dst []int16, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F
+TEXT ·quantizeInt16AVX512(SB), NOSPLIT, $0-112
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ scale_base+88(FP), DX
+	MOVQ rows+48(FP), BX
+	CMPQ BX, $+1
+	JLT  end2
 
 loop1:
-	MOVQ DX, DI
-	MOVQ cols+56(FP), R8
-	MOVQ filled+64(FP), R9
-	CMPQ R8, $+128
-	JLT  end4
-
-loop3:
-	VMOVUPS       (CX), Z0
-	VANDPS        f32x16_7fffffff<>+0(SB), Z0, Z1
-	VMOVUPS       64(CX), Z2
-	VANDPS        f32x16_7fffffff<>+0(SB), Z2, Z3
-	VPMAXSD       Z3, Z1, Z1
-	VMOVUPS       128(CX), Z3
-	VANDPS        f32x16_7fffffff<>+0(SB), Z3, Z4
-	VPMAXSD       Z4, Z1, Z1
-	VMOVUPS       192(CX), Z4
-	VANDPS        f32x16_7fffffff<>+0(SB), Z4, Z5
-	VPMAXSD       Z5, Z1, Z1
-	VMOVUPS       256(CX), Z5
-	VANDPS        f32x16_7fffffff<>+0(SB), Z5, Z6
-	VPMAXSD       Z6, Z1, Z1
-	VMOVUPS       320(CX), Z6
-	VANDPS        f32x16_7fffffff<>+0(SB), Z6, Z7
-	VPMAXSD       Z7, Z1, Z1
-	VMOVUPS       384(CX), Z7
-	VANDPS        f32x16_7fffffff<>+0(SB), Z7, Z8
-	VPMAXSD       Z8, Z1, Z1
-	VMOVUPS       448(CX), Z8
-	VANDPS        f32x16_7fffffff<>+0(SB), Z8, Z9
-	VPMAXSD       Z9, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y9
-	VPMAXSD       Y1, Y9, Y9
-	VEXTRACTF128  $0x01, Y9, X1
-	VPMAXSD       X9, X1, X1
-	VSHUFPS       $0x4e, X1, X1, X9
-	VPMAXSD       X9, X1, X1
-	VSHUFPS       $0xb1, X1, X1, X9
-	VPMAXSD       X9, X1, X1
-	VMOVUPS       f32x4_42fe0000<>+0(SB), X9
-	VMAXPS        f32x4_0d800000<>+0(SB), X1, X10
-	VDIVPS        X10, X9, X9
-	VBROADCASTSS  X9, Z9
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z0
-	VPMOVDW       Z0, (AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z2
-	VPMOVDW       Z2, 32(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z3
-	VPMOVDW       Z3, 64(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z4
-	VPMOVDW       Z4, 96(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z5
-	VPMOVDW       Z5, 128(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z6
-	VPMOVDW       Z6, 160(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z7
-	VPMOVDW       Z7, 192(AX)
-	VFMADD213PS   f32x16_4b400000<>+0(SB), Z9, Z8
-	VPMOVDW       Z8, 224(AX)
-	VMULPS        f32x4_3c010204<>+0(SB), X1, X0
-	VSUBPS        X1, X1, X1
-	VADDPS        X1, X0, X0
-	VMOVSS        X0, (DI)
-	ADDQ          $+512, CX
-	ADDQ          $+256, AX
-	SUBQ          $0x80, R9
-	MOVQ          ldscale+112(FP), R10
-	LEAQ          (DI)(R10*4), DI
-	SUBQ          $+128, R8
-	CMPQ          R8, $+128
-	JGE           loop3
-
-end4:
-	TESTQ  R8, R8
-	JZ     end5
+	MOVQ   cols+56(FP), SI
+	MOVQ   filled+64(FP), DI
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   CX, R10
-	MOVQ   R8, R11
-	CMPQ   R11, $+16
-	JLT    end7
+	MOVQ   CX, R8
+	MOVQ   SI, R9
+	CMPQ   R9, $+32
+	JLT    end4
 
-loop6:
-	VMOVUPS (R10), Z1
-	VANDPS  f32x16_7fffffff<>+0(SB), Z1, Z1
-	VPMAXSD Z1, Z0, Z0
-	ADDQ    $+64, R10
-	SUBQ    $+16, R11
-	CMPQ    R11, $+16
-	JGE     loop6
+loop3:
+	VMOVUPS (R8), Z2
+	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD Z2, Z0, Z0
+	VMOVUPS 64(R8), Z2
+	VANDPS  f32x16_7fffffff<>+0(SB), Z2, Z2
+	VPMAXSD Z2, Z1, Z1
+	ADDQ    $+128, R8
+	SUBQ    $+32, R9
+	CMPQ    R9, $+32
+	JGE     loop3
 
-end7:
-	TESTQ     BX, BX
-	JZ        end8
-	VMOVUPS.Z (R10), K1, Z1
-	VANDPS    f32x16_7fffffff<>+0(SB), Z1, Z1
-	VPMAXSD   Z1, Z0, Z0
-
-end8:
+end4:
+	VPMAXSD       Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VPMAXSD       Y0, Y1, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -418,62 +237,52 @@ end8:
 	VMAXPS        f32x4_0d800000<>+0(SB), X0, X2
 	VDIVPS        X2, X1, X1
 	VBROADCASTSS  X1, Z1
-	MOVQ          CX, R10
-	MOVQ          R8, R11
-	CMPQ          R11, $+16
-	JLT           end10
+	VXORPS        Z2, Z2, Z2
+	CMPQ          SI, $+32
+	JLT           end6
 
-loop9:
-	VMOVUPS     (R10), Z2
+loop5:
+	VMOVUPS     (CX), Z2
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
 	VPMOVDW     Z2, (AX)
-	ADDQ        $+32, AX
-	SUBQ        $0x10, R9
-	ADDQ        $+64, R10
-	SUBQ        $+16, R11
-	CMPQ        R11, $+16
-	JGE         loop9
-
-end10:
-	TESTQ       BX, BX
-	JZ          end11
-	VMOVUPS.Z   (R10), K1, Z2
+	VMOVUPS     64(CX), Z2
 	VFMADD213PS f32x16_4b400000<>+0(SB), Z1, Z2
-	VPMOVDW     Z2, (AX)
-	ADDQ        $+32, AX
-	SUBQ        $0x10, R9
+	VPMOVDW     Z2, 32(AX)
+	ADDQ        $+128, CX
+	ADDQ        $+64, AX
+	SUBQ        $0x20, DI
+	SUBQ        $+32, SI
+	CMPQ        SI, $+32
+	JGE         loop5
 
-end11:
+end6:
 	VMULPS f32x4_3c010204<>+0(SB), X0, X1
 	VSUBPS X0, X0, X0
 	VADDPS X0, X1, X0
-	VMOVSS X0, (DI)
-	LEAQ   (CX)(R8*4), CX
-
-end5:
+	VMOVSS X0, (DX)
 	VXORPS Z0, Z0, Z0
-	CMPQ   R9, $+16
-	JLT    end13
+	CMPQ   DI, $+16
+	JLT    end8
 
-loop12:
+loop7:
 	VPMOVDW Z0, (AX)
 	ADDQ    $+32, AX
-	SUBQ    $+16, R9
-	CMPQ    R9, $+16
-	JGE     loop12
+	SUBQ    $+16, DI
+	CMPQ    DI, $+16
+	JGE     loop7
 
-end13:
+end8:
+	MOVQ ldx+80(FP), SI
+	MOVQ cols+56(FP), DI
+	SUBQ DI, SI
+	LEAQ (CX)(SI*4), CX
+	MOVQ lddst+72(FP), SI
+	MOVQ filled+64(FP), DI
+	SUBQ DI, SI
+	LEAQ (AX)(SI*2), AX
 	ADDQ $+4, DX
-	MOVQ ldx+80(FP), DI
-	MOVQ cols+56(FP), R8
-	SUBQ R8, DI
-	LEAQ (CX)(DI*4), CX
-	MOVQ lddst+72(FP), DI
-	MOVQ filled+64(FP), R8
-	SUBQ R8, DI
-	LEAQ (AX)(DI*2), AX
-	SUBQ $+1, SI
-	CMPQ SI, $+1
+	SUBQ $+1, BX
+	CMPQ BX, $+1
 	JGE  loop1
 
 end2:
@@ -631,7 +440,6 @@ loop12:
 	JGE     loop12
 
 end13:
-	ADDQ $+4, DX
 	MOVQ ldx+80(FP), DI
 	MOVQ cols+56(FP), R8
 	SUBQ R8, DI
@@ -640,6 +448,7 @@ end13:
 	MOVQ filled+64(FP), R8
 	SUBQ R8, DI
 	LEAQ (AX)(DI*2), AX
+	ADDQ $+4, DX
 	SUBQ $+1, SI
 	CMPQ SI, $+1
 	JGE  loop1
@@ -789,7 +598,6 @@ loop12:
 	JGE     loop12
 
 end13:
-	ADDQ $+4, DX
 	MOVQ ldx+80(FP), DI
 	MOVQ cols+56(FP), R8
 	SUBQ R8, DI
@@ -798,6 +606,7 @@ end13:
 	MOVQ filled+64(FP), R8
 	SUBQ R8, DI
 	LEAQ (AX)(DI*2), AX
+	ADDQ $+4, DX
 	SUBQ $+1, SI
 	CMPQ SI, $+1
 	JGE  loop1
@@ -980,8 +789,6 @@ loop12:
 	JGE     loop12
 
 end13:
-	ADDQ $+4, DX
-	ADDQ $+4, BX
 	MOVQ ldx+80(FP), R8
 	MOVQ cols+56(FP), R9
 	SUBQ R9, R8
@@ -990,6 +797,8 @@ end13:
 	MOVQ filled+64(FP), R9
 	SUBQ R9, R8
 	LEAQ (AX)(R8*1), AX
+	ADDQ $+4, DX
+	ADDQ $+4, BX
 	SUBQ $+1, DI
 	CMPQ DI, $+1
 	JGE  loop1
@@ -1190,8 +999,6 @@ loop12:
 	JGE     loop12
 
 end13:
-	ADDQ $+4, DX
-	ADDQ $+4, BX
 	MOVQ ldx+80(FP), R8
 	MOVQ cols+56(FP), R9
 	SUBQ R9, R8
@@ -1200,6 +1007,8 @@ end13:
 	MOVQ filled+64(FP), R9
 	SUBQ R9, R8
 	LEAQ (AX)(R8*1), AX
+	ADDQ $+4, DX
+	ADDQ $+4, BX
 	SUBQ $+1, DI
 	CMPQ DI, $+1
 	JGE  loop1
@@ -1382,8 +1191,6 @@ loop12:
 	JGE     loop12
 
 end13:
-	ADDQ $+4, DX
-	ADDQ $+4, BX
 	MOVQ ldx+80(FP), R8
 	MOVQ cols+56(FP), R9
 	SUBQ R9, R8
@@ -1392,6 +1199,8 @@ end13:
 	MOVQ filled+64(FP), R9
 	SUBQ R9, R8
 	LEAQ (AX)(R8*1), AX
+	ADDQ $+4, DX
+	ADDQ $+4, BX
 	SUBQ $+1, DI
 	CMPQ DI, $+1
 	JGE  loop1

@@ -4,504 +4,188 @@
 
 #include "textflag.h"
 
-// func quantizeInt8NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
-TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-144
-	MOVD   $constants<>(SB), R13
-	FMOVQ  112(R13), F2
-	FMOVQ  128(R13), F3
-	FMOVQ  144(R13), F4
-	FMOVQ  32(R13), F5
-	MOVD   dst_base+0(FP), R9
-	MOVD   x_base+24(FP), R10
-	MOVD   scale_base+88(FP), R11
-	MOVD   start_base+112(FP), R12
-	MOVD   cols+56(FP), R0
-	AND    $3, R0, R6
-	MOVD   $4, R7
-	CMP    $1, R6
-	CSEL   GT, R7, ZR, R7
-	MOVD   $8, R8
-	CMP    $2, R6
-	CSEL   GT, R8, R7, R8
-	SCVTFS R6, F1
-	VDUP   V1.S[0], V1.S4
-	FMOVQ  (R13), F0
-	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
-	MOVD   rows+48(FP), R14
-	CMP    $1, R14
-	BLT    end2
+// func quantizeInt8NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32)
+TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-136
+	MOVD  $constants<>(SB), R9
+	FMOVQ 96(R9), F9
+	FMOVQ 112(R9), F10
+	FMOVQ 128(R9), F11
+	FMOVQ 144(R9), F12
+	MOVD  dst_base+0(FP), R0
+	MOVD  x_base+24(FP), R1
+	MOVD  scale_base+88(FP), R2
+	MOVD  start_base+112(FP), R3
+	MOVD  rows+48(FP), R4
+	CMP   $1, R4
+	BLT   end2
 
 loop1:
-	MOVD R11, R0
-	MOVD R12, R1
-	MOVD cols+56(FP), R2
-	MOVD filled+64(FP), R3
-	CMP  $128, R2
-	BLT  end4
+	MOVD  cols+56(FP), R5
+	MOVD  filled+64(FP), R6
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	MOVD  R1, R7
+	MOVD  R5, R8
+	CMP   $32, R8
+	BLT   end4
 
 loop3:
-	FMOVQ (R10), F0
-	VAND  V2.B16, V0.B16, V6.B16
-	FMOVQ 16(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 32(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 48(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 64(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 80(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 96(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 112(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 128(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 144(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 160(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 176(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 192(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 208(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 224(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 240(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 256(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 272(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 288(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 304(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 320(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 336(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 352(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 368(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 384(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 400(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 416(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 432(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 448(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 464(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 480(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	FMOVQ 496(R10), F0
-	VAND  V2.B16, V0.B16, V0.B16
-	WORD  $0x4e20f4c6 // fmax v6.4s, v6.4s, v0.4s
-	VEXT  $8, V6.B16, V6.B16, V0.B16
-	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
-	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
-	FMOVQ 16(R13), F0
-	WORD  $0x4e23f4e6 // fmax v6.4s, v7.4s, v3.4s
-	WORD  $0x6e26fc08 // fdiv v8.4s, v0.4s, v6.4s
-	FMOVQ (R10), F0
-	FMOVQ 32(R13), F9
-	VFMLA V8.S4, V0.S4, V9.S4
-	WORD  $0x0e612920 // xtn v0.4h, v9.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, (R9)
-	FMOVQ 16(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 4(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 32(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 8(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 48(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 12(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 64(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 16(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 80(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 20(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 96(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 24(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 112(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 28(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 128(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 32(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 144(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 36(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 160(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 40(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 176(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 44(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 192(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 48(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 208(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 52(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 224(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 56(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 240(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 60(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 256(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 64(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 272(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 68(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 288(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 72(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 304(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 76(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 320(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 80(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 336(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 84(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 352(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 88(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 368(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 92(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 384(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 96(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 400(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 100(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 416(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 104(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 432(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 108(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 448(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 112(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 464(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 116(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 480(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 120(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	FMOVQ 496(R10), F0
-	FMOVQ 32(R13), F6
-	VFMLA V8.S4, V0.S4, V6.S4
-	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
-	WORD  $0x0e212800 // xtn v0.8b, v0.8h
-	FMOVS F0, 124(R9)
-	VADD  V6.S4, V9.S4, V9.S4
-	WORD  $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
-	WORD  $0x4ea7d4e6 // fsub v6.4s, v7.4s, v7.4s
-	WORD  $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
-	FMOVS F0, (R0)
-	FMOVQ 48(R13), F0
-	VEXT  $8, V9.B16, V9.B16, V6.B16
-	VADD  V6.S4, V9.S4, V6.S4
-	VADDP V6.S4, V6.S4, V6.S4
-	VSUB  V6.S4, V0.S4, V0.S4
-	VSHL  $7, V0.S4, V0.S4
-	FMOVS F0, (R1)
-	ADD   $512, R10, R10
-	ADD   $128, R9, R9
-	SUB   $128, R3, R3
-	MOVD  ldscale+136(FP), R4
-	ADD   R4<<2, R0, R0
-	MOVD  ldscale+136(FP), R4
-	ADD   R4<<2, R1, R1
-	SUB   $128, R2, R2
-	CMP   $128, R2
+	FMOVQ (R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
+	FMOVQ 16(R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f421 // fmax v1.4s, v1.4s, v8.4s
+	FMOVQ 32(R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f442 // fmax v2.4s, v2.4s, v8.4s
+	FMOVQ 48(R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f463 // fmax v3.4s, v3.4s, v8.4s
+	FMOVQ 64(R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f484 // fmax v4.4s, v4.4s, v8.4s
+	FMOVQ 80(R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f4a5 // fmax v5.4s, v5.4s, v8.4s
+	FMOVQ 96(R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f4c6 // fmax v6.4s, v6.4s, v8.4s
+	FMOVQ 112(R7), F8
+	VAND  V9.B16, V8.B16, V8.B16
+	WORD  $0x4e28f4e7 // fmax v7.4s, v7.4s, v8.4s
+	ADD   $128, R7, R7
+	SUB   $32, R8, R8
+	CMP   $32, R8
 	BGE   loop3
 
 end4:
-	CBZ   R2, end5
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
+	WORD  $0x4e23f400 // fmax v0.4s, v0.4s, v3.4s
+	WORD  $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	WORD  $0x4e25f400 // fmax v0.4s, v0.4s, v5.4s
+	WORD  $0x4e26f400 // fmax v0.4s, v0.4s, v6.4s
+	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
+	VEXT  $8, V0.B16, V0.B16, V1.B16
+	WORD  $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
+	WORD  $0x6e20f403 // fmaxp v3.4s, v0.4s, v0.4s
+	FMOVQ (R9), F0
+	WORD  $0x4e2af461 // fmax v1.4s, v3.4s, v10.4s
+	WORD  $0x6e21fc02 // fdiv v2.4s, v0.4s, v1.4s
+	VMOVI $0, V4.B16
+	CMP   $32, R5
+	BLT   end6
+
+loop5:
+	FMOVQ (R1), F0
+	FMOVQ 16(R9), F5
+	VFMLA V2.S4, V0.S4, V5.S4
+	WORD  $0x0e6128a0 // xtn v0.4h, v5.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, (R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R9), F1
+	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 4(R0)
+	VADD  V1.S4, V5.S4, V5.S4
+	FMOVQ 32(R1), F0
+	FMOVQ 16(R9), F1
+	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 8(R0)
+	VADD  V1.S4, V5.S4, V5.S4
+	FMOVQ 48(R1), F0
+	FMOVQ 16(R9), F1
+	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 12(R0)
+	VADD  V1.S4, V5.S4, V5.S4
+	FMOVQ 64(R1), F0
+	FMOVQ 16(R9), F1
+	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 16(R0)
+	VADD  V1.S4, V5.S4, V5.S4
+	FMOVQ 80(R1), F0
+	FMOVQ 16(R9), F1
+	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 20(R0)
+	VADD  V1.S4, V5.S4, V5.S4
+	FMOVQ 96(R1), F0
+	FMOVQ 16(R9), F1
+	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 24(R0)
+	VADD  V1.S4, V5.S4, V5.S4
+	FMOVQ 112(R1), F0
+	FMOVQ 16(R9), F1
+	VFMLA V2.S4, V0.S4, V1.S4
+	WORD  $0x0e612820 // xtn v0.4h, v1.4s
+	WORD  $0x0e212800 // xtn v0.8b, v0.8h
+	FMOVS F0, 28(R0)
+	VADD  V1.S4, V5.S4, V5.S4
+	VSUB  V11.S4, V5.S4, V0.S4
+	VADD  V0.S4, V4.S4, V4.S4
+	ADD   $128, R1, R1
+	ADD   $32, R0, R0
+	SUB   $32, R6, R6
+	SUB   $32, R5, R5
+	CMP   $32, R5
+	BGE   loop5
+
+end6:
+	WORD  $0x6e2cdc60 // fmul v0.4s, v3.4s, v12.4s
+	WORD  $0x4ea3d461 // fsub v1.4s, v3.4s, v3.4s
+	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	FMOVS F0, (R2)
 	VMOVI $0, V0.B16
-	VMOVI $0, V6.B16
-	MOVD  R10, R4
-	MOVD  R2, R5
-	CMP   $4, R5
-	BLT   end7
+	VEXT  $8, V4.B16, V4.B16, V1.B16
+	VADD  V1.S4, V4.S4, V1.S4
+	VADDP V1.S4, V1.S4, V1.S4
+	VSUB  V1.S4, V0.S4, V0.S4
+	VSHL  $7, V0.S4, V0.S4
+	FMOVS F0, (R3)
+	VMOVI $0, V0.B16
+	CMP   $4, R6
+	BLT   end8
 
-loop6:
-	FMOVQ (R4), F7
-	VAND  V2.B16, V7.B16, V7.B16
-	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
-	ADD   $16, R4, R4
-	SUB   $4, R5, R5
-	CMP   $4, R5
-	BGE   loop6
-
-end7:
-	CBZ   R6, end8
-	FMOVS (R4), F7
-	ADD   R7, R4, R5
-	VLD1  (R5), V7.S[1]
-	ADD   R8, R4, R4
-	VLD1  (R4), V7.S[2]
-	VAND  V1.B16, V7.B16, V7.B16
-	VAND  V2.B16, V7.B16, V7.B16
-	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
+loop7:
+	WORD  $0x0e612801 // xtn v1.4h, v0.4s
+	WORD  $0x0e212821 // xtn v1.8b, v1.8h
+	FMOVS F1, (R0)
+	ADD   $4, R0, R0
+	SUB   $4, R6, R6
+	CMP   $4, R6
+	BGE   loop7
 
 end8:
-	VEXT  $8, V0.B16, V0.B16, V7.B16
-	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
-	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	FMOVQ 16(R13), F7
-	WORD  $0x4e23f408 // fmax v8.4s, v0.4s, v3.4s
-	WORD  $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
-	MOVD  R10, R4
-	MOVD  R2, R5
-	CMP   $4, R5
-	BLT   end10
-
-loop9:
-	FMOVQ (R4), F8
-	FMOVQ 32(R13), F9
-	VFMLA V7.S4, V8.S4, V9.S4
-	WORD  $0x0e612928 // xtn v8.4h, v9.4s
-	WORD  $0x0e212908 // xtn v8.8b, v8.8h
-	FMOVS F8, (R9)
-	VSUB  V5.S4, V9.S4, V8.S4
-	VADD  V8.S4, V6.S4, V6.S4
-	ADD   $4, R9, R9
-	SUB   $4, R3, R3
-	ADD   $16, R4, R4
-	SUB   $4, R5, R5
-	CMP   $4, R5
-	BGE   loop9
-
-end10:
-	CBZ   R6, end11
-	FMOVS (R4), F8
-	ADD   R7, R4, R5
-	VLD1  (R5), V8.S[1]
-	ADD   R8, R4, R4
-	VLD1  (R4), V8.S[2]
-	VAND  V1.B16, V8.B16, V8.B16
-	FMOVQ 32(R13), F9
-	VFMLA V7.S4, V8.S4, V9.S4
-	WORD  $0x0e612927 // xtn v7.4h, v9.4s
-	WORD  $0x0e2128e7 // xtn v7.8b, v7.8h
-	FMOVS F7, (R9)
-	VSUB  V5.S4, V9.S4, V7.S4
-	VADD  V7.S4, V6.S4, V6.S4
-	ADD   $4, R9, R9
-	SUB   $4, R3, R3
-
-end11:
-	WORD  $0x6e24dc07 // fmul v7.4s, v0.4s, v4.4s
-	WORD  $0x4ea0d400 // fsub v0.4s, v0.4s, v0.4s
-	WORD  $0x4e20d4e0 // fadd v0.4s, v7.4s, v0.4s
-	FMOVS F0, (R0)
-	VMOVI $0, V0.B16
-	VEXT  $8, V6.B16, V6.B16, V7.B16
-	VADD  V7.S4, V6.S4, V6.S4
-	VADDP V6.S4, V6.S4, V6.S4
-	VSUB  V6.S4, V0.S4, V0.S4
-	VSHL  $7, V0.S4, V0.S4
-	FMOVS F0, (R1)
-	ADD   R2<<2, R10, R10
-
-end5:
-	VMOVI $0, V0.B16
-	CMP   $4, R3
-	BLT   end13
-
-loop12:
-	WORD  $0x0e612806 // xtn v6.4h, v0.4s
-	WORD  $0x0e2128c6 // xtn v6.8b, v6.8h
-	FMOVS F6, (R9)
-	ADD   $4, R9, R9
-	SUB   $4, R3, R3
-	CMP   $4, R3
-	BGE   loop12
-
-end13:
-	ADD  $4, R11, R11
-	ADD  $4, R12, R12
-	MOVD ldx+80(FP), R0
-	MOVD cols+56(FP), R1
-	SUB  R1, R0, R0
-	ADD  R0<<2, R10, R10
-	MOVD lddst+72(FP), R0
-	MOVD filled+64(FP), R1
-	SUB  R1, R0, R0
-	ADD  R0, R9, R9
-	SUB  $1, R14, R14
-	CMP  $1, R14
+	MOVD ldx+80(FP), R5
+	MOVD cols+56(FP), R6
+	SUB  R6, R5, R5
+	ADD  R5<<2, R1, R1
+	MOVD lddst+72(FP), R5
+	MOVD filled+64(FP), R6
+	SUB  R6, R5, R5
+	ADD  R5, R0, R0
+	ADD  $4, R2, R2
+	ADD  $4, R3, R3
+	SUB  $1, R4, R4
+	CMP  $1, R4
 	BGE  loop1
 
 end2:
@@ -510,10 +194,10 @@ end2:
 // func quantizeInt8By32NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By32NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  112(R13), F5
-	FMOVQ  128(R13), F6
+	FMOVQ  96(R13), F5
+	FMOVQ  112(R13), F6
 	FMOVQ  144(R13), F7
-	FMOVQ  32(R13), F8
+	FMOVQ  16(R13), F8
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
 	MOVD   scale_base+88(FP), R11
@@ -528,7 +212,7 @@ TEXT ·quantizeInt8By32NEON(SB), NOSPLIT, $0-144
 	CSEL   GT, R8, R7, R8
 	SCVTFS R6, F4
 	VDUP   V4.S[0], V4.S4
-	FMOVQ  (R13), F0
+	FMOVQ  32(R13), F0
 	WORD   $0x6ea0e484 // fcmgt v4.4s, v4.4s, v0.4s
 	MOVD   rows+48(FP), R14
 	CMP    $1, R14
@@ -569,51 +253,51 @@ loop3:
 	VEXT  $8, V1.B16, V1.B16, V3.B16
 	WORD  $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
 	WORD  $0x6e21f42e // fmaxp v14.4s, v1.4s, v1.4s
-	FMOVQ 16(R13), F1
+	FMOVQ (R13), F1
 	WORD  $0x4e26f5c3 // fmax v3.4s, v14.4s, v6.4s
 	WORD  $0x6e23fc23 // fdiv v3.4s, v1.4s, v3.4s
-	FMOVQ 32(R13), F16
+	FMOVQ 16(R13), F16
 	VFMLA V3.S4, V0.S4, V16.S4
 	WORD  $0x0e612a00 // xtn v0.4h, v16.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, (R9)
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V3.S4, V2.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 4(R9)
 	VADD  V0.S4, V16.S4, V16.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V3.S4, V15.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 8(R9)
 	VADD  V0.S4, V16.S4, V16.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V3.S4, V13.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 12(R9)
 	VADD  V0.S4, V16.S4, V16.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V3.S4, V12.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 16(R9)
 	VADD  V0.S4, V16.S4, V16.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V3.S4, V9.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 20(R9)
 	VADD  V0.S4, V16.S4, V16.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V3.S4, V10.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
 	FMOVS F1, 24(R9)
 	VADD  V0.S4, V16.S4, V16.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V3.S4, V11.S4, V0.S4
 	WORD  $0x0e612801 // xtn v1.4h, v0.4s
 	WORD  $0x0e212821 // xtn v1.8b, v1.8h
@@ -623,7 +307,7 @@ loop3:
 	WORD  $0x4eaed5c1 // fsub v1.4s, v14.4s, v14.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVS F0, (R0)
-	FMOVQ 64(R13), F0
+	FMOVQ 48(R13), F0
 	VEXT  $8, V16.B16, V16.B16, V1.B16
 	VADD  V1.S4, V16.S4, V1.S4
 	VADDP V1.S4, V1.S4, V1.S4
@@ -674,7 +358,7 @@ end8:
 	VEXT  $8, V0.B16, V0.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	FMOVQ 16(R13), F2
+	FMOVQ (R13), F2
 	WORD  $0x4e26f403 // fmax v3.4s, v0.4s, v6.4s
 	WORD  $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
 	MOVD  R10, R4
@@ -684,7 +368,7 @@ end8:
 
 loop9:
 	FMOVQ (R4), F3
-	FMOVQ 32(R13), F9
+	FMOVQ 16(R13), F9
 	VFMLA V2.S4, V3.S4, V9.S4
 	WORD  $0x0e612923 // xtn v3.4h, v9.4s
 	WORD  $0x0e212863 // xtn v3.8b, v3.8h
@@ -706,7 +390,7 @@ end10:
 	ADD   R8, R4, R4
 	VLD1  (R4), V3.S[2]
 	VAND  V4.B16, V3.B16, V3.B16
-	FMOVQ 32(R13), F9
+	FMOVQ 16(R13), F9
 	VFMLA V2.S4, V3.S4, V9.S4
 	WORD  $0x0e612922 // xtn v2.4h, v9.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
@@ -745,8 +429,6 @@ loop12:
 	BGE   loop12
 
 end13:
-	ADD  $4, R11, R11
-	ADD  $4, R12, R12
 	MOVD ldx+80(FP), R0
 	MOVD cols+56(FP), R1
 	SUB  R1, R0, R0
@@ -755,6 +437,8 @@ end13:
 	MOVD filled+64(FP), R1
 	SUB  R1, R0, R0
 	ADD  R0, R9, R9
+	ADD  $4, R11, R11
+	ADD  $4, R12, R12
 	SUB  $1, R14, R14
 	CMP  $1, R14
 	BGE  loop1
@@ -765,10 +449,10 @@ end2:
 // func quantizeInt8By64NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By64NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  112(R13), F2
-	FMOVQ  128(R13), F3
+	FMOVQ  96(R13), F2
+	FMOVQ  112(R13), F3
 	FMOVQ  144(R13), F4
-	FMOVQ  32(R13), F5
+	FMOVQ  16(R13), F5
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
 	MOVD   scale_base+88(FP), R11
@@ -783,7 +467,7 @@ TEXT ·quantizeInt8By64NEON(SB), NOSPLIT, $0-144
 	CSEL   GT, R8, R7, R8
 	SCVTFS R6, F1
 	VDUP   V1.S[0], V1.S4
-	FMOVQ  (R13), F0
+	FMOVQ  32(R13), F0
 	WORD   $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	MOVD   rows+48(FP), R14
 	CMP    $1, R14
@@ -848,115 +532,115 @@ loop3:
 	VEXT  $8, V6.B16, V6.B16, V0.B16
 	WORD  $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	WORD  $0x6e20f407 // fmaxp v7.4s, v0.4s, v0.4s
-	FMOVQ 16(R13), F0
+	FMOVQ (R13), F0
 	WORD  $0x4e23f4e6 // fmax v6.4s, v7.4s, v3.4s
 	WORD  $0x6e26fc08 // fdiv v8.4s, v0.4s, v6.4s
 	FMOVQ (R10), F0
-	FMOVQ 32(R13), F9
+	FMOVQ 16(R13), F9
 	VFMLA V8.S4, V0.S4, V9.S4
 	WORD  $0x0e612920 // xtn v0.4h, v9.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, (R9)
 	FMOVQ 16(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 4(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 32(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 8(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 48(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 12(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 64(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 16(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 80(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 20(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 96(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 24(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 112(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 28(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 128(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 32(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 144(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 36(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 160(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 40(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 176(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 44(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 192(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 48(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 208(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 52(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 224(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, 56(R9)
 	VADD  V6.S4, V9.S4, V9.S4
 	FMOVQ 240(R10), F0
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V8.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
@@ -966,7 +650,7 @@ loop3:
 	WORD  $0x4ea7d4e6 // fsub v6.4s, v7.4s, v7.4s
 	WORD  $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
 	FMOVS F0, (R0)
-	FMOVQ 80(R13), F0
+	FMOVQ 64(R13), F0
 	VEXT  $8, V9.B16, V9.B16, V6.B16
 	VADD  V6.S4, V9.S4, V6.S4
 	VADDP V6.S4, V6.S4, V6.S4
@@ -1017,7 +701,7 @@ end8:
 	VEXT  $8, V0.B16, V0.B16, V7.B16
 	WORD  $0x4e27f400 // fmax v0.4s, v0.4s, v7.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	FMOVQ 16(R13), F7
+	FMOVQ (R13), F7
 	WORD  $0x4e23f408 // fmax v8.4s, v0.4s, v3.4s
 	WORD  $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
 	MOVD  R10, R4
@@ -1027,7 +711,7 @@ end8:
 
 loop9:
 	FMOVQ (R4), F8
-	FMOVQ 32(R13), F9
+	FMOVQ 16(R13), F9
 	VFMLA V7.S4, V8.S4, V9.S4
 	WORD  $0x0e612928 // xtn v8.4h, v9.4s
 	WORD  $0x0e212908 // xtn v8.8b, v8.8h
@@ -1049,7 +733,7 @@ end10:
 	ADD   R8, R4, R4
 	VLD1  (R4), V8.S[2]
 	VAND  V1.B16, V8.B16, V8.B16
-	FMOVQ 32(R13), F9
+	FMOVQ 16(R13), F9
 	VFMLA V7.S4, V8.S4, V9.S4
 	WORD  $0x0e612927 // xtn v7.4h, v9.4s
 	WORD  $0x0e2128e7 // xtn v7.8b, v7.8h
@@ -1088,8 +772,6 @@ loop12:
 	BGE   loop12
 
 end13:
-	ADD  $4, R11, R11
-	ADD  $4, R12, R12
 	MOVD ldx+80(FP), R0
 	MOVD cols+56(FP), R1
 	SUB  R1, R0, R0
@@ -1098,6 +780,8 @@ end13:
 	MOVD filled+64(FP), R1
 	SUB  R1, R0, R0
 	ADD  R0, R9, R9
+	ADD  $4, R11, R11
+	ADD  $4, R12, R12
 	SUB  $1, R14, R14
 	CMP  $1, R14
 	BGE  loop1
@@ -1108,10 +792,10 @@ end2:
 // func quantizeInt8By16NEON(dst []int8, x []float32, rows int, cols int, filled int, lddst int, ldx int, scale []float32, start []int32, ldscale int)
 TEXT ·quantizeInt8By16NEON(SB), NOSPLIT, $0-144
 	MOVD   $constants<>(SB), R13
-	FMOVQ  112(R13), F8
-	FMOVQ  128(R13), F9
+	FMOVQ  96(R13), F8
+	FMOVQ  112(R13), F9
 	FMOVQ  144(R13), F10
-	FMOVQ  32(R13), F11
+	FMOVQ  16(R13), F11
 	MOVD   dst_base+0(FP), R9
 	MOVD   x_base+24(FP), R10
 	MOVD   scale_base+88(FP), R11
@@ -1126,7 +810,7 @@ TEXT ·quantizeInt8By16NEON(SB), NOSPLIT, $0-144
 	CSEL   GT, R8, R7, R8
 	SCVTFS R6, F7
 	VDUP   V7.S[0], V7.S4
-	FMOVQ  (R13), F0
+	FMOVQ  32(R13), F0
 	WORD   $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
 	MOVD   rows+48(FP), R14
 	CMP    $1, R14
@@ -1155,27 +839,27 @@ loop3:
 	VEXT  $8, V1.B16, V1.B16, V5.B16
 	WORD  $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
 	WORD  $0x6e21f421 // fmaxp v1.4s, v1.4s, v1.4s
-	FMOVQ 16(R13), F5
+	FMOVQ (R13), F5
 	WORD  $0x4e29f426 // fmax v6.4s, v1.4s, v9.4s
 	WORD  $0x6e26fca5 // fdiv v5.4s, v5.4s, v6.4s
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	VFMLA V5.S4, V0.S4, V6.S4
 	WORD  $0x0e6128c0 // xtn v0.4h, v6.4s
 	WORD  $0x0e212800 // xtn v0.8b, v0.8h
 	FMOVS F0, (R9)
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V5.S4, V2.S4, V0.S4
 	WORD  $0x0e612802 // xtn v2.4h, v0.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
 	FMOVS F2, 4(R9)
 	VADD  V0.S4, V6.S4, V6.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V5.S4, V3.S4, V0.S4
 	WORD  $0x0e612802 // xtn v2.4h, v0.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
 	FMOVS F2, 8(R9)
 	VADD  V0.S4, V6.S4, V6.S4
-	FMOVQ 32(R13), F0
+	FMOVQ 16(R13), F0
 	VFMLA V5.S4, V4.S4, V0.S4
 	WORD  $0x0e612802 // xtn v2.4h, v0.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
@@ -1185,7 +869,7 @@ loop3:
 	WORD  $0x4ea1d421 // fsub v1.4s, v1.4s, v1.4s
 	WORD  $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	FMOVS F0, (R0)
-	FMOVQ 96(R13), F0
+	FMOVQ 80(R13), F0
 	VEXT  $8, V6.B16, V6.B16, V1.B16
 	VADD  V1.S4, V6.S4, V1.S4
 	VADDP V1.S4, V1.S4, V1.S4
@@ -1236,7 +920,7 @@ end8:
 	VEXT  $8, V0.B16, V0.B16, V2.B16
 	WORD  $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	WORD  $0x6e20f400 // fmaxp v0.4s, v0.4s, v0.4s
-	FMOVQ 16(R13), F2
+	FMOVQ (R13), F2
 	WORD  $0x4e29f403 // fmax v3.4s, v0.4s, v9.4s
 	WORD  $0x6e23fc42 // fdiv v2.4s, v2.4s, v3.4s
 	MOVD  R10, R4
@@ -1246,7 +930,7 @@ end8:
 
 loop9:
 	FMOVQ (R4), F3
-	FMOVQ 32(R13), F4
+	FMOVQ 16(R13), F4
 	VFMLA V2.S4, V3.S4, V4.S4
 	WORD  $0x0e612883 // xtn v3.4h, v4.4s
 	WORD  $0x0e212863 // xtn v3.8b, v3.8h
@@ -1268,7 +952,7 @@ end10:
 	ADD   R8, R4, R4
 	VLD1  (R4), V3.S[2]
 	VAND  V7.B16, V3.B16, V3.B16
-	FMOVQ 32(R13), F4
+	FMOVQ 16(R13), F4
 	VFMLA V2.S4, V3.S4, V4.S4
 	WORD  $0x0e612882 // xtn v2.4h, v4.4s
 	WORD  $0x0e212842 // xtn v2.8b, v2.8h
@@ -1307,8 +991,6 @@ loop12:
 	BGE   loop12
 
 end13:
-	ADD  $4, R11, R11
-	ADD  $4, R12, R12
 	MOVD ldx+80(FP), R0
 	MOVD cols+56(FP), R1
 	SUB  R1, R0, R0
@@ -1317,6 +999,8 @@ end13:
 	MOVD filled+64(FP), R1
 	SUB  R1, R0, R0
 	ADD  R0, R9, R9
+	ADD  $4, R11, R11
+	ADD  $4, R12, R12
 	SUB  $1, R14, R14
 	CMP  $1, R14
 	BGE  loop1
@@ -1324,24 +1008,24 @@ end13:
 end2:
 	RET
 
-DATA constants<>+0(SB)/8, $0x3f80000000000000
-DATA constants<>+8(SB)/8, $0x4040000040000000
-DATA constants<>+16(SB)/8, $0x42fe000042fe0000
-DATA constants<>+24(SB)/8, $0x42fe000042fe0000
-DATA constants<>+32(SB)/8, $0x4b4000004b400000
-DATA constants<>+40(SB)/8, $0x4b4000004b400000
-DATA constants<>+48(SB)/8, $0xa0000000a0000000
-DATA constants<>+56(SB)/8, $0xa0000000a0000000
-DATA constants<>+64(SB)/8, $0x6800000068000000
-DATA constants<>+72(SB)/8, $0x6800000068000000
-DATA constants<>+80(SB)/8, $0xd0000000d0000000
-DATA constants<>+88(SB)/8, $0xd0000000d0000000
-DATA constants<>+96(SB)/8, $0xb4000000b4000000
-DATA constants<>+104(SB)/8, $0xb4000000b4000000
-DATA constants<>+112(SB)/8, $0x7fffffff7fffffff
-DATA constants<>+120(SB)/8, $0x7fffffff7fffffff
-DATA constants<>+128(SB)/8, $0x0d8000000d800000
-DATA constants<>+136(SB)/8, $0x0d8000000d800000
+DATA constants<>+0(SB)/8, $0x42fe000042fe0000
+DATA constants<>+8(SB)/8, $0x42fe000042fe0000
+DATA constants<>+16(SB)/8, $0x4b4000004b400000
+DATA constants<>+24(SB)/8, $0x4b4000004b400000
+DATA constants<>+32(SB)/8, $0x3f80000000000000
+DATA constants<>+40(SB)/8, $0x4040000040000000
+DATA constants<>+48(SB)/8, $0x6800000068000000
+DATA constants<>+56(SB)/8, $0x6800000068000000
+DATA constants<>+64(SB)/8, $0xd0000000d0000000
+DATA constants<>+72(SB)/8, $0xd0000000d0000000
+DATA constants<>+80(SB)/8, $0xb4000000b4000000
+DATA constants<>+88(SB)/8, $0xb4000000b4000000
+DATA constants<>+96(SB)/8, $0x7fffffff7fffffff
+DATA constants<>+104(SB)/8, $0x7fffffff7fffffff
+DATA constants<>+112(SB)/8, $0x0d8000000d800000
+DATA constants<>+120(SB)/8, $0x0d8000000d800000
+DATA constants<>+128(SB)/8, $0x5a0000005a000000
+DATA constants<>+136(SB)/8, $0x5a0000005a000000
 DATA constants<>+144(SB)/8, $0x3c0102043c010204
 DATA constants<>+152(SB)/8, $0x3c0102043c010204
 GLOBL constants<>(SB), RODATA|NOPTR, $160

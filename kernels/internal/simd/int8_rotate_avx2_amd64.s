@@ -9,40 +9,40 @@
 TEXT ·rotate128AVX2(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
-	MOVQ by_base+48(FP), DX
-	MOVQ rows+72(FP), BX
-	CMPQ BX, $+1
+	MOVQ rows+72(FP), DX
+	CMPQ DX, $+1
 	JLT  end2
 
 loop1:
+	MOVQ by_base+48(FP), BX
 	MOVQ cols+80(FP), SI
 	CMPQ SI, $+128
 	JLT  end4
 
 loop3:
 	VMOVUPS     (CX), Y0
-	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y1
 	VMULPS      Y1, Y0, Y0
 	VMOVUPS     32(CX), Y1
-	VMOVUPS     32(DX), Y2
+	VMOVUPS     32(BX), Y2
 	VMULPS      Y2, Y1, Y1
 	VMOVUPS     64(CX), Y2
-	VMOVUPS     64(DX), Y3
+	VMOVUPS     64(BX), Y3
 	VMULPS      Y3, Y2, Y2
 	VMOVUPS     96(CX), Y3
-	VMOVUPS     96(DX), Y4
+	VMOVUPS     96(BX), Y4
 	VMULPS      Y4, Y3, Y3
 	VMOVUPS     128(CX), Y4
-	VMOVUPS     128(DX), Y5
+	VMOVUPS     128(BX), Y5
 	VMULPS      Y5, Y4, Y4
 	VMOVUPS     160(CX), Y5
-	VMOVUPS     160(DX), Y6
+	VMOVUPS     160(BX), Y6
 	VMULPS      Y6, Y5, Y5
 	VMOVUPS     192(CX), Y6
-	VMOVUPS     192(DX), Y7
+	VMOVUPS     192(BX), Y7
 	VMULPS      Y7, Y6, Y6
 	VMOVUPS     224(CX), Y7
-	VMOVUPS     224(DX), Y8
+	VMOVUPS     224(BX), Y8
 	VMULPS      Y8, Y7, Y7
 	VSHUFPS     $0xb1, Y0, Y0, Y8
 	VFMADD132PS butterfly8x1<>+0(SB), Y8, Y0
@@ -125,28 +125,28 @@ loop3:
 	VMOVUPS     Y1, 192(AX)
 	VMOVUPS     Y0, 224(AX)
 	VMOVUPS     256(CX), Y0
-	VMOVUPS     256(DX), Y1
+	VMOVUPS     256(BX), Y1
 	VMULPS      Y1, Y0, Y0
 	VMOVUPS     288(CX), Y1
-	VMOVUPS     288(DX), Y2
+	VMOVUPS     288(BX), Y2
 	VMULPS      Y2, Y1, Y1
 	VMOVUPS     320(CX), Y2
-	VMOVUPS     320(DX), Y3
+	VMOVUPS     320(BX), Y3
 	VMULPS      Y3, Y2, Y2
 	VMOVUPS     352(CX), Y3
-	VMOVUPS     352(DX), Y4
+	VMOVUPS     352(BX), Y4
 	VMULPS      Y4, Y3, Y3
 	VMOVUPS     384(CX), Y4
-	VMOVUPS     384(DX), Y5
+	VMOVUPS     384(BX), Y5
 	VMULPS      Y5, Y4, Y4
 	VMOVUPS     416(CX), Y5
-	VMOVUPS     416(DX), Y6
+	VMOVUPS     416(BX), Y6
 	VMULPS      Y6, Y5, Y5
 	VMOVUPS     448(CX), Y6
-	VMOVUPS     448(DX), Y7
+	VMOVUPS     448(BX), Y7
 	VMULPS      Y7, Y6, Y6
 	VMOVUPS     480(CX), Y7
-	VMOVUPS     480(DX), Y8
+	VMOVUPS     480(BX), Y8
 	VMULPS      Y8, Y7, Y7
 	VSHUFPS     $0xb1, Y0, Y0, Y8
 	VFMADD132PS butterfly8x1<>+0(SB), Y8, Y0
@@ -277,22 +277,23 @@ loop3:
 	VMOVUPS     Y2, 224(AX)
 	VMOVUPS     Y0, 480(AX)
 	ADDQ        $+512, CX
+	ADDQ        $+512, BX
 	ADDQ        $+512, AX
 	SUBQ        $+128, SI
 	CMPQ        SI, $+128
 	JGE         loop3
 
 end4:
-	MOVQ ldx+96(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (CX)(SI*4), CX
-	MOVQ lddst+88(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (AX)(SI*4), AX
-	SUBQ $+1, BX
-	CMPQ BX, $+1
+	MOVQ ldx+96(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (CX)(BX*4), CX
+	MOVQ lddst+88(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (AX)(BX*4), AX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
 	JGE  loop1
 
 end2:
@@ -334,28 +335,28 @@ GLOBL butterfly8x4<>(SB), RODATA|NOPTR, $32
 TEXT ·rotate32AVX2(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
-	MOVQ by_base+48(FP), DX
-	MOVQ rows+72(FP), BX
-	CMPQ BX, $+1
+	MOVQ rows+72(FP), DX
+	CMPQ DX, $+1
 	JLT  end2
 
 loop1:
+	MOVQ by_base+48(FP), BX
 	MOVQ cols+80(FP), SI
 	CMPQ SI, $+32
 	JLT  end4
 
 loop3:
 	VMOVUPS     (CX), Y0
-	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y1
 	VMULPS      Y1, Y0, Y0
 	VMOVUPS     32(CX), Y1
-	VMOVUPS     32(DX), Y2
+	VMOVUPS     32(BX), Y2
 	VMULPS      Y2, Y1, Y1
 	VMOVUPS     64(CX), Y2
-	VMOVUPS     64(DX), Y3
+	VMOVUPS     64(BX), Y3
 	VMULPS      Y3, Y2, Y2
 	VMOVUPS     96(CX), Y3
-	VMOVUPS     96(DX), Y4
+	VMOVUPS     96(BX), Y4
 	VMULPS      Y4, Y3, Y3
 	VSHUFPS     $0xb1, Y0, Y0, Y4
 	VFMADD132PS butterfly8x1<>+0(SB), Y4, Y0
@@ -394,22 +395,23 @@ loop3:
 	VMOVUPS     Y1, 64(AX)
 	VMOVUPS     Y0, 96(AX)
 	ADDQ        $+128, CX
+	ADDQ        $+128, BX
 	ADDQ        $+128, AX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
 	JGE         loop3
 
 end4:
-	MOVQ ldx+96(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (CX)(SI*4), CX
-	MOVQ lddst+88(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (AX)(SI*4), AX
-	SUBQ $+1, BX
-	CMPQ BX, $+1
+	MOVQ ldx+96(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (CX)(BX*4), CX
+	MOVQ lddst+88(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (AX)(BX*4), AX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
 	JGE  loop1
 
 end2:

@@ -9,40 +9,40 @@
 TEXT ·rotate128AVX512(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
-	MOVQ by_base+48(FP), DX
-	MOVQ rows+72(FP), BX
-	CMPQ BX, $+1
+	MOVQ rows+72(FP), DX
+	CMPQ DX, $+1
 	JLT  end2
 
 loop1:
+	MOVQ by_base+48(FP), BX
 	MOVQ cols+80(FP), SI
 	CMPQ SI, $+128
 	JLT  end4
 
 loop3:
 	VMOVUPS     (CX), Z0
-	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z1
 	VMULPS      Z1, Z0, Z0
 	VMOVUPS     64(CX), Z1
-	VMOVUPS     64(DX), Z2
+	VMOVUPS     64(BX), Z2
 	VMULPS      Z2, Z1, Z1
 	VMOVUPS     128(CX), Z2
-	VMOVUPS     128(DX), Z3
+	VMOVUPS     128(BX), Z3
 	VMULPS      Z3, Z2, Z2
 	VMOVUPS     192(CX), Z3
-	VMOVUPS     192(DX), Z4
+	VMOVUPS     192(BX), Z4
 	VMULPS      Z4, Z3, Z3
 	VMOVUPS     256(CX), Z4
-	VMOVUPS     256(DX), Z5
+	VMOVUPS     256(BX), Z5
 	VMULPS      Z5, Z4, Z4
 	VMOVUPS     320(CX), Z5
-	VMOVUPS     320(DX), Z6
+	VMOVUPS     320(BX), Z6
 	VMULPS      Z6, Z5, Z5
 	VMOVUPS     384(CX), Z6
-	VMOVUPS     384(DX), Z7
+	VMOVUPS     384(BX), Z7
 	VMULPS      Z7, Z6, Z6
 	VMOVUPS     448(CX), Z7
-	VMOVUPS     448(DX), Z8
+	VMOVUPS     448(BX), Z8
 	VMULPS      Z8, Z7, Z7
 	VSHUFPS     $0xb1, Z0, Z0, Z8
 	VFMADD132PS butterfly16x1<>+0(SB), Z8, Z0
@@ -141,22 +141,23 @@ loop3:
 	VMOVUPS     Z1, 384(AX)
 	VMOVUPS     Z0, 448(AX)
 	ADDQ        $+512, CX
+	ADDQ        $+512, BX
 	ADDQ        $+512, AX
 	SUBQ        $+128, SI
 	CMPQ        SI, $+128
 	JGE         loop3
 
 end4:
-	MOVQ ldx+96(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (CX)(SI*4), CX
-	MOVQ lddst+88(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (AX)(SI*4), AX
-	SUBQ $+1, BX
-	CMPQ BX, $+1
+	MOVQ ldx+96(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (CX)(BX*4), CX
+	MOVQ lddst+88(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (AX)(BX*4), AX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
 	JGE  loop1
 
 end2:
@@ -240,22 +241,22 @@ GLOBL butterfly16x8<>(SB), RODATA|NOPTR, $64
 TEXT ·rotate32AVX512(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), AX
 	MOVQ x_base+24(FP), CX
-	MOVQ by_base+48(FP), DX
-	MOVQ rows+72(FP), BX
-	CMPQ BX, $+1
+	MOVQ rows+72(FP), DX
+	CMPQ DX, $+1
 	JLT  end2
 
 loop1:
+	MOVQ by_base+48(FP), BX
 	MOVQ cols+80(FP), SI
 	CMPQ SI, $+32
 	JLT  end4
 
 loop3:
 	VMOVUPS     (CX), Z0
-	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z1
 	VMULPS      Z1, Z0, Z0
 	VMOVUPS     64(CX), Z1
-	VMOVUPS     64(DX), Z2
+	VMOVUPS     64(BX), Z2
 	VMULPS      Z2, Z1, Z1
 	VSHUFPS     $0xb1, Z0, Z0, Z2
 	VFMADD132PS butterfly16x1<>+0(SB), Z2, Z0
@@ -278,22 +279,23 @@ loop3:
 	VMOVUPS     Z2, (AX)
 	VMOVUPS     Z0, 64(AX)
 	ADDQ        $+128, CX
+	ADDQ        $+128, BX
 	ADDQ        $+128, AX
 	SUBQ        $+32, SI
 	CMPQ        SI, $+32
 	JGE         loop3
 
 end4:
-	MOVQ ldx+96(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (CX)(SI*4), CX
-	MOVQ lddst+88(FP), SI
-	MOVQ cols+80(FP), DI
-	SUBQ DI, SI
-	LEAQ (AX)(SI*4), AX
-	SUBQ $+1, BX
-	CMPQ BX, $+1
+	MOVQ ldx+96(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (CX)(BX*4), CX
+	MOVQ lddst+88(FP), BX
+	MOVQ cols+80(FP), SI
+	SUBQ SI, BX
+	LEAQ (AX)(BX*4), AX
+	SUBQ $+1, DX
+	CMPQ DX, $+1
 	JGE  loop1
 
 end2:

@@ -12,40 +12,40 @@ TEXT ·rotate128NEON(SB), NOSPLIT, $0-104
 	FMOVQ 32(R0), F11
 	MOVD  dst_base+0(FP), R0
 	MOVD  x_base+24(FP), R1
-	MOVD  by_base+48(FP), R2
-	MOVD  rows+72(FP), R3
-	CMP   $1, R3
+	MOVD  rows+72(FP), R2
+	CMP   $1, R2
 	BLT   end2
 
 loop1:
+	MOVD by_base+48(FP), R3
 	MOVD cols+80(FP), R4
 	CMP  $128, R4
 	BLT  end4
 
 loop3:
 	FMOVQ (R1), F0
-	FMOVQ (R2), F1
+	FMOVQ (R3), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R1), F1
-	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ 32(R1), F2
-	FMOVQ 32(R2), F3
+	FMOVQ 32(R3), F3
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	FMOVQ 48(R1), F3
-	FMOVQ 48(R2), F4
+	FMOVQ 48(R3), F4
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	FMOVQ 64(R1), F4
-	FMOVQ 64(R2), F5
+	FMOVQ 64(R3), F5
 	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	FMOVQ 80(R1), F5
-	FMOVQ 80(R2), F6
+	FMOVQ 80(R3), F6
 	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	FMOVQ 96(R1), F6
-	FMOVQ 96(R2), F7
+	FMOVQ 96(R3), F7
 	WORD  $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	FMOVQ 112(R1), F7
-	FMOVQ 112(R2), F8
+	FMOVQ 112(R3), F8
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	VTBL  V9.B16, [V0.B16], V8.B16
 	VFMLA V10.S4, V0.S4, V8.S4
@@ -112,28 +112,28 @@ loop3:
 	FMOVQ F1, 96(R0)
 	FMOVQ F0, 112(R0)
 	FMOVQ 128(R1), F0
-	FMOVQ 128(R2), F1
+	FMOVQ 128(R3), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ 144(R1), F1
-	FMOVQ 144(R2), F2
+	FMOVQ 144(R3), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ 160(R1), F2
-	FMOVQ 160(R2), F3
+	FMOVQ 160(R3), F3
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	FMOVQ 176(R1), F3
-	FMOVQ 176(R2), F4
+	FMOVQ 176(R3), F4
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	FMOVQ 192(R1), F4
-	FMOVQ 192(R2), F5
+	FMOVQ 192(R3), F5
 	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	FMOVQ 208(R1), F5
-	FMOVQ 208(R2), F6
+	FMOVQ 208(R3), F6
 	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	FMOVQ 224(R1), F6
-	FMOVQ 224(R2), F7
+	FMOVQ 224(R3), F7
 	WORD  $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	FMOVQ 240(R1), F7
-	FMOVQ 240(R2), F8
+	FMOVQ 240(R3), F8
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	VTBL  V9.B16, [V0.B16], V8.B16
 	VFMLA V10.S4, V0.S4, V8.S4
@@ -200,28 +200,28 @@ loop3:
 	FMOVQ F1, 224(R0)
 	FMOVQ F0, 240(R0)
 	FMOVQ 256(R1), F0
-	FMOVQ 256(R2), F1
+	FMOVQ 256(R3), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ 272(R1), F1
-	FMOVQ 272(R2), F2
+	FMOVQ 272(R3), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ 288(R1), F2
-	FMOVQ 288(R2), F3
+	FMOVQ 288(R3), F3
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	FMOVQ 304(R1), F3
-	FMOVQ 304(R2), F4
+	FMOVQ 304(R3), F4
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	FMOVQ 320(R1), F4
-	FMOVQ 320(R2), F5
+	FMOVQ 320(R3), F5
 	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	FMOVQ 336(R1), F5
-	FMOVQ 336(R2), F6
+	FMOVQ 336(R3), F6
 	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	FMOVQ 352(R1), F6
-	FMOVQ 352(R2), F7
+	FMOVQ 352(R3), F7
 	WORD  $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	FMOVQ 368(R1), F7
-	FMOVQ 368(R2), F8
+	FMOVQ 368(R3), F8
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	VTBL  V9.B16, [V0.B16], V8.B16
 	VFMLA V10.S4, V0.S4, V8.S4
@@ -288,28 +288,28 @@ loop3:
 	FMOVQ F1, 352(R0)
 	FMOVQ F0, 368(R0)
 	FMOVQ 384(R1), F0
-	FMOVQ 384(R2), F1
+	FMOVQ 384(R3), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ 400(R1), F1
-	FMOVQ 400(R2), F2
+	FMOVQ 400(R3), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ 416(R1), F2
-	FMOVQ 416(R2), F3
+	FMOVQ 416(R3), F3
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	FMOVQ 432(R1), F3
-	FMOVQ 432(R2), F4
+	FMOVQ 432(R3), F4
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	FMOVQ 448(R1), F4
-	FMOVQ 448(R2), F5
+	FMOVQ 448(R3), F5
 	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	FMOVQ 464(R1), F5
-	FMOVQ 464(R2), F6
+	FMOVQ 464(R3), F6
 	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	FMOVQ 480(R1), F6
-	FMOVQ 480(R2), F7
+	FMOVQ 480(R3), F7
 	WORD  $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	FMOVQ 496(R1), F7
-	FMOVQ 496(R2), F8
+	FMOVQ 496(R3), F8
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	VTBL  V9.B16, [V0.B16], V8.B16
 	VFMLA V10.S4, V0.S4, V8.S4
@@ -504,22 +504,23 @@ loop3:
 	FMOVQ F1, 368(R0)
 	FMOVQ F0, 496(R0)
 	ADD   $512, R1, R1
+	ADD   $512, R3, R3
 	ADD   $512, R0, R0
 	SUB   $128, R4, R4
 	CMP   $128, R4
 	BGE   loop3
 
 end4:
-	MOVD ldx+96(FP), R4
-	MOVD cols+80(FP), R5
-	SUB  R5, R4, R4
-	ADD  R4<<2, R1, R1
-	MOVD lddst+88(FP), R4
-	MOVD cols+80(FP), R5
-	SUB  R5, R4, R4
-	ADD  R4<<2, R0, R0
-	SUB  $1, R3, R3
-	CMP  $1, R3
+	MOVD ldx+96(FP), R3
+	MOVD cols+80(FP), R4
+	SUB  R4, R3, R3
+	ADD  R3<<2, R1, R1
+	MOVD lddst+88(FP), R3
+	MOVD cols+80(FP), R4
+	SUB  R4, R3, R3
+	ADD  R3<<2, R0, R0
+	SUB  $1, R2, R2
+	CMP  $1, R2
 	BGE  loop1
 
 end2:
@@ -533,40 +534,40 @@ TEXT ·rotate32NEON(SB), NOSPLIT, $0-104
 	FMOVQ 32(R0), F11
 	MOVD  dst_base+0(FP), R0
 	MOVD  x_base+24(FP), R1
-	MOVD  by_base+48(FP), R2
-	MOVD  rows+72(FP), R3
-	CMP   $1, R3
+	MOVD  rows+72(FP), R2
+	CMP   $1, R2
 	BLT   end2
 
 loop1:
+	MOVD by_base+48(FP), R3
 	MOVD cols+80(FP), R4
 	CMP  $32, R4
 	BLT  end4
 
 loop3:
 	FMOVQ (R1), F0
-	FMOVQ (R2), F1
+	FMOVQ (R3), F1
 	WORD  $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	FMOVQ 16(R1), F1
-	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F2
 	WORD  $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	FMOVQ 32(R1), F2
-	FMOVQ 32(R2), F3
+	FMOVQ 32(R3), F3
 	WORD  $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	FMOVQ 48(R1), F3
-	FMOVQ 48(R2), F4
+	FMOVQ 48(R3), F4
 	WORD  $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	FMOVQ 64(R1), F4
-	FMOVQ 64(R2), F5
+	FMOVQ 64(R3), F5
 	WORD  $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	FMOVQ 80(R1), F5
-	FMOVQ 80(R2), F6
+	FMOVQ 80(R3), F6
 	WORD  $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	FMOVQ 96(R1), F6
-	FMOVQ 96(R2), F7
+	FMOVQ 96(R3), F7
 	WORD  $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
 	FMOVQ 112(R1), F7
-	FMOVQ 112(R2), F8
+	FMOVQ 112(R3), F8
 	WORD  $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	VTBL  V9.B16, [V0.B16], V8.B16
 	VFMLA V10.S4, V0.S4, V8.S4
@@ -633,22 +634,23 @@ loop3:
 	FMOVQ F1, 96(R0)
 	FMOVQ F0, 112(R0)
 	ADD   $128, R1, R1
+	ADD   $128, R3, R3
 	ADD   $128, R0, R0
 	SUB   $32, R4, R4
 	CMP   $32, R4
 	BGE   loop3
 
 end4:
-	MOVD ldx+96(FP), R4
-	MOVD cols+80(FP), R5
-	SUB  R5, R4, R4
-	ADD  R4<<2, R1, R1
-	MOVD lddst+88(FP), R4
-	MOVD cols+80(FP), R5
-	SUB  R5, R4, R4
-	ADD  R4<<2, R0, R0
-	SUB  $1, R3, R3
-	CMP  $1, R3
+	MOVD ldx+96(FP), R3
+	MOVD cols+80(FP), R4
+	SUB  R4, R3, R3
+	ADD  R3<<2, R1, R1
+	MOVD lddst+88(FP), R3
+	MOVD cols+80(FP), R4
+	SUB  R4, R3, R3
+	ADD  R3<<2, R0, R0
+	SUB  $1, R2, R2
+	CMP  $1, R2
 	BGE  loop1
 
 end2:

@@ -16,33 +16,45 @@ type quantized[T int8 | int16] struct {
 // TestQuantize wants the bits of the pure-Go path from every tier, also of forms that the
 // drivers take on some CPUs of the tier only.
 func TestQuantize(t *testing.T) {
-	const cols, filled = 139, 160
-	x := quantizeInputs(cols)
-	rows := len(x) / cols
+	const cols, filled = 139, 160 // the last block is not whole
+	const wholeCols, wholeFilled = 160, 192
+	blocksOf, rowsOf := quantizeInputs(cols), quantizeInputs(wholeCols)
 	type toInt8 func(isa ISA, dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
-	ofInt8 := func(block int, run toInt8) func(isa ISA) quantized[int8] {
-		blocks := (cols + block - 1) / block
+	inBlocks := func(block int, run toInt8) func(isa ISA) quantized[int8] {
+		rows, blocks := len(blocksOf)/cols, (cols+block-1)/block
 		return func(isa ISA) quantized[int8] {
 			r := quantized[int8]{make([]int8, rows*filled), make([]float32, rows*blocks), make([]int32, rows*blocks)}
-			run(isa, r.q, x, rows, cols, filled, filled, cols, r.scale, r.start, rows)
+			run(isa, r.q, blocksOf, rows, cols, filled, filled, cols, r.scale, r.start, rows)
 			return r
 		}
 	}
-	ofInt16 := func(isa ISA) quantized[int16] {
-		const blocks = (cols + Int8Block - 1) / Int8Block
-		r := quantized[int16]{q: make([]int16, rows*filled), scale: make([]float32, rows*blocks)}
-		QuantizeInt16(isa, r.q, x, rows, cols, filled, filled, cols, r.scale, rows)
+	const rows = len(quantizeSpecials) + quantizeDenormals + wholeCols
+	bytes := func(isa ISA) quantized[int8] {
+		r := quantized[int8]{make([]int8, rows*wholeFilled), make([]float32, rows), make([]int32, rows)}
+		QuantizeInt8(isa, r.q, rowsOf, rows, wholeCols, wholeFilled, wholeFilled, wholeCols, r.scale, r.start)
+		return r
+	}
+	words := func(isa ISA) quantized[int16] {
+		r := quantized[int16]{q: make([]int16, rows*wholeFilled), scale: make([]float32, rows)}
+		QuantizeInt16(isa, r.q, rowsOf, rows, wholeCols, wholeFilled, wholeFilled, wholeCols, r.scale)
 		return r
 	}
 	for _, isa := range Supported() {
-		t.Run("128/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt8(Int8Block, QuantizeInt8), rows, filled, Int8Block) })
+		t.Run("rows/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, bytes, rows, wholeFilled, wholeCols) })
 		t.Run("32/"+isa.String(), func(t *testing.T) {
-			sameQuantized(t, isa, ofInt8(WeightBlock, QuantizeInt8By32), rows, filled, WeightBlock)
+			sameQuantized(t, isa, inBlocks(WeightBlock, QuantizeInt8By32), len(blocksOf)/cols, filled, WeightBlock)
 		})
-		t.Run("16/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt8(16, QuantizeInt8By16), rows, filled, 16) })
-		t.Run("int16/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, ofInt16, rows, filled, Int8Block) })
+		t.Run("16/"+isa.String(), func(t *testing.T) {
+			sameQuantized(t, isa, inBlocks(16, QuantizeInt8By16), len(blocksOf)/cols, filled, 16)
+		})
+		t.Run("int16/"+isa.String(), func(t *testing.T) { sameQuantized(t, isa, words, rows, wholeFilled, wholeCols) })
 	}
 }
+
+// quantizeSpecials are what makes a scale NaN, and quantizeDenormals is how many rows of quantizeInputs are small.
+var quantizeSpecials = [...]float64{math.NaN(), math.Inf(1), math.Inf(-1)}
+
+const quantizeDenormals = 60
 
 // quantizeInputs has rows of every kind: with the largest element of a block at each place
 // in turn, so small that all become 0, and with a NaN or an infinity in the first block.
@@ -53,12 +65,12 @@ func quantizeInputs(cols int) (x []float32) {
 		}
 		x[p*cols+p] = float32(1-p%2*2) * 50
 	}
-	for exponent := -149; exponent <= -90; exponent++ {
+	for exponent := -149; exponent < quantizeDenormals-149; exponent++ {
 		for j := range cols {
 			x = append(x, float32(math.Ldexp(float64(j%19-9), exponent)))
 		}
 	}
-	for _, special := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+	for _, special := range quantizeSpecials {
 		for j := range cols {
 			x = append(x, float32(j))
 		}

@@ -4,20 +4,20 @@
 
 #include "textflag.h"
 
-// func int8WinogradAVX2(m int, k int, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight []float32, bias []float32, add int, c []float32, ldc int)
-// Requires: AVX, AVX2, CMOV
-TEXT ·int8WinogradAVX2(SB), NOSPLIT, $320-248
+// func int8WinogradAVX2(m int, k int, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight []float32, bias []float32, add int, c []float32, ldc int)
+// Requires: AVX, AVX2
+TEXT ·int8WinogradAVX2(SB), NOSPLIT, $32-240
 	MOVQ m+0(FP), AX
-	MOVQ AX, 288(SP)
+	MOVQ AX, (SP)
 	MOVQ a_base+24(FP), AX
-	MOVQ AX, 296(SP)
-	MOVQ c_base+216(FP), AX
-	MOVQ AX, 304(SP)
+	MOVQ AX, 8(SP)
+	MOVQ c_base+208(FP), AX
+	MOVQ AX, 16(SP)
 	MOVQ scale_base+56(FP), AX
-	MOVQ AX, 312(SP)
+	MOVQ AX, 24(SP)
 
 tiles:
-	MOVQ 288(SP), AX
+	MOVQ (SP), AX
 	CMPQ AX, $+8
 	JGE  tile4
 	CMPQ AX, $+4
@@ -37,84 +37,37 @@ pick:
 	JEQ  tile3
 
 tile4:
-	MOVQ    ldc+240(FP), CX
-	MOVQ    304(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    (CX)(CX*2), DX
-	LEAQ    (AX)(DX*1), DX
-	LEAQ    31(SP), BX
-	ANDQ    $-32, BX
-	CMPQ    add+208(FP), $+0
-	JNE     fromC4
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS Y0, 224(BX)
-	JMP     started4
-
-fromC4:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (BX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(BX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(BX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(BX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(BX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(BX)
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, 192(BX)
-	VMOVUPS 32(DX), Y0
-	VMOVUPS Y0, 224(BX)
-
-started4:
-	MOVQ lda+48(FP), CX
-	MOVQ 296(SP), AX
-	SHLQ $0x01, CX
-	LEAQ (CX)(CX*2), DX
-	LEAQ (AX)(DX*1), DX
-	MOVQ b_base+112(FP), SI
-	MOVQ k+8(FP), DI
-	MOVQ 312(SP), R8
-	MOVQ ofColumns_base+136(FP), R9
-	MOVQ ofRows_base+80(FP), R10
-	MOVQ scale_base+56(FP), R11
-	SUBQ R11, R10
-	MOVQ $0x00000080, R11
-
-block4:
-	// a block has some of the k elements
-	MOVQ         R11, R12
-	CMPQ         DI, R12
-	CMOVQLT      DI, R12
-	SUBQ         R12, DI
-	VPBROADCASTD (R8)(R10*1), Y0
-	VPADDD       (R9), Y0, Y1
-	VPADDD       32(R9), Y0, Y0
-	VPBROADCASTD 4(R8)(R10*1), Y2
-	VPADDD       (R9), Y2, Y3
-	VPADDD       32(R9), Y2, Y2
-	VPBROADCASTD 8(R8)(R10*1), Y4
-	VPADDD       (R9), Y4, Y5
-	VPADDD       32(R9), Y4, Y4
-	VPBROADCASTD 12(R8)(R10*1), Y6
-	VPADDD       (R9), Y6, Y7
-	VPADDD       32(R9), Y6, Y6
-	ADDQ         $+64, R9
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	SHLQ         $0x01, CX
+	LEAQ         (CX)(CX*2), DX
+	LEAQ         (AX)(DX*1), DX
+	MOVQ         b_base+104(FP), BX
+	MOVQ         k+8(FP), SI
+	MOVQ         ofColumns_base+128(FP), DI
+	MOVQ         ofRows_base+80(FP), R8
+	MOVQ         24(SP), R9
+	MOVQ         scale_base+56(FP), R10
+	SUBQ         R10, R9
+	LEAQ         (R8)(R9*1), R8
+	VPBROADCASTD (R8), Y0
+	VPADDD       (DI), Y0, Y1
+	VPADDD       32(DI), Y0, Y0
+	VPBROADCASTD 4(R8), Y2
+	VPADDD       (DI), Y2, Y3
+	VPADDD       32(DI), Y2, Y2
+	VPBROADCASTD 8(R8), Y4
+	VPADDD       (DI), Y4, Y5
+	VPADDD       32(DI), Y4, Y4
+	VPBROADCASTD 12(R8), Y6
+	VPADDD       (DI), Y6, Y7
+	VPADDD       32(DI), Y6, Y6
 
 loop4:
-	VMOVUPS      (SI), Y8
-	VMOVUPS      32(SI), Y9
-	VMOVUPS      512(SI), Y10
-	VMOVUPS      544(SI), Y11
+	VMOVUPS      (BX), Y8
+	VMOVUPS      32(BX), Y9
+	VMOVUPS      512(BX), Y10
+	VMOVUPS      544(BX), Y11
 	VPBROADCASTD (AX), Y12
 	VPBROADCASTD 32(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -155,10 +108,10 @@ loop4:
 	VPMADDWD     Y12, Y13, Y12
 	VPADDD       Y10, Y7, Y7
 	VPADDD       Y12, Y6, Y6
-	VMOVUPS      64(SI), Y8
-	VMOVUPS      96(SI), Y9
-	VMOVUPS      576(SI), Y10
-	VMOVUPS      608(SI), Y11
+	VMOVUPS      64(BX), Y8
+	VMOVUPS      96(BX), Y9
+	VMOVUPS      576(BX), Y10
+	VMOVUPS      608(BX), Y11
 	VPBROADCASTD 4(AX), Y12
 	VPBROADCASTD 36(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -199,10 +152,10 @@ loop4:
 	VPMADDWD     Y12, Y13, Y12
 	VPADDD       Y10, Y7, Y7
 	VPADDD       Y12, Y6, Y6
-	VMOVUPS      128(SI), Y8
-	VMOVUPS      160(SI), Y9
-	VMOVUPS      640(SI), Y10
-	VMOVUPS      672(SI), Y11
+	VMOVUPS      128(BX), Y8
+	VMOVUPS      160(BX), Y9
+	VMOVUPS      640(BX), Y10
+	VMOVUPS      672(BX), Y11
 	VPBROADCASTD 8(AX), Y12
 	VPBROADCASTD 40(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -243,10 +196,10 @@ loop4:
 	VPMADDWD     Y12, Y13, Y12
 	VPADDD       Y10, Y7, Y7
 	VPADDD       Y12, Y6, Y6
-	VMOVUPS      192(SI), Y8
-	VMOVUPS      224(SI), Y9
-	VMOVUPS      704(SI), Y10
-	VMOVUPS      736(SI), Y11
+	VMOVUPS      192(BX), Y8
+	VMOVUPS      224(BX), Y9
+	VMOVUPS      704(BX), Y10
+	VMOVUPS      736(BX), Y11
 	VPBROADCASTD 12(AX), Y12
 	VPBROADCASTD 44(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -287,10 +240,10 @@ loop4:
 	VPMADDWD     Y12, Y13, Y12
 	VPADDD       Y10, Y7, Y7
 	VPADDD       Y12, Y6, Y6
-	VMOVUPS      256(SI), Y8
-	VMOVUPS      288(SI), Y9
-	VMOVUPS      768(SI), Y10
-	VMOVUPS      800(SI), Y11
+	VMOVUPS      256(BX), Y8
+	VMOVUPS      288(BX), Y9
+	VMOVUPS      768(BX), Y10
+	VMOVUPS      800(BX), Y11
 	VPBROADCASTD 16(AX), Y12
 	VPBROADCASTD 48(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -331,10 +284,10 @@ loop4:
 	VPMADDWD     Y12, Y13, Y12
 	VPADDD       Y10, Y7, Y7
 	VPADDD       Y12, Y6, Y6
-	VMOVUPS      320(SI), Y8
-	VMOVUPS      352(SI), Y9
-	VMOVUPS      832(SI), Y10
-	VMOVUPS      864(SI), Y11
+	VMOVUPS      320(BX), Y8
+	VMOVUPS      352(BX), Y9
+	VMOVUPS      832(BX), Y10
+	VMOVUPS      864(BX), Y11
 	VPBROADCASTD 20(AX), Y12
 	VPBROADCASTD 52(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -375,10 +328,10 @@ loop4:
 	VPMADDWD     Y12, Y13, Y12
 	VPADDD       Y10, Y7, Y7
 	VPADDD       Y12, Y6, Y6
-	VMOVUPS      384(SI), Y8
-	VMOVUPS      416(SI), Y9
-	VMOVUPS      896(SI), Y10
-	VMOVUPS      928(SI), Y11
+	VMOVUPS      384(BX), Y8
+	VMOVUPS      416(BX), Y9
+	VMOVUPS      896(BX), Y10
+	VMOVUPS      928(BX), Y11
 	VPBROADCASTD 24(AX), Y12
 	VPBROADCASTD 56(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -419,10 +372,10 @@ loop4:
 	VPMADDWD     Y12, Y13, Y12
 	VPADDD       Y10, Y7, Y7
 	VPADDD       Y12, Y6, Y6
-	VMOVUPS      448(SI), Y8
-	VMOVUPS      480(SI), Y9
-	VMOVUPS      960(SI), Y10
-	VMOVUPS      992(SI), Y11
+	VMOVUPS      448(BX), Y8
+	VMOVUPS      480(BX), Y9
+	VMOVUPS      960(BX), Y10
+	VMOVUPS      992(BX), Y11
 	VPBROADCASTD 28(AX), Y12
 	VPBROADCASTD 60(AX), Y13
 	VPADDW       Y10, Y12, Y14
@@ -465,229 +418,148 @@ loop4:
 	VPADDD       Y12, Y6, Y6
 	ADDQ         $+64, AX
 	ADDQ         $+64, DX
-	ADDQ         $+1024, SI
-	SUBQ         $+32, R12
+	ADDQ         $+1024, BX
+	SUBQ         $+32, SI
 	JNZ          loop4
-	VBROADCASTSS (R8), Y8
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y8, Y1, Y1
-	VADDPS       (BX), Y1, Y1
-	VMOVUPS      Y1, (BX)
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y8, Y0, Y0
-	VADDPS       32(BX), Y0, Y0
-	VMOVUPS      Y0, 32(BX)
-	VBROADCASTSS 4(R8), Y0
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       64(BX), Y3, Y3
-	VMOVUPS      Y3, 64(BX)
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       96(BX), Y2, Y2
-	VMOVUPS      Y2, 96(BX)
-	VBROADCASTSS 8(R8), Y0
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       128(BX), Y5, Y5
-	VMOVUPS      Y5, 128(BX)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       160(BX), Y4, Y4
-	VMOVUPS      Y4, 160(BX)
-	VBROADCASTSS 12(R8), Y0
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y0, Y7, Y7
-	VADDPS       192(BX), Y7, Y7
-	VMOVUPS      Y7, 192(BX)
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       224(BX), Y6, Y6
-	VMOVUPS      Y6, 224(BX)
-	MOVQ         ldscale+104(FP), R12
-	LEAQ         (R8)(R12*4), R8
-	TESTQ        DI, DI
-	JNZ          block4
-	MOVQ         ldc+240(FP), CX
-	MOVQ         304(SP), AX
+	MOVQ         ldc+232(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
 	LEAQ         (CX)(CX*2), DX
 	LEAQ         (AX)(DX*1), DX
-	MOVQ         weight_len+168(FP), SI
-	TESTQ        SI, SI
-	JZ           plain4
-	MOVQ         bias_len+192(FP), SI
-	TESTQ        SI, SI
-	JZ           scaled4
-	MOVQ         weight_base+160(FP), SI
-	VMOVUPS      (SI), Y0
-	MOVQ         bias_base+184(FP), SI
-	VMOVUPS      (SI), Y1
-	VMOVUPS      (BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      192(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (DX)
-	MOVQ         weight_base+160(FP), SI
-	VMOVUPS      32(SI), Y0
-	MOVQ         bias_base+184(FP), SI
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      32(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	VMOVUPS      224(BX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(DX)
-	JMP          end4
+	CMPQ         add+200(FP), $+0
+	JEQ          added4
+	VMOVUPS      (AX), Y8
+	VPADDD       Y8, Y1, Y1
+	VMOVUPS      32(AX), Y8
+	VPADDD       Y8, Y0, Y0
+	VMOVUPS      (AX)(CX*1), Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVUPS      32(AX)(CX*1), Y8
+	VPADDD       Y8, Y2, Y2
+	VMOVUPS      (AX)(CX*2), Y8
+	VPADDD       Y8, Y5, Y5
+	VMOVUPS      32(AX)(CX*2), Y8
+	VPADDD       Y8, Y4, Y4
+	VMOVUPS      (DX), Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVUPS      32(DX), Y8
+	VPADDD       Y8, Y6, Y6
 
-scaled4:
-	MOVQ    weight_base+160(FP), SI
-	VMOVUPS (SI), Y0
-	VMOVUPS (BX), Y1
-	VMULPS  Y0, Y1, Y1
+added4:
+	MOVQ    weight_len+160(FP), BX
+	TESTQ   BX, BX
+	JNZ     scaled4
 	VMOVUPS Y1, (AX)
-	VMOVUPS 64(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	VMOVUPS 192(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (DX)
-	MOVQ    weight_base+160(FP), SI
-	VMOVUPS 32(SI), Y0
-	VMOVUPS 32(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(DX)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y3, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y5, (AX)(CX*2)
+	VMOVUPS Y4, 32(AX)(CX*2)
+	VMOVUPS Y7, (DX)
+	VMOVUPS Y6, 32(DX)
 	JMP     end4
 
-plain4:
-	VMOVUPS (BX), Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 64(BX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(BX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 192(BX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(BX), Y0
+scaled4:
+	MOVQ         24(SP), BX
+	VBROADCASTSS (BX), Y8
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VBROADCASTSS 4(BX), Y8
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VBROADCASTSS 8(BX), Y8
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VBROADCASTSS 12(BX), Y8
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y8, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	MOVQ         weight_base+152(FP), BX
+	VMOVUPS      (BX), Y8
+	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y3, Y3
+	VMULPS       Y8, Y5, Y5
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      32(BX), Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y2, Y2
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y8, Y6, Y6
+	MOVQ         bias_len+184(FP), BX
+	TESTQ        BX, BX
+	JNZ          biased4
+
+store4:
+	VMOVUPS Y1, (AX)
 	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(BX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
-	VMOVUPS 224(BX), Y0
-	VMOVUPS Y0, 32(DX)
+	VMOVUPS Y3, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y5, (AX)(CX*2)
+	VMOVUPS Y4, 32(AX)(CX*2)
+	VMOVUPS Y7, (DX)
+	VMOVUPS Y6, 32(DX)
+	JMP     end4
+
+biased4:
+	MOVQ    bias_base+176(FP), BX
+	VMOVUPS (BX), Y8
+	VADDPS  Y8, Y1, Y1
+	VADDPS  Y8, Y3, Y3
+	VADDPS  Y8, Y5, Y5
+	VADDPS  Y8, Y7, Y7
+	VMOVUPS 32(BX), Y8
+	VADDPS  Y8, Y0, Y0
+	VADDPS  Y8, Y2, Y2
+	VADDPS  Y8, Y4, Y4
+	VADDPS  Y8, Y6, Y6
+	JMP     store4
 
 end4:
 	// the next rows are 4 further
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 296(SP)
-	MOVQ   ldc+240(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+16, AX, AX
-	ADDQ   AX, 304(SP)
-	ADDQ   $+16, 312(SP)
-	SUBQ   $+4, 288(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+16, 24(SP)
+	SUBQ   $+4, (SP)
 	JMP    tiles
 
 tile3:
-	MOVQ    ldc+240(FP), CX
-	MOVQ    304(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), DX
-	ANDQ    $-32, DX
-	CMPQ    add+208(FP), $+0
-	JNE     fromC3
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS Y0, 96(DX)
-	VMOVUPS Y0, 128(DX)
-	VMOVUPS Y0, 160(DX)
-	JMP     started3
-
-fromC3:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(DX)
-	VMOVUPS (AX)(CX*2), Y0
-	VMOVUPS Y0, 128(DX)
-	VMOVUPS 32(AX)(CX*2), Y0
-	VMOVUPS Y0, 160(DX)
-
-started3:
-	MOVQ lda+48(FP), CX
-	MOVQ 296(SP), AX
-	SHLQ $0x01, CX
-	MOVQ b_base+112(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ 312(SP), DI
-	MOVQ ofColumns_base+136(FP), R8
-	MOVQ ofRows_base+80(FP), R9
-	MOVQ scale_base+56(FP), R10
-	SUBQ R10, R9
-	MOVQ $0x00000080, R10
-
-block3:
-	// a block has some of the k elements
-	MOVQ         R10, R11
-	CMPQ         SI, R11
-	CMOVQLT      SI, R11
-	SUBQ         R11, SI
-	VPBROADCASTD (DI)(R9*1), Y0
-	VPADDD       (R8), Y0, Y1
-	VPADDD       32(R8), Y0, Y0
-	VPBROADCASTD 4(DI)(R9*1), Y2
-	VPADDD       (R8), Y2, Y3
-	VPADDD       32(R8), Y2, Y2
-	VPBROADCASTD 8(DI)(R9*1), Y4
-	VPADDD       (R8), Y4, Y5
-	VPADDD       32(R8), Y4, Y4
-	ADDQ         $+64, R8
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	SHLQ         $0x01, CX
+	MOVQ         b_base+104(FP), DX
+	MOVQ         k+8(FP), BX
+	MOVQ         ofColumns_base+128(FP), SI
+	MOVQ         ofRows_base+80(FP), DI
+	MOVQ         24(SP), R8
+	MOVQ         scale_base+56(FP), R9
+	SUBQ         R9, R8
+	LEAQ         (DI)(R8*1), DI
+	VPBROADCASTD (DI), Y0
+	VPADDD       (SI), Y0, Y1
+	VPADDD       32(SI), Y0, Y0
+	VPBROADCASTD 4(DI), Y2
+	VPADDD       (SI), Y2, Y3
+	VPADDD       32(SI), Y2, Y2
+	VPBROADCASTD 8(DI), Y4
+	VPADDD       (SI), Y4, Y5
+	VPADDD       32(SI), Y4, Y4
 
 loop3:
-	VMOVUPS      (BX), Y6
-	VMOVUPS      32(BX), Y7
-	VMOVUPS      512(BX), Y8
-	VMOVUPS      544(BX), Y9
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VMOVUPS      512(DX), Y8
+	VMOVUPS      544(DX), Y9
 	VPBROADCASTD (AX), Y10
 	VPBROADCASTD 32(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -718,10 +590,10 @@ loop3:
 	VPMADDWD     Y10, Y11, Y10
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
-	VMOVUPS      64(BX), Y6
-	VMOVUPS      96(BX), Y7
-	VMOVUPS      576(BX), Y8
-	VMOVUPS      608(BX), Y9
+	VMOVUPS      64(DX), Y6
+	VMOVUPS      96(DX), Y7
+	VMOVUPS      576(DX), Y8
+	VMOVUPS      608(DX), Y9
 	VPBROADCASTD 4(AX), Y10
 	VPBROADCASTD 36(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -752,10 +624,10 @@ loop3:
 	VPMADDWD     Y10, Y11, Y10
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
-	VMOVUPS      128(BX), Y6
-	VMOVUPS      160(BX), Y7
-	VMOVUPS      640(BX), Y8
-	VMOVUPS      672(BX), Y9
+	VMOVUPS      128(DX), Y6
+	VMOVUPS      160(DX), Y7
+	VMOVUPS      640(DX), Y8
+	VMOVUPS      672(DX), Y9
 	VPBROADCASTD 8(AX), Y10
 	VPBROADCASTD 40(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -786,10 +658,10 @@ loop3:
 	VPMADDWD     Y10, Y11, Y10
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
-	VMOVUPS      192(BX), Y6
-	VMOVUPS      224(BX), Y7
-	VMOVUPS      704(BX), Y8
-	VMOVUPS      736(BX), Y9
+	VMOVUPS      192(DX), Y6
+	VMOVUPS      224(DX), Y7
+	VMOVUPS      704(DX), Y8
+	VMOVUPS      736(DX), Y9
 	VPBROADCASTD 12(AX), Y10
 	VPBROADCASTD 44(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -820,10 +692,10 @@ loop3:
 	VPMADDWD     Y10, Y11, Y10
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
-	VMOVUPS      256(BX), Y6
-	VMOVUPS      288(BX), Y7
-	VMOVUPS      768(BX), Y8
-	VMOVUPS      800(BX), Y9
+	VMOVUPS      256(DX), Y6
+	VMOVUPS      288(DX), Y7
+	VMOVUPS      768(DX), Y8
+	VMOVUPS      800(DX), Y9
 	VPBROADCASTD 16(AX), Y10
 	VPBROADCASTD 48(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -854,10 +726,10 @@ loop3:
 	VPMADDWD     Y10, Y11, Y10
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
-	VMOVUPS      320(BX), Y6
-	VMOVUPS      352(BX), Y7
-	VMOVUPS      832(BX), Y8
-	VMOVUPS      864(BX), Y9
+	VMOVUPS      320(DX), Y6
+	VMOVUPS      352(DX), Y7
+	VMOVUPS      832(DX), Y8
+	VMOVUPS      864(DX), Y9
 	VPBROADCASTD 20(AX), Y10
 	VPBROADCASTD 52(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -888,10 +760,10 @@ loop3:
 	VPMADDWD     Y10, Y11, Y10
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
-	VMOVUPS      384(BX), Y6
-	VMOVUPS      416(BX), Y7
-	VMOVUPS      896(BX), Y8
-	VMOVUPS      928(BX), Y9
+	VMOVUPS      384(DX), Y6
+	VMOVUPS      416(DX), Y7
+	VMOVUPS      896(DX), Y8
+	VMOVUPS      928(DX), Y9
 	VPBROADCASTD 24(AX), Y10
 	VPBROADCASTD 56(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -922,10 +794,10 @@ loop3:
 	VPMADDWD     Y10, Y11, Y10
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
-	VMOVUPS      448(BX), Y6
-	VMOVUPS      480(BX), Y7
-	VMOVUPS      960(BX), Y8
-	VMOVUPS      992(BX), Y9
+	VMOVUPS      448(DX), Y6
+	VMOVUPS      480(DX), Y7
+	VMOVUPS      960(DX), Y8
+	VMOVUPS      992(DX), Y9
 	VPBROADCASTD 28(AX), Y10
 	VPBROADCASTD 60(AX), Y11
 	VPADDW       Y8, Y10, Y12
@@ -957,191 +829,126 @@ loop3:
 	VPADDD       Y8, Y5, Y5
 	VPADDD       Y10, Y4, Y4
 	ADDQ         $+64, AX
-	ADDQ         $+1024, BX
-	SUBQ         $+32, R11
+	ADDQ         $+1024, DX
+	SUBQ         $+32, BX
 	JNZ          loop3
-	VBROADCASTSS (DI), Y6
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y6, Y1, Y1
-	VADDPS       (DX), Y1, Y1
-	VMOVUPS      Y1, (DX)
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
-	VADDPS       32(DX), Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VBROADCASTSS 4(DI), Y0
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       64(DX), Y3, Y3
-	VMOVUPS      Y3, 64(DX)
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       96(DX), Y2, Y2
-	VMOVUPS      Y2, 96(DX)
-	VBROADCASTSS 8(DI), Y0
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y0, Y5, Y5
-	VADDPS       128(DX), Y5, Y5
-	VMOVUPS      Y5, 128(DX)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y0, Y4, Y4
-	VADDPS       160(DX), Y4, Y4
-	VMOVUPS      Y4, 160(DX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (DI)(R11*4), DI
-	TESTQ        SI, SI
-	JNZ          block3
-	MOVQ         ldc+240(FP), CX
-	MOVQ         304(SP), AX
+	MOVQ         ldc+232(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
-	MOVQ         weight_len+168(FP), BX
-	TESTQ        BX, BX
-	JZ           plain3
-	MOVQ         bias_len+192(FP), BX
-	TESTQ        BX, BX
-	JZ           scaled3
-	MOVQ         weight_base+160(FP), BX
-	VMOVUPS      (BX), Y0
-	MOVQ         bias_base+184(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      128(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*2)
-	MOVQ         weight_base+160(FP), BX
-	VMOVUPS      32(BX), Y0
-	MOVQ         bias_base+184(FP), BX
-	VMOVUPS      32(BX), Y1
-	VMOVUPS      32(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	VMOVUPS      160(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*2)
-	JMP          end3
+	CMPQ         add+200(FP), $+0
+	JEQ          added3
+	VMOVUPS      (AX), Y6
+	VPADDD       Y6, Y1, Y1
+	VMOVUPS      32(AX), Y6
+	VPADDD       Y6, Y0, Y0
+	VMOVUPS      (AX)(CX*1), Y6
+	VPADDD       Y6, Y3, Y3
+	VMOVUPS      32(AX)(CX*1), Y6
+	VPADDD       Y6, Y2, Y2
+	VMOVUPS      (AX)(CX*2), Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVUPS      32(AX)(CX*2), Y6
+	VPADDD       Y6, Y4, Y4
 
-scaled3:
-	MOVQ    weight_base+160(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y0, Y1, Y1
+added3:
+	MOVQ    weight_len+160(FP), DX
+	TESTQ   DX, DX
+	JNZ     scaled3
 	VMOVUPS Y1, (AX)
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	VMOVUPS 128(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*2)
-	MOVQ    weight_base+160(FP), BX
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
-	VMOVUPS 160(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*2)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y3, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y5, (AX)(CX*2)
+	VMOVUPS Y4, 32(AX)(CX*2)
 	JMP     end3
 
-plain3:
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 64(DX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 128(DX), Y0
-	VMOVUPS Y0, (AX)(CX*2)
-	VMOVUPS 32(DX), Y0
+scaled3:
+	MOVQ         24(SP), DX
+	VBROADCASTSS (DX), Y6
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VBROADCASTSS 4(DX), Y6
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS 8(DX), Y6
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	MOVQ         weight_base+152(FP), DX
+	VMOVUPS      (DX), Y6
+	VMULPS       Y6, Y1, Y1
+	VMULPS       Y6, Y3, Y3
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      32(DX), Y6
+	VMULPS       Y6, Y0, Y0
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y6, Y4, Y4
+	MOVQ         bias_len+184(FP), DX
+	TESTQ        DX, DX
+	JNZ          biased3
+
+store3:
+	VMOVUPS Y1, (AX)
 	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
-	VMOVUPS 160(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*2)
+	VMOVUPS Y3, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	VMOVUPS Y5, (AX)(CX*2)
+	VMOVUPS Y4, 32(AX)(CX*2)
+	JMP     end3
+
+biased3:
+	MOVQ    bias_base+176(FP), DX
+	VMOVUPS (DX), Y6
+	VADDPS  Y6, Y1, Y1
+	VADDPS  Y6, Y3, Y3
+	VADDPS  Y6, Y5, Y5
+	VMOVUPS 32(DX), Y6
+	VADDPS  Y6, Y0, Y0
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y6, Y4, Y4
+	JMP     store3
 
 end3:
 	// the next rows are 3 further
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+6, AX, AX
-	ADDQ   AX, 296(SP)
-	MOVQ   ldc+240(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+12, AX, AX
-	ADDQ   AX, 304(SP)
-	ADDQ   $+12, 312(SP)
-	SUBQ   $+3, 288(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+12, 24(SP)
+	SUBQ   $+3, (SP)
 	JMP    tiles
 
 tile2:
-	MOVQ    ldc+240(FP), CX
-	MOVQ    304(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), DX
-	ANDQ    $-32, DX
-	CMPQ    add+208(FP), $+0
-	JNE     fromC2
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS Y0, 96(DX)
-	JMP     started2
-
-fromC2:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (DX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(DX)
-	VMOVUPS (AX)(CX*1), Y0
-	VMOVUPS Y0, 64(DX)
-	VMOVUPS 32(AX)(CX*1), Y0
-	VMOVUPS Y0, 96(DX)
-
-started2:
-	MOVQ lda+48(FP), CX
-	MOVQ 296(SP), AX
-	SHLQ $0x01, CX
-	MOVQ b_base+112(FP), BX
-	MOVQ k+8(FP), SI
-	MOVQ 312(SP), DI
-	MOVQ ofColumns_base+136(FP), R8
-	MOVQ ofRows_base+80(FP), R9
-	MOVQ scale_base+56(FP), R10
-	SUBQ R10, R9
-	MOVQ $0x00000080, R10
-
-block2:
-	// a block has some of the k elements
-	MOVQ         R10, R11
-	CMPQ         SI, R11
-	CMOVQLT      SI, R11
-	SUBQ         R11, SI
-	VPBROADCASTD (DI)(R9*1), Y0
-	VPADDD       (R8), Y0, Y1
-	VPADDD       32(R8), Y0, Y0
-	VPBROADCASTD 4(DI)(R9*1), Y2
-	VPADDD       (R8), Y2, Y3
-	VPADDD       32(R8), Y2, Y2
-	ADDQ         $+64, R8
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	SHLQ         $0x01, CX
+	MOVQ         b_base+104(FP), DX
+	MOVQ         k+8(FP), BX
+	MOVQ         ofColumns_base+128(FP), SI
+	MOVQ         ofRows_base+80(FP), DI
+	MOVQ         24(SP), R8
+	MOVQ         scale_base+56(FP), R9
+	SUBQ         R9, R8
+	LEAQ         (DI)(R8*1), DI
+	VPBROADCASTD (DI), Y0
+	VPADDD       (SI), Y0, Y1
+	VPADDD       32(SI), Y0, Y0
+	VPBROADCASTD 4(DI), Y2
+	VPADDD       (SI), Y2, Y3
+	VPADDD       32(SI), Y2, Y2
 
 loop2:
-	VMOVUPS      (BX), Y4
-	VMOVUPS      32(BX), Y5
-	VMOVUPS      512(BX), Y6
-	VMOVUPS      544(BX), Y7
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VMOVUPS      512(DX), Y6
+	VMOVUPS      544(DX), Y7
 	VPBROADCASTD (AX), Y8
 	VPBROADCASTD 32(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1162,10 +969,10 @@ loop2:
 	VPMADDWD     Y8, Y9, Y8
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
-	VMOVUPS      64(BX), Y4
-	VMOVUPS      96(BX), Y5
-	VMOVUPS      576(BX), Y6
-	VMOVUPS      608(BX), Y7
+	VMOVUPS      64(DX), Y4
+	VMOVUPS      96(DX), Y5
+	VMOVUPS      576(DX), Y6
+	VMOVUPS      608(DX), Y7
 	VPBROADCASTD 4(AX), Y8
 	VPBROADCASTD 36(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1186,10 +993,10 @@ loop2:
 	VPMADDWD     Y8, Y9, Y8
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
-	VMOVUPS      128(BX), Y4
-	VMOVUPS      160(BX), Y5
-	VMOVUPS      640(BX), Y6
-	VMOVUPS      672(BX), Y7
+	VMOVUPS      128(DX), Y4
+	VMOVUPS      160(DX), Y5
+	VMOVUPS      640(DX), Y6
+	VMOVUPS      672(DX), Y7
 	VPBROADCASTD 8(AX), Y8
 	VPBROADCASTD 40(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1210,10 +1017,10 @@ loop2:
 	VPMADDWD     Y8, Y9, Y8
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
-	VMOVUPS      192(BX), Y4
-	VMOVUPS      224(BX), Y5
-	VMOVUPS      704(BX), Y6
-	VMOVUPS      736(BX), Y7
+	VMOVUPS      192(DX), Y4
+	VMOVUPS      224(DX), Y5
+	VMOVUPS      704(DX), Y6
+	VMOVUPS      736(DX), Y7
 	VPBROADCASTD 12(AX), Y8
 	VPBROADCASTD 44(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1234,10 +1041,10 @@ loop2:
 	VPMADDWD     Y8, Y9, Y8
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
-	VMOVUPS      256(BX), Y4
-	VMOVUPS      288(BX), Y5
-	VMOVUPS      768(BX), Y6
-	VMOVUPS      800(BX), Y7
+	VMOVUPS      256(DX), Y4
+	VMOVUPS      288(DX), Y5
+	VMOVUPS      768(DX), Y6
+	VMOVUPS      800(DX), Y7
 	VPBROADCASTD 16(AX), Y8
 	VPBROADCASTD 48(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1258,10 +1065,10 @@ loop2:
 	VPMADDWD     Y8, Y9, Y8
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
-	VMOVUPS      320(BX), Y4
-	VMOVUPS      352(BX), Y5
-	VMOVUPS      832(BX), Y6
-	VMOVUPS      864(BX), Y7
+	VMOVUPS      320(DX), Y4
+	VMOVUPS      352(DX), Y5
+	VMOVUPS      832(DX), Y6
+	VMOVUPS      864(DX), Y7
 	VPBROADCASTD 20(AX), Y8
 	VPBROADCASTD 52(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1282,10 +1089,10 @@ loop2:
 	VPMADDWD     Y8, Y9, Y8
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
-	VMOVUPS      384(BX), Y4
-	VMOVUPS      416(BX), Y5
-	VMOVUPS      896(BX), Y6
-	VMOVUPS      928(BX), Y7
+	VMOVUPS      384(DX), Y4
+	VMOVUPS      416(DX), Y5
+	VMOVUPS      896(DX), Y6
+	VMOVUPS      928(DX), Y7
 	VPBROADCASTD 24(AX), Y8
 	VPBROADCASTD 56(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1306,10 +1113,10 @@ loop2:
 	VPMADDWD     Y8, Y9, Y8
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
-	VMOVUPS      448(BX), Y4
-	VMOVUPS      480(BX), Y5
-	VMOVUPS      960(BX), Y6
-	VMOVUPS      992(BX), Y7
+	VMOVUPS      448(DX), Y4
+	VMOVUPS      480(DX), Y5
+	VMOVUPS      960(DX), Y6
+	VMOVUPS      992(DX), Y7
 	VPBROADCASTD 28(AX), Y8
 	VPBROADCASTD 60(AX), Y9
 	VPADDW       Y6, Y8, Y10
@@ -1331,155 +1138,106 @@ loop2:
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y8, Y2, Y2
 	ADDQ         $+64, AX
-	ADDQ         $+1024, BX
-	SUBQ         $+32, R11
+	ADDQ         $+1024, DX
+	SUBQ         $+32, BX
 	JNZ          loop2
-	VBROADCASTSS (DI), Y4
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VADDPS       (DX), Y1, Y1
-	VMOVUPS      Y1, (DX)
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y4, Y0, Y0
-	VADDPS       32(DX), Y0, Y0
-	VMOVUPS      Y0, 32(DX)
-	VBROADCASTSS 4(DI), Y0
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y0, Y3, Y3
-	VADDPS       64(DX), Y3, Y3
-	VMOVUPS      Y3, 64(DX)
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       96(DX), Y2, Y2
-	VMOVUPS      Y2, 96(DX)
-	MOVQ         ldscale+104(FP), R11
-	LEAQ         (DI)(R11*4), DI
-	TESTQ        SI, SI
-	JNZ          block2
-	MOVQ         ldc+240(FP), CX
-	MOVQ         304(SP), AX
+	MOVQ         ldc+232(FP), CX
+	MOVQ         16(SP), AX
 	SHLQ         $0x02, CX
-	MOVQ         weight_len+168(FP), BX
-	TESTQ        BX, BX
-	JZ           plain2
-	MOVQ         bias_len+192(FP), BX
-	TESTQ        BX, BX
-	JZ           scaled2
-	MOVQ         weight_base+160(FP), BX
-	VMOVUPS      (BX), Y0
-	MOVQ         bias_base+184(FP), BX
-	VMOVUPS      (BX), Y1
-	VMOVUPS      (DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMOVUPS      64(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)(CX*1)
-	MOVQ         weight_base+160(FP), BX
-	VMOVUPS      32(BX), Y0
-	MOVQ         bias_base+184(FP), BX
-	VMOVUPS      32(BX), Y1
-	VMOVUPS      32(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMOVUPS      96(DX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(CX*1)
-	JMP          end2
+	CMPQ         add+200(FP), $+0
+	JEQ          added2
+	VMOVUPS      (AX), Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVUPS      32(AX), Y4
+	VPADDD       Y4, Y0, Y0
+	VMOVUPS      (AX)(CX*1), Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      32(AX)(CX*1), Y4
+	VPADDD       Y4, Y2, Y2
 
-scaled2:
-	MOVQ    weight_base+160(FP), BX
-	VMOVUPS (BX), Y0
-	VMOVUPS (DX), Y1
-	VMULPS  Y0, Y1, Y1
+added2:
+	MOVQ    weight_len+160(FP), DX
+	TESTQ   DX, DX
+	JNZ     scaled2
 	VMOVUPS Y1, (AX)
-	VMOVUPS 64(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*1)
-	MOVQ    weight_base+160(FP), BX
-	VMOVUPS 32(BX), Y0
-	VMOVUPS 32(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS 96(DX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(CX*1)
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS Y3, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
 	JMP     end2
 
-plain2:
-	VMOVUPS (DX), Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 64(DX), Y0
-	VMOVUPS Y0, (AX)(CX*1)
-	VMOVUPS 32(DX), Y0
+scaled2:
+	MOVQ         24(SP), DX
+	VBROADCASTSS (DX), Y4
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VBROADCASTSS 4(DX), Y4
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	MOVQ         weight_base+152(FP), DX
+	VMOVUPS      (DX), Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      32(DX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y2, Y2
+	MOVQ         bias_len+184(FP), DX
+	TESTQ        DX, DX
+	JNZ          biased2
+
+store2:
+	VMOVUPS Y1, (AX)
 	VMOVUPS Y0, 32(AX)
-	VMOVUPS 96(DX), Y0
-	VMOVUPS Y0, 32(AX)(CX*1)
+	VMOVUPS Y3, (AX)(CX*1)
+	VMOVUPS Y2, 32(AX)(CX*1)
+	JMP     end2
+
+biased2:
+	MOVQ    bias_base+176(FP), DX
+	VMOVUPS (DX), Y4
+	VADDPS  Y4, Y1, Y1
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS 32(DX), Y4
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y4, Y2, Y2
+	JMP     store2
 
 end2:
 	// the next rows are 2 further
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 296(SP)
-	MOVQ   ldc+240(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+8, AX, AX
-	ADDQ   AX, 304(SP)
-	ADDQ   $+8, 312(SP)
-	SUBQ   $+2, 288(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+8, 24(SP)
+	SUBQ   $+2, (SP)
 	JMP    tiles
 
 tile1:
-	MOVQ    ldc+240(FP), CX
-	MOVQ    304(SP), AX
-	SHLQ    $0x02, CX
-	LEAQ    31(SP), CX
-	ANDQ    $-32, CX
-	CMPQ    add+208(FP), $+0
-	JNE     fromC1
-	VXORPS  Y0, Y0, Y0
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y0, 32(CX)
-	JMP     started1
-
-fromC1:
-	VMOVUPS (AX), Y0
-	VMOVUPS Y0, (CX)
-	VMOVUPS 32(AX), Y0
-	VMOVUPS Y0, 32(CX)
-
-started1:
-	MOVQ lda+48(FP), DX
-	MOVQ 296(SP), AX
-	SHLQ $0x01, DX
-	MOVQ b_base+112(FP), DX
-	MOVQ k+8(FP), BX
-	MOVQ 312(SP), SI
-	MOVQ ofColumns_base+136(FP), DI
-	MOVQ ofRows_base+80(FP), R8
-	MOVQ scale_base+56(FP), R9
-	SUBQ R9, R8
-	MOVQ $0x00000080, R9
-
-block1:
-	// a block has some of the k elements
-	MOVQ         R9, R10
-	CMPQ         BX, R10
-	CMOVQLT      BX, R10
-	SUBQ         R10, BX
-	VPBROADCASTD (SI)(R8*1), Y0
-	VPADDD       (DI), Y0, Y1
-	VPADDD       32(DI), Y0, Y0
-	ADDQ         $+64, DI
+	MOVQ         lda+48(FP), CX
+	MOVQ         8(SP), AX
+	SHLQ         $0x01, CX
+	MOVQ         b_base+104(FP), CX
+	MOVQ         k+8(FP), DX
+	MOVQ         ofColumns_base+128(FP), BX
+	MOVQ         ofRows_base+80(FP), SI
+	MOVQ         24(SP), DI
+	MOVQ         scale_base+56(FP), R8
+	SUBQ         R8, DI
+	LEAQ         (SI)(DI*1), SI
+	VPBROADCASTD (SI), Y0
+	VPADDD       (BX), Y0, Y1
+	VPADDD       32(BX), Y0, Y0
 
 loop1:
-	VMOVUPS      (DX), Y2
-	VMOVUPS      32(DX), Y3
-	VMOVUPS      512(DX), Y4
-	VMOVUPS      544(DX), Y5
+	VMOVUPS      (CX), Y2
+	VMOVUPS      32(CX), Y3
+	VMOVUPS      512(CX), Y4
+	VMOVUPS      544(CX), Y5
 	VPBROADCASTD (AX), Y6
 	VPBROADCASTD 32(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1490,10 +1248,10 @@ loop1:
 	VPMADDWD     Y6, Y7, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
-	VMOVUPS      64(DX), Y2
-	VMOVUPS      96(DX), Y3
-	VMOVUPS      576(DX), Y4
-	VMOVUPS      608(DX), Y5
+	VMOVUPS      64(CX), Y2
+	VMOVUPS      96(CX), Y3
+	VMOVUPS      576(CX), Y4
+	VMOVUPS      608(CX), Y5
 	VPBROADCASTD 4(AX), Y6
 	VPBROADCASTD 36(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1504,10 +1262,10 @@ loop1:
 	VPMADDWD     Y6, Y7, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
-	VMOVUPS      128(DX), Y2
-	VMOVUPS      160(DX), Y3
-	VMOVUPS      640(DX), Y4
-	VMOVUPS      672(DX), Y5
+	VMOVUPS      128(CX), Y2
+	VMOVUPS      160(CX), Y3
+	VMOVUPS      640(CX), Y4
+	VMOVUPS      672(CX), Y5
 	VPBROADCASTD 8(AX), Y6
 	VPBROADCASTD 40(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1518,10 +1276,10 @@ loop1:
 	VPMADDWD     Y6, Y7, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
-	VMOVUPS      192(DX), Y2
-	VMOVUPS      224(DX), Y3
-	VMOVUPS      704(DX), Y4
-	VMOVUPS      736(DX), Y5
+	VMOVUPS      192(CX), Y2
+	VMOVUPS      224(CX), Y3
+	VMOVUPS      704(CX), Y4
+	VMOVUPS      736(CX), Y5
 	VPBROADCASTD 12(AX), Y6
 	VPBROADCASTD 44(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1532,10 +1290,10 @@ loop1:
 	VPMADDWD     Y6, Y7, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
-	VMOVUPS      256(DX), Y2
-	VMOVUPS      288(DX), Y3
-	VMOVUPS      768(DX), Y4
-	VMOVUPS      800(DX), Y5
+	VMOVUPS      256(CX), Y2
+	VMOVUPS      288(CX), Y3
+	VMOVUPS      768(CX), Y4
+	VMOVUPS      800(CX), Y5
 	VPBROADCASTD 16(AX), Y6
 	VPBROADCASTD 48(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1546,10 +1304,10 @@ loop1:
 	VPMADDWD     Y6, Y7, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
-	VMOVUPS      320(DX), Y2
-	VMOVUPS      352(DX), Y3
-	VMOVUPS      832(DX), Y4
-	VMOVUPS      864(DX), Y5
+	VMOVUPS      320(CX), Y2
+	VMOVUPS      352(CX), Y3
+	VMOVUPS      832(CX), Y4
+	VMOVUPS      864(CX), Y5
 	VPBROADCASTD 20(AX), Y6
 	VPBROADCASTD 52(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1560,10 +1318,10 @@ loop1:
 	VPMADDWD     Y6, Y7, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
-	VMOVUPS      384(DX), Y2
-	VMOVUPS      416(DX), Y3
-	VMOVUPS      896(DX), Y4
-	VMOVUPS      928(DX), Y5
+	VMOVUPS      384(CX), Y2
+	VMOVUPS      416(CX), Y3
+	VMOVUPS      896(CX), Y4
+	VMOVUPS      928(CX), Y5
 	VPBROADCASTD 24(AX), Y6
 	VPBROADCASTD 56(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1574,10 +1332,10 @@ loop1:
 	VPMADDWD     Y6, Y7, Y6
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
-	VMOVUPS      448(DX), Y2
-	VMOVUPS      480(DX), Y3
-	VMOVUPS      960(DX), Y4
-	VMOVUPS      992(DX), Y5
+	VMOVUPS      448(CX), Y2
+	VMOVUPS      480(CX), Y3
+	VMOVUPS      960(CX), Y4
+	VMOVUPS      992(CX), Y5
 	VPBROADCASTD 28(AX), Y6
 	VPBROADCASTD 60(AX), Y7
 	VPADDW       Y4, Y6, Y4
@@ -1589,165 +1347,111 @@ loop1:
 	VPADDD       Y4, Y1, Y1
 	VPADDD       Y6, Y0, Y0
 	ADDQ         $+64, AX
-	ADDQ         $+1024, DX
-	SUBQ         $+32, R10
+	ADDQ         $+1024, CX
+	SUBQ         $+32, DX
 	JNZ          loop1
-	VBROADCASTSS (SI), Y2
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VADDPS       (CX), Y1, Y1
-	VMOVUPS      Y1, (CX)
-	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y2, Y0, Y0
-	VADDPS       32(CX), Y0, Y0
-	VMOVUPS      Y0, 32(CX)
-	MOVQ         ldscale+104(FP), R10
-	LEAQ         (SI)(R10*4), SI
-	TESTQ        BX, BX
-	JNZ          block1
-	MOVQ         ldc+240(FP), DX
-	MOVQ         304(SP), AX
-	SHLQ         $0x02, DX
-	MOVQ         weight_len+168(FP), DX
-	TESTQ        DX, DX
-	JZ           plain1
-	MOVQ         bias_len+192(FP), DX
-	TESTQ        DX, DX
-	JZ           scaled1
-	MOVQ         weight_base+160(FP), DX
-	VMOVUPS      (DX), Y0
-	MOVQ         bias_base+184(FP), DX
-	VMOVUPS      (DX), Y1
-	VMOVUPS      (CX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	MOVQ         weight_base+160(FP), DX
-	VMOVUPS      32(DX), Y0
-	MOVQ         bias_base+184(FP), DX
-	VMOVUPS      32(DX), Y1
-	VMOVUPS      32(CX), Y2
-	VMULPS       Y0, Y2, Y2
-	VADDPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	JMP          end1
+	MOVQ         ldc+232(FP), CX
+	MOVQ         16(SP), AX
+	SHLQ         $0x02, CX
+	CMPQ         add+200(FP), $+0
+	JEQ          added1
+	VMOVUPS      (AX), Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVUPS      32(AX), Y2
+	VPADDD       Y2, Y0, Y0
 
-scaled1:
-	MOVQ    weight_base+160(FP), DX
-	VMOVUPS (DX), Y0
-	VMOVUPS (CX), Y1
-	VMULPS  Y0, Y1, Y1
+added1:
+	MOVQ    weight_len+160(FP), CX
+	TESTQ   CX, CX
+	JNZ     scaled1
 	VMOVUPS Y1, (AX)
-	MOVQ    weight_base+160(FP), DX
-	VMOVUPS 32(DX), Y0
-	VMOVUPS 32(CX), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y0, 32(AX)
 	JMP     end1
 
-plain1:
-	VMOVUPS (CX), Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
+scaled1:
+	MOVQ         24(SP), CX
+	VBROADCASTSS (CX), Y2
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	MOVQ         weight_base+152(FP), CX
+	VMOVUPS      (CX), Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      32(CX), Y2
+	VMULPS       Y2, Y0, Y0
+	MOVQ         bias_len+184(FP), CX
+	TESTQ        CX, CX
+	JNZ          biased1
+
+store1:
+	VMOVUPS Y1, (AX)
 	VMOVUPS Y0, 32(AX)
+	JMP     end1
+
+biased1:
+	MOVQ    bias_base+176(FP), CX
+	VMOVUPS (CX), Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS 32(CX), Y2
+	VADDPS  Y2, Y0, Y0
+	JMP     store1
 
 end1:
 	// the next rows are 1 further
 	MOVQ   lda+48(FP), AX
 	IMUL3Q $+2, AX, AX
-	ADDQ   AX, 296(SP)
-	MOVQ   ldc+240(FP), AX
+	ADDQ   AX, 8(SP)
+	MOVQ   ldc+232(FP), AX
 	IMUL3Q $+4, AX, AX
-	ADDQ   AX, 304(SP)
-	ADDQ   $+4, 312(SP)
-	SUBQ   $+1, 288(SP)
+	ADDQ   AX, 16(SP)
+	ADDQ   $+4, 24(SP)
+	SUBQ   $+1, (SP)
 	JMP    tiles
 
 done:
 	VZEROUPPER
 	RET
 
-// func winogradRowsAVX2(ofRows []int32, ldscale int, a []int16, rows int, k int, lda int)
+// func winogradRowsAVX2(ofRows []int32, a []int16, rows int, k int, lda int)
 // Requires: AVX, AVX2
-TEXT ·winogradRowsAVX2(SB), NOSPLIT, $0-80
-	MOVQ a_base+32(FP), AX
+TEXT ·winogradRowsAVX2(SB), NOSPLIT, $0-72
+	MOVQ a_base+24(FP), AX
 	MOVQ ofRows_base+0(FP), CX
-	MOVQ lda+72(FP), DX
-	MOVQ rows+56(FP), BX
+	MOVQ lda+64(FP), DX
+	MOVQ rows+48(FP), BX
 	CMPQ BX, $+1
 	JLT  end2
 
 loop1:
-	MOVQ AX, SI
-	MOVQ CX, DI
-	MOVQ k+64(FP), R8
-	CMPQ R8, $+128
-	JLT  end4
+	MOVQ  AX, SI
+	VPXOR Y0, Y0, Y0
+	MOVQ  k+56(FP), DI
+	CMPQ  DI, $+32
+	JLT   end4
 
 loop3:
-	VPXOR        Y0, Y0, Y0
-	VMOVDQU      (SI), Y1
-	VPMADDWD     32(SI), Y1, Y1
-	VPSUBD       Y1, Y0, Y0
-	ADDQ         $+64, SI
-	VMOVDQU      (SI), Y1
-	VPMADDWD     32(SI), Y1, Y1
-	VPSUBD       Y1, Y0, Y0
-	ADDQ         $+64, SI
-	VMOVDQU      (SI), Y1
-	VPMADDWD     32(SI), Y1, Y1
-	VPSUBD       Y1, Y0, Y0
-	ADDQ         $+64, SI
-	VMOVDQU      (SI), Y1
-	VPMADDWD     32(SI), Y1, Y1
-	VPSUBD       Y1, Y0, Y0
-	ADDQ         $+64, SI
-	VEXTRACTI128 $0x01, Y0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPADDD       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPADDD       X1, X0, X0
-	VMOVD        X0, (DI)
-	MOVQ         ldscale+24(FP), R9
-	LEAQ         (DI)(R9*4), DI
-	SUBQ         $+128, R8
-	CMPQ         R8, $+128
-	JGE          loop3
-
-end4:
-	TESTQ R8, R8
-	JZ    end5
-	VPXOR Y0, Y0, Y0
-	CMPQ  R8, $+32
-	JLT   end7
-
-loop6:
 	VMOVDQU  (SI), Y1
 	VPMADDWD 32(SI), Y1, Y1
 	VPSUBD   Y1, Y0, Y0
 	ADDQ     $+64, SI
-	SUBQ     $+32, R8
-	CMPQ     R8, $+32
-	JGE      loop6
+	SUBQ     $+32, DI
+	CMPQ     DI, $+32
+	JGE      loop3
 
-end7:
+end4:
 	VEXTRACTI128 $0x01, Y0, X1
 	VPADDD       X1, X0, X0
 	VPSHUFD      $0x4e, X0, X1
 	VPADDD       X1, X0, X0
 	VPSHUFD      $0xb1, X0, X1
 	VPADDD       X1, X0, X0
-	VMOVD        X0, (DI)
-	MOVQ         ldscale+24(FP), SI
-	LEAQ         (DI)(SI*4), DI
-
-end5:
-	LEAQ (AX)(DX*2), AX
-	ADDQ $+4, CX
-	SUBQ $+1, BX
-	CMPQ BX, $+1
-	JGE  loop1
+	VMOVD        X0, (CX)
+	LEAQ         (AX)(DX*2), AX
+	ADDQ         $+4, CX
+	SUBQ         $+1, BX
+	CMPQ         BX, $+1
+	JGE          loop1
 
 end2:
 	VZEROUPPER
@@ -1756,424 +1460,16 @@ end2:
 // func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k int, nr int)
 // Requires: AVX, AVX2
 TEXT ·winogradColumnsAVX2(SB), NOSPLIT, $0-88
-	MOVQ b_base+48(FP), AX
-	MOVQ dst_base+0(FP), CX
-	MOVQ ofColumns_base+24(FP), DX
-	MOVQ k+72(FP), BX
-	CMPQ BX, $+128
-	JLT  end2
-
-loop1:
-	VXORPS    Y0, Y0, Y0
-	VXORPS    Y1, Y1, Y1
-	VPMOVSXBW (AX), Y2
-	VPMOVSXBW 256(AX), Y3
-	VMOVUPS   Y2, (CX)
-	VMOVUPS   Y3, 512(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 16(AX), Y2
-	VPMOVSXBW 272(AX), Y3
-	VMOVUPS   Y2, 32(CX)
-	VMOVUPS   Y3, 544(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 32(AX), Y2
-	VPMOVSXBW 288(AX), Y3
-	VMOVUPS   Y2, 64(CX)
-	VMOVUPS   Y3, 576(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 48(AX), Y2
-	VPMOVSXBW 304(AX), Y3
-	VMOVUPS   Y2, 96(CX)
-	VMOVUPS   Y3, 608(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 64(AX), Y2
-	VPMOVSXBW 320(AX), Y3
-	VMOVUPS   Y2, 128(CX)
-	VMOVUPS   Y3, 640(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 80(AX), Y2
-	VPMOVSXBW 336(AX), Y3
-	VMOVUPS   Y2, 160(CX)
-	VMOVUPS   Y3, 672(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 96(AX), Y2
-	VPMOVSXBW 352(AX), Y3
-	VMOVUPS   Y2, 192(CX)
-	VMOVUPS   Y3, 704(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 112(AX), Y2
-	VPMOVSXBW 368(AX), Y3
-	VMOVUPS   Y2, 224(CX)
-	VMOVUPS   Y3, 736(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 128(AX), Y2
-	VPMOVSXBW 384(AX), Y3
-	VMOVUPS   Y2, 256(CX)
-	VMOVUPS   Y3, 768(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 144(AX), Y2
-	VPMOVSXBW 400(AX), Y3
-	VMOVUPS   Y2, 288(CX)
-	VMOVUPS   Y3, 800(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 160(AX), Y2
-	VPMOVSXBW 416(AX), Y3
-	VMOVUPS   Y2, 320(CX)
-	VMOVUPS   Y3, 832(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 176(AX), Y2
-	VPMOVSXBW 432(AX), Y3
-	VMOVUPS   Y2, 352(CX)
-	VMOVUPS   Y3, 864(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 192(AX), Y2
-	VPMOVSXBW 448(AX), Y3
-	VMOVUPS   Y2, 384(CX)
-	VMOVUPS   Y3, 896(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 208(AX), Y2
-	VPMOVSXBW 464(AX), Y3
-	VMOVUPS   Y2, 416(CX)
-	VMOVUPS   Y3, 928(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 224(AX), Y2
-	VPMOVSXBW 480(AX), Y3
-	VMOVUPS   Y2, 448(CX)
-	VMOVUPS   Y3, 960(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 240(AX), Y2
-	VPMOVSXBW 496(AX), Y3
-	VMOVUPS   Y2, 480(CX)
-	VMOVUPS   Y3, 992(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	ADDQ      $+512, AX
-	ADDQ      $+1024, CX
-	VPMOVSXBW (AX), Y2
-	VPMOVSXBW 256(AX), Y3
-	VMOVUPS   Y2, (CX)
-	VMOVUPS   Y3, 512(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 16(AX), Y2
-	VPMOVSXBW 272(AX), Y3
-	VMOVUPS   Y2, 32(CX)
-	VMOVUPS   Y3, 544(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 32(AX), Y2
-	VPMOVSXBW 288(AX), Y3
-	VMOVUPS   Y2, 64(CX)
-	VMOVUPS   Y3, 576(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 48(AX), Y2
-	VPMOVSXBW 304(AX), Y3
-	VMOVUPS   Y2, 96(CX)
-	VMOVUPS   Y3, 608(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 64(AX), Y2
-	VPMOVSXBW 320(AX), Y3
-	VMOVUPS   Y2, 128(CX)
-	VMOVUPS   Y3, 640(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 80(AX), Y2
-	VPMOVSXBW 336(AX), Y3
-	VMOVUPS   Y2, 160(CX)
-	VMOVUPS   Y3, 672(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 96(AX), Y2
-	VPMOVSXBW 352(AX), Y3
-	VMOVUPS   Y2, 192(CX)
-	VMOVUPS   Y3, 704(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 112(AX), Y2
-	VPMOVSXBW 368(AX), Y3
-	VMOVUPS   Y2, 224(CX)
-	VMOVUPS   Y3, 736(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 128(AX), Y2
-	VPMOVSXBW 384(AX), Y3
-	VMOVUPS   Y2, 256(CX)
-	VMOVUPS   Y3, 768(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 144(AX), Y2
-	VPMOVSXBW 400(AX), Y3
-	VMOVUPS   Y2, 288(CX)
-	VMOVUPS   Y3, 800(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 160(AX), Y2
-	VPMOVSXBW 416(AX), Y3
-	VMOVUPS   Y2, 320(CX)
-	VMOVUPS   Y3, 832(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 176(AX), Y2
-	VPMOVSXBW 432(AX), Y3
-	VMOVUPS   Y2, 352(CX)
-	VMOVUPS   Y3, 864(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 192(AX), Y2
-	VPMOVSXBW 448(AX), Y3
-	VMOVUPS   Y2, 384(CX)
-	VMOVUPS   Y3, 896(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 208(AX), Y2
-	VPMOVSXBW 464(AX), Y3
-	VMOVUPS   Y2, 416(CX)
-	VMOVUPS   Y3, 928(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 224(AX), Y2
-	VPMOVSXBW 480(AX), Y3
-	VMOVUPS   Y2, 448(CX)
-	VMOVUPS   Y3, 960(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 240(AX), Y2
-	VPMOVSXBW 496(AX), Y3
-	VMOVUPS   Y2, 480(CX)
-	VMOVUPS   Y3, 992(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	ADDQ      $+512, AX
-	ADDQ      $+1024, CX
-	VPMOVSXBW (AX), Y2
-	VPMOVSXBW 256(AX), Y3
-	VMOVUPS   Y2, (CX)
-	VMOVUPS   Y3, 512(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 16(AX), Y2
-	VPMOVSXBW 272(AX), Y3
-	VMOVUPS   Y2, 32(CX)
-	VMOVUPS   Y3, 544(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 32(AX), Y2
-	VPMOVSXBW 288(AX), Y3
-	VMOVUPS   Y2, 64(CX)
-	VMOVUPS   Y3, 576(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 48(AX), Y2
-	VPMOVSXBW 304(AX), Y3
-	VMOVUPS   Y2, 96(CX)
-	VMOVUPS   Y3, 608(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 64(AX), Y2
-	VPMOVSXBW 320(AX), Y3
-	VMOVUPS   Y2, 128(CX)
-	VMOVUPS   Y3, 640(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 80(AX), Y2
-	VPMOVSXBW 336(AX), Y3
-	VMOVUPS   Y2, 160(CX)
-	VMOVUPS   Y3, 672(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 96(AX), Y2
-	VPMOVSXBW 352(AX), Y3
-	VMOVUPS   Y2, 192(CX)
-	VMOVUPS   Y3, 704(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 112(AX), Y2
-	VPMOVSXBW 368(AX), Y3
-	VMOVUPS   Y2, 224(CX)
-	VMOVUPS   Y3, 736(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 128(AX), Y2
-	VPMOVSXBW 384(AX), Y3
-	VMOVUPS   Y2, 256(CX)
-	VMOVUPS   Y3, 768(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 144(AX), Y2
-	VPMOVSXBW 400(AX), Y3
-	VMOVUPS   Y2, 288(CX)
-	VMOVUPS   Y3, 800(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 160(AX), Y2
-	VPMOVSXBW 416(AX), Y3
-	VMOVUPS   Y2, 320(CX)
-	VMOVUPS   Y3, 832(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 176(AX), Y2
-	VPMOVSXBW 432(AX), Y3
-	VMOVUPS   Y2, 352(CX)
-	VMOVUPS   Y3, 864(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 192(AX), Y2
-	VPMOVSXBW 448(AX), Y3
-	VMOVUPS   Y2, 384(CX)
-	VMOVUPS   Y3, 896(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 208(AX), Y2
-	VPMOVSXBW 464(AX), Y3
-	VMOVUPS   Y2, 416(CX)
-	VMOVUPS   Y3, 928(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 224(AX), Y2
-	VPMOVSXBW 480(AX), Y3
-	VMOVUPS   Y2, 448(CX)
-	VMOVUPS   Y3, 960(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 240(AX), Y2
-	VPMOVSXBW 496(AX), Y3
-	VMOVUPS   Y2, 480(CX)
-	VMOVUPS   Y3, 992(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	ADDQ      $+512, AX
-	ADDQ      $+1024, CX
-	VPMOVSXBW (AX), Y2
-	VPMOVSXBW 256(AX), Y3
-	VMOVUPS   Y2, (CX)
-	VMOVUPS   Y3, 512(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 16(AX), Y2
-	VPMOVSXBW 272(AX), Y3
-	VMOVUPS   Y2, 32(CX)
-	VMOVUPS   Y3, 544(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 32(AX), Y2
-	VPMOVSXBW 288(AX), Y3
-	VMOVUPS   Y2, 64(CX)
-	VMOVUPS   Y3, 576(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 48(AX), Y2
-	VPMOVSXBW 304(AX), Y3
-	VMOVUPS   Y2, 96(CX)
-	VMOVUPS   Y3, 608(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 64(AX), Y2
-	VPMOVSXBW 320(AX), Y3
-	VMOVUPS   Y2, 128(CX)
-	VMOVUPS   Y3, 640(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 80(AX), Y2
-	VPMOVSXBW 336(AX), Y3
-	VMOVUPS   Y2, 160(CX)
-	VMOVUPS   Y3, 672(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 96(AX), Y2
-	VPMOVSXBW 352(AX), Y3
-	VMOVUPS   Y2, 192(CX)
-	VMOVUPS   Y3, 704(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 112(AX), Y2
-	VPMOVSXBW 368(AX), Y3
-	VMOVUPS   Y2, 224(CX)
-	VMOVUPS   Y3, 736(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 128(AX), Y2
-	VPMOVSXBW 384(AX), Y3
-	VMOVUPS   Y2, 256(CX)
-	VMOVUPS   Y3, 768(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 144(AX), Y2
-	VPMOVSXBW 400(AX), Y3
-	VMOVUPS   Y2, 288(CX)
-	VMOVUPS   Y3, 800(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 160(AX), Y2
-	VPMOVSXBW 416(AX), Y3
-	VMOVUPS   Y2, 320(CX)
-	VMOVUPS   Y3, 832(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 176(AX), Y2
-	VPMOVSXBW 432(AX), Y3
-	VMOVUPS   Y2, 352(CX)
-	VMOVUPS   Y3, 864(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 192(AX), Y2
-	VPMOVSXBW 448(AX), Y3
-	VMOVUPS   Y2, 384(CX)
-	VMOVUPS   Y3, 896(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 208(AX), Y2
-	VPMOVSXBW 464(AX), Y3
-	VMOVUPS   Y2, 416(CX)
-	VMOVUPS   Y3, 928(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	VPMOVSXBW 224(AX), Y2
-	VPMOVSXBW 480(AX), Y3
-	VMOVUPS   Y2, 448(CX)
-	VMOVUPS   Y3, 960(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y0, Y0
-	VPMOVSXBW 240(AX), Y2
-	VPMOVSXBW 496(AX), Y3
-	VMOVUPS   Y2, 480(CX)
-	VMOVUPS   Y3, 992(CX)
-	VPMADDWD  Y2, Y3, Y2
-	VPSUBD    Y2, Y1, Y1
-	ADDQ      $+512, AX
-	ADDQ      $+1024, CX
-	VMOVUPS   Y0, (DX)
-	VMOVUPS   Y1, 32(DX)
-	ADDQ      $+64, DX
-	SUBQ      $+128, BX
-	CMPQ      BX, $+128
-	JGE       loop1
-
-end2:
-	TESTQ  BX, BX
-	JZ     end3
+	MOVQ   b_base+48(FP), AX
+	MOVQ   dst_base+0(FP), CX
+	MOVQ   ofColumns_base+24(FP), DX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	MOVQ   k+72(FP), BX
 	CMPQ   BX, $+32
-	JLT    end5
+	JLT    end2
 
-loop4:
+loop1:
 	VPMOVSXBW (AX), Y2
 	VPMOVSXBW 256(AX), Y3
 	VMOVUPS   Y2, (CX)
@@ -2274,13 +1570,10 @@ loop4:
 	ADDQ      $+1024, CX
 	SUBQ      $+32, BX
 	CMPQ      BX, $+32
-	JGE       loop4
+	JGE       loop1
 
-end5:
+end2:
 	VMOVUPS Y0, (DX)
 	VMOVUPS Y1, 32(DX)
-	ADDQ    $+64, DX
-
-end3:
 	VZEROUPPER
 	RET

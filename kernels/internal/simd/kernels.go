@@ -189,11 +189,11 @@ const (
 	FewKeys, FewRow = 256, 272
 	// FetchedPiece is how many bytes AttnPanels fetches at a time.
 	FetchedPiece = 256
-	// Int8Block is how many integers of a row have a scale in common, and WeightBlock where
+	// Int8Stretch is the most integers of a row that have a scale in common, and WeightBlock where
 	// the weights are in blocks, too.
-	Int8Block, WeightBlock = 128, 32
-	// RotateGroup is how many elements of a row are rotated together where no Int8Block is left.
-	RotateGroup = 32
+	Int8Stretch, WeightBlock = 32768, 32
+	// RotateBlock is how many elements of a row are rotated together, and RotateGroup where no such block is left.
+	RotateBlock, RotateGroup = 128, 32
 	// SignPanel is how many vectors share a panel, where they are held by their signs.
 	SignPanel = 16
 	// Weights of attention become words of WeightBits bits, and values words of at most ValueTop; their products add up

@@ -363,7 +363,7 @@ func int8Heights(im tested) (all []shape) {
 	for m := 1; m <= 7; m++ {
 		for empty := range 3 {
 			s := constants(im)
-			s["m"], s["k"], s["block"], s["add"] = m, 80, 64, (m+empty)%2
+			s["m"], s["k"], s["add"] = m, 80, (m+empty)%2
 			s["bias is empty"], s["weight is empty"] = min(empty, 1), empty/2
 			all = append(all, s)
 		}

@@ -1546,56 +1546,56 @@ func widenInt8AVX512(dst []float32, x []int8, scale []float32, rows, cols, ldx, 
 //go:noescape
 func widenInt8AVX2(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
-// quantizeInt8AVX512 makes integers of each row of x, in blocks of 128 elements:
+// quantizeInt8AVX512 makes integers of each row of x:
 //
-//	largest := the largest magnitude of the block
-//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//	largest := the largest magnitude of the row
+//	scale[i] = largest * float32(1.0/127)
+//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
-// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
-// and start[p/128*ldscale+i] = -128 times the sum of the integers of the block.
+// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
+// and start[i] = -128 times the sum of the integers of the row.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+127)/128 x rows, rows ldscale apart, written
-//	start (cols+127)/128 x rows int32, rows ldscale apart, written
+//	scale rows, written
+//	start rows int32, written
 //
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+func quantizeInt8AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32)
 
-// quantizeInt8AVX2 makes integers of each row of x, in blocks of 128 elements:
+// quantizeInt8AVX2 makes integers of each row of x:
 //
-//	largest := the largest magnitude of the block
-//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//	largest := the largest magnitude of the row
+//	scale[i] = largest * float32(1.0/127)
+//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
-// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
-// and start[p/128*ldscale+i] = -128 times the sum of the integers of the block.
+// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
+// and start[i] = -128 times the sum of the integers of the row.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+127)/128 x rows, rows ldscale apart, written
-//	start (cols+127)/128 x rows int32, rows ldscale apart, written
+//	scale rows, written
+//	start rows int32, written
 //
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+func quantizeInt8AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32)
 
 // rotate128AVX512 is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
 //
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 //
 // and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
 // a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
 //
 //	dst rows x cols, rows lddst apart, written
 //	x   rows x cols, rows ldx apart
-//	by  128
+//	by  cols
 //
 // cols >= 128. Operands that are written overlap no others, unless it says so.
 //
@@ -1604,14 +1604,14 @@ func rotate128AVX512(dst, x, by []float32, rows, cols, lddst, ldx int)
 
 // rotate128AVX2 is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
 //
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 //
 // and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
 // a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
 //
 //	dst rows x cols, rows lddst apart, written
 //	x   rows x cols, rows ldx apart
-//	by  128
+//	by  cols
 //
 // cols >= 128. Operands that are written overlap no others, unless it says so.
 //
@@ -1620,14 +1620,14 @@ func rotate128AVX2(dst, x, by []float32, rows, cols, lddst, ldx int)
 
 // rotate32AVX512 is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
 //
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 //
 // and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
 // a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
 //
 //	dst rows x cols, rows lddst apart, written
 //	x   rows x cols, rows ldx apart
-//	by  32
+//	by  cols
 //
 // cols >= 32. Operands that are written overlap no others, unless it says so.
 //
@@ -1636,57 +1636,57 @@ func rotate32AVX512(dst, x, by []float32, rows, cols, lddst, ldx int)
 
 // rotate32AVX2 is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
 //
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 //
 // and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
 // a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
 //
 //	dst rows x cols, rows lddst apart, written
 //	x   rows x cols, rows ldx apart
-//	by  32
+//	by  cols
 //
 // cols >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func rotate32AVX2(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// quantizeInt16AVX512 makes integers of each row of x, in blocks of 128 elements:
+// quantizeInt16AVX512 makes integers of each row of x:
 //
-//	largest := the largest magnitude of the block
-//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//	largest := the largest magnitude of the row
+//	scale[i] = largest * float32(1.0/127)
+//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
-// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
-//
-//	dst   rows x filled int16, rows lddst apart, written
-//	x     rows x cols, rows ldx apart
-//	scale (cols+127)/128 x rows, rows ldscale apart, written
-//
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
-//
-//go:noescape
-func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
-
-// quantizeInt16AVX2 makes integers of each row of x, in blocks of 128 elements:
-//
-//	largest := the largest magnitude of the block
-//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
-//
-// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
+// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+127)/128 x rows, rows ldscale apart, written
+//	scale rows, written
 //
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func quantizeInt16AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
+func quantizeInt16AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32)
 
-// quantizeInt16By64AVX512 is quantizeInt16 in blocks of 64.
+// quantizeInt16AVX2 makes integers of each row of x:
+//
+//	largest := the largest magnitude of the row
+//	scale[i] = largest * float32(1.0/127)
+//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//
+// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
+//
+//	dst   rows x filled int16, rows lddst apart, written
+//	x     rows x cols, rows ldx apart
+//	scale rows, written
+//
+// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func quantizeInt16AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32)
+
+// quantizeInt16By64AVX512 is quantizeInt8By32 in blocks of 64, of integers of 16 bits, without start.
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1697,7 +1697,7 @@ func quantizeInt16AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx 
 //go:noescape
 func quantizeInt16By64AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt16By64AVX2 is quantizeInt16 in blocks of 64.
+// quantizeInt16By64AVX2 is quantizeInt8By32 in blocks of 64, of integers of 16 bits, without start.
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1708,7 +1708,7 @@ func quantizeInt16By64AVX512(dst []int16, x []float32, rows, cols, filled, lddst
 //go:noescape
 func quantizeInt16By64AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt16By32AVX512 is quantizeInt16 in blocks of 32.
+// quantizeInt16By32AVX512 is quantizeInt8By32 in blocks of 32, of integers of 16 bits, without start.
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1719,7 +1719,7 @@ func quantizeInt16By64AVX2(dst []int16, x []float32, rows, cols, filled, lddst, 
 //go:noescape
 func quantizeInt16By32AVX512(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt16By32AVX2 is quantizeInt16 in blocks of 32.
+// quantizeInt16By32AVX2 is quantizeInt8By32 in blocks of 32, of integers of 16 bits, without start.
 //
 //	dst   rows x filled int16, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1730,7 +1730,8 @@ func quantizeInt16By32AVX512(dst []int16, x []float32, rows, cols, filled, lddst
 //go:noescape
 func quantizeInt16By32AVX2(dst []int16, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, ldscale int)
 
-// quantizeInt8By32AVX512 is quantizeInt8 in blocks of 32.
+// quantizeInt8By32AVX512 is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
+// and what the sum of its integers makes is start[p/32*ldscale+i].
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1742,7 +1743,8 @@ func quantizeInt16By32AVX2(dst []int16, x []float32, rows, cols, filled, lddst, 
 //go:noescape
 func quantizeInt8By32AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By32AVX2 is quantizeInt8 in blocks of 32.
+// quantizeInt8By32AVX2 is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
+// and what the sum of its integers makes is start[p/32*ldscale+i].
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1754,7 +1756,7 @@ func quantizeInt8By32AVX512(dst []int8, x []float32, rows, cols, filled, lddst, 
 //go:noescape
 func quantizeInt8By32AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By64AVX512 is quantizeInt8 in blocks of 64.
+// quantizeInt8By64AVX512 is quantizeInt8By32 in blocks of 64.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1766,7 +1768,7 @@ func quantizeInt8By32AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //go:noescape
 func quantizeInt8By64AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By64AVX2 is quantizeInt8 in blocks of 64.
+// quantizeInt8By64AVX2 is quantizeInt8By32 in blocks of 64.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1778,7 +1780,7 @@ func quantizeInt8By64AVX512(dst []int8, x []float32, rows, cols, filled, lddst, 
 //go:noescape
 func quantizeInt8By64AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By16AVX512 is quantizeInt8 in blocks of 16.
+// quantizeInt8By16AVX512 is quantizeInt8By32 in blocks of 16.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1790,7 +1792,7 @@ func quantizeInt8By64AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //go:noescape
 func quantizeInt8By16AVX512(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By16AVX2 is quantizeInt8 in blocks of 16.
+// quantizeInt8By16AVX2 is quantizeInt8By32 in blocks of 16.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -1806,141 +1808,128 @@ func quantizeInt8By16AVX2(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //
 //	for i := range m {
 //		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for p := 0; p < k; p += block {
-//				t := start[p/block*ldscale+i]
-//				for p := p; p < min(p+block, k); p++ {
-//					t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//				}
-//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			t := start[i], and the bits of c[i*ldc+j] as an int32 if add is not 0
+//			for p := range k {
+//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
 //			}
-//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
 //		}
 //	}
 //
-// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
+// k is a multiple of 16, and no integer with a sign is below -127.
 // With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,
 // and a quarter of that ahead into the first, if ahead is not 0.
 //
 //	a      m x k int8, rows lda apart
-//	scale  (k+block-1)/block x m, rows ldscale apart
-//	start  (k+block-1)/block x m int32, rows ldscale apart
+//	scale  m
+//	start  m int32
 //	b      k x nr uint8
 //	weight nr, may be empty
 //	bias   nr, may be empty
 //	c      m x nr, rows ldc apart, read and written
 //
-// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8QuadsAVX512VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
+func int8QuadsAVX512VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
 
 // int8QuadsAVX2VNNI multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
 //		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for p := 0; p < k; p += block {
-//				t := start[p/block*ldscale+i]
-//				for p := p; p < min(p+block, k); p++ {
-//					t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//				}
-//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			t := start[i], and the bits of c[i*ldc+j] as an int32 if add is not 0
+//			for p := range k {
+//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
 //			}
-//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
 //		}
 //	}
 //
-// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
+// k is a multiple of 16, and no integer with a sign is below -127.
 // With one row on AVX-512, what lies ahead bytes further in b is fetched into the second-level cache,
 // and a quarter of that ahead into the first, if ahead is not 0.
 //
 //	a      m x k int8, rows lda apart
-//	scale  (k+block-1)/block x m, rows ldscale apart
-//	start  (k+block-1)/block x m int32, rows ldscale apart
+//	scale  m
+//	start  m int32
 //	b      k x nr uint8
 //	weight nr, may be empty
 //	bias   nr, may be empty
 //	c      m x nr, rows ldc apart, read and written
 //
-// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8QuadsAVX2VNNI(m, k, block, nr int, a []int8, lda int, scale []float32, start []int32, ldscale int, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
+func int8QuadsAVX2VNNI(m, k, nr int, a []int8, lda int, scale []float32, start []int32, b []uint8, weight, bias []float32, ahead, add int, c []float32, ldc int)
 
 // int8PairsAVX512 multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
 //		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for p := 0; p < k; p += block {
-//				t := 0
-//				for p := p; p < min(p+block, k); p++ {
-//					t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
-//				}
-//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
+//			for p := range k {
+//				t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
 //			}
-//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
 //		}
 //	}
 //
-// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
+// k is a multiple of 16, and no integer with a sign is below -127.
 //
 //	a      m x k int16, rows lda apart
-//	scale  (k+block-1)/block x m, rows ldscale apart
+//	scale  m
 //	b      k x nr int8
 //	weight nr, may be empty
 //	bias   nr, may be empty
 //	c      m x nr, rows ldc apart, read and written
 //
-// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8PairsAVX512(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+func int8PairsAVX512(m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
 // int8PairsAVX2 multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
 //		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for p := 0; p < k; p += block {
-//				t := 0
-//				for p := p; p < min(p+block, k); p++ {
-//					t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
-//				}
-//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
+//			for p := range k {
+//				t += a[i*lda+p] * b[p/2*2*nr+2*j+p%2]
 //			}
-//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
 //		}
 //	}
 //
-// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
+// k is a multiple of 16, and no integer with a sign is below -127.
 //
 //	a      m x k int16, rows lda apart
-//	scale  (k+block-1)/block x m, rows ldscale apart
+//	scale  m
 //	b      k x nr int8
 //	weight nr, may be empty
 //	bias   nr, may be empty
 //	c      m x nr, rows ldc apart, read and written
 //
-// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+func int8PairsAVX2(m, k, nr int, a []int16, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
-// int8WinogradAVX2 is int8Pairs in blocks of 128 by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is
-// one of the first 16, q is p+16, and the sum t of a block begins with
-// ofRows[p/128*ldscale+i] + ofColumns[p/128*nr+j]:
+// int8WinogradAVX2 is int8Pairs by Winograd's inner product, with half as many multiplications. In each group of 32 elements of k, p is
+// one of the first 16, q is p+16, and the sum t begins with ofRows[i] + ofColumns[j]:
 //
 //	t += (a[i*lda+p] + b[q/2*2*nr+2*j+q%2]) * (a[i*lda+q] + b[p/2*2*nr+2*j+p%2])
 //
 // k is a multiple of 32.
 //
 //	a         m x k int16, rows lda apart
-//	scale     (k+127)/128 x m, rows ldscale apart
-//	ofRows    (k+127)/128 x m int32, rows ldscale apart
+//	scale     m
+//	ofRows    m int32
 //	b         k x nr int16
-//	ofColumns (k+127)/128 x nr int32
+//	ofColumns nr int32
 //	weight    nr, may be empty
 //	bias      nr, may be empty
 //	c         m x nr, rows ldc apart, read and written
@@ -1948,24 +1937,23 @@ func int8PairsAVX2(m, k, block, nr int, a []int16, lda int, scale []float32, lds
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8WinogradAVX2(m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, ldscale int, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int)
+func int8WinogradAVX2(m, k, nr int, a []int16, lda int, scale []float32, ofRows []int32, b []int16, ofColumns []int32, weight, bias []float32, add int, c []float32, ldc int)
 
-// winogradRowsAVX2 is what int8Winograd takes off for rows of A: ofRows[p/128*ldscale+i] is
-// the sum of -a[i*lda+p]*a[i*lda+q] over the pairs of a block.
+// winogradRowsAVX2 is what int8Winograd takes off for rows of A: ofRows[i] is the sum of -a[i*lda+p]*a[i*lda+q] over the pairs.
 //
-//	ofRows (k+127)/128 x rows int32, rows ldscale apart, written
+//	ofRows rows int32, written
 //	a      rows x k int16, rows lda apart
 //
 // k >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func winogradRowsAVX2(ofRows []int32, ldscale int, a []int16, rows, k, lda int)
+func winogradRowsAVX2(ofRows []int32, a []int16, rows, k, lda int)
 
 // winogradColumnsAVX2 makes a panel of B words, dst[p] = b[p], and finds what int8Winograd takes off for its
-// columns: ofColumns[p/128*nr+j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs of a block.
+// columns: ofColumns[j] is the sum of -b[p/2*2*nr+2*j+p%2]*b[q/2*2*nr+2*j+q%2] over the pairs.
 //
 //	dst       k x nr int16, written
-//	ofColumns (k+127)/128 x nr int32, written
+//	ofColumns nr int32, written
 //	b         k x nr int8
 //
 // k >= 32, nr >= 1. Operands that are written overlap no others, unless it says so.

@@ -640,36 +640,36 @@ func bfloat16VecNEON(dst []float32, x []uint16, ahead int)
 //go:noescape
 func widenInt8NEON(dst []float32, x []int8, scale []float32, rows, cols, ldx, ldscale, ahead int)
 
-// quantizeInt8NEON makes integers of each row of x, in blocks of 128 elements:
+// quantizeInt8NEON makes integers of each row of x:
 //
-//	largest := the largest magnitude of the block
-//	scale[p/128*ldscale+i] = largest * float32(1.0/127)
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * (127/max(largest, 0x1p-100)), rounded once, ties to even
+//	largest := the largest magnitude of the row
+//	scale[i] = largest * float32(1.0/127)
+//	dst[i*lddst+p] = x[i*ldx+p] * (127/max(largest, 0x1p-100)), rounded once, ties to even
 //
-// Where a block has a NaN or an infinity, its scale is NaN, and its integers may be any.
-// Behind cols elements, dst has zeros. filled is cols, rounded up to a multiple of 32.
-// and start[p/128*ldscale+i] = -128 times the sum of the integers of the block.
+// Where a row has a NaN or an infinity, its scale is NaN, and its integers may be any.
+// Behind cols elements, dst has zeros. cols and filled are multiples of 32.
+// and start[i] = -128 times the sum of the integers of the row.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
-//	scale (cols+127)/128 x rows, rows ldscale apart, written
-//	start (cols+127)/128 x rows int32, rows ldscale apart, written
+//	scale rows, written
+//	start rows int32, written
 //
-// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+// cols >= 32, filled >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func quantizeInt8NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
+func quantizeInt8NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32)
 
 // rotate128NEON is the Walsh-Hadamard transform of each block of 128 elements of rows of x, times by:
 //
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 //
 // and then, for distances 1, 2, 4 and so on below 128, for elements a and b of a block that far from each other,
 // a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 128.
 //
 //	dst rows x cols, rows lddst apart, written
 //	x   rows x cols, rows ldx apart
-//	by  128
+//	by  cols
 //
 // cols >= 128. Operands that are written overlap no others, unless it says so.
 //
@@ -678,21 +678,22 @@ func rotate128NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
 
 // rotate32NEON is the Walsh-Hadamard transform of each block of 32 elements of rows of x, times by:
 //
-//	dst[i*lddst+p+j] = x[i*ldx+p+j] * by[j]
+//	dst[i*lddst+p] = x[i*ldx+p] * by[p]
 //
 // and then, for distances 1, 2, 4 and so on below 32, for elements a and b of a block that far from each other,
 // a having no such bit in its place: a, b = a+b, a-b. cols is a multiple of 32.
 //
 //	dst rows x cols, rows lddst apart, written
 //	x   rows x cols, rows ldx apart
-//	by  32
+//	by  cols
 //
 // cols >= 32. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
 func rotate32NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
 
-// quantizeInt8By32NEON is quantizeInt8 in blocks of 32.
+// quantizeInt8By32NEON is quantizeInt8 in blocks of 32, of rows of any length. The scale of row i in block p/32 is scale[p/32*ldscale+i],
+// and what the sum of its integers makes is start[p/32*ldscale+i].
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -704,7 +705,7 @@ func rotate32NEON(dst, x, by []float32, rows, cols, lddst, ldx int)
 //go:noescape
 func quantizeInt8By32NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By64NEON is quantizeInt8 in blocks of 64.
+// quantizeInt8By64NEON is quantizeInt8By32 in blocks of 64.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -716,7 +717,7 @@ func quantizeInt8By32NEON(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //go:noescape
 func quantizeInt8By64NEON(dst []int8, x []float32, rows, cols, filled, lddst, ldx int, scale []float32, start []int32, ldscale int)
 
-// quantizeInt8By16NEON is quantizeInt8 in blocks of 16.
+// quantizeInt8By16NEON is quantizeInt8By32 in blocks of 16.
 //
 //	dst   rows x filled int8, rows lddst apart, written
 //	x     rows x cols, rows ldx apart
@@ -732,91 +733,82 @@ func quantizeInt8By16NEON(dst []int8, x []float32, rows, cols, filled, lddst, ld
 //
 //	for i := range m {
 //		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for p := 0; p < k; p += block {
-//				t := 0
-//				for p := p; p < min(p+block, k); p++ {
-//					t += a[i*lda+p] * b[p/8*8*nr+8*j+p%8]
-//				}
-//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
+//			for p := range k {
+//				t += a[i*lda+p] * b[p/8*8*nr+8*j+p%8]
 //			}
-//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
 //		}
 //	}
 //
-// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
+// k is a multiple of 16, and no integer with a sign is below -127.
 //
 //	a      m x k int8, rows lda apart
-//	scale  (k+block-1)/block x m, rows ldscale apart
+//	scale  m
 //	b      k x nr int8
 //	weight nr, may be empty
 //	bias   nr, may be empty
 //	c      m x nr, rows ldc apart, read and written
 //
-// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8OctetsNEONI8MM(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+func int8OctetsNEONI8MM(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
 // int8DotsNEONDotProd multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
 //		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for p := 0; p < k; p += block {
-//				t := 0
-//				for p := p; p < min(p+block, k); p++ {
-//					t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//				}
-//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
+//			for p := range k {
+//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
 //			}
-//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
 //		}
 //	}
 //
-// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
+// k is a multiple of 16, and no integer with a sign is below -127.
 //
 //	a      m x k int8, rows lda apart
-//	scale  (k+block-1)/block x m, rows ldscale apart
+//	scale  m
 //	b      k x nr int8
 //	weight nr, may be empty
 //	bias   nr, may be empty
 //	c      m x nr, rows ldc apart, read and written
 //
-// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8DotsNEONDotProd(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+func int8DotsNEONDotProd(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
 // int8DotsNEON multiplies rows of integers with a panel of nr columns, the tier's NR:
 //
 //	for i := range m {
 //		for j := range nr {
-//			s := float32(0), or c[i*ldc+j] if add is not 0
-//			for p := 0; p < k; p += block {
-//				t := 0
-//				for p := p; p < min(p+block, k); p++ {
-//					t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
-//				}
-//				s += float32(float32(t) * scale[p/block*ldscale+i])
+//			t := 0, and the bits of c[i*ldc+j] as an int32 if add is not 0
+//			for p := range k {
+//				t += a[i*lda+p] * b[p/4*4*nr+4*j+p%4]
 //			}
-//			c[i*ldc+j] = float32(s * weight[j]) + bias[j], each if there is one
+//			c[i*ldc+j] = float32(float32(float32(t) * scale[i]) * weight[j]) + bias[j]
 //		}
 //	}
 //
-// There is no bias without weights. k and block are multiples of 16, and no integer with a sign is below -127.
+// without bias[j] if there is no bias; if there are no weights, c gets the bits of t. There is no bias without weights.
+// k is a multiple of 16, and no integer with a sign is below -127.
 //
 //	a      m x k int8, rows lda apart
-//	scale  (k+block-1)/block x m, rows ldscale apart
+//	scale  m
 //	b      k x nr int8
 //	weight nr, may be empty
 //	bias   nr, may be empty
 //	c      m x nr, rows ldc apart, read and written
 //
-// k >= 16, block >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
+// k >= 16, nr >= 1. Operands that are written overlap no others, unless it says so.
 //
 //go:noescape
-func int8DotsNEON(m, k, block, nr int, a []int8, lda int, scale []float32, ldscale int, b []int8, weight, bias []float32, add int, c []float32, ldc int)
+func int8DotsNEON(m, k, nr int, a []int8, lda int, scale []float32, b []int8, weight, bias []float32, add int, c []float32, ldc int)
 
 // blocks8NEONDotProd multiplies rows of integers with a panel of nr columns in groups of 32 elements, whose weights q
 // have no sign:

@@ -10,7 +10,7 @@ import (
 // not rotated: that gains nothing here.
 
 // IntegerHead reports whether heads of that many elements can be.
-func IntegerHead(dim int) bool { return dim == 32 || dim == 64 || dim == simd.Int8Block }
+func IntegerHead(dim int) bool { return dim == 32 || dim == 64 || dim == 128 }
 
 // OfHeads is what products of rows and keys of heads need of a record.
 func OfHeads(isa simd.ISA) Record {
@@ -33,7 +33,7 @@ func (r *RowsOfA) QuantizeHead(f *Record, a []float32, lda, m, dim int) {
 	case 64:
 		simd.QuantizeInt16By64(f.ISA, r.words, a, m, dim, dim, dim, lda, r.scale, m)
 	default:
-		simd.QuantizeInt16(f.ISA, r.words, a, m, dim, dim, dim, lda, r.scale, m)
+		simd.QuantizeInt16(f.ISA, r.words, a, m, dim, dim, dim, lda, r.scale)
 	}
 }
 
@@ -45,7 +45,7 @@ func quantizeHead(isa simd.ISA, dst []int8, scale []float32, start []int32, a []
 	case 64:
 		simd.QuantizeInt8By64(isa, dst, a, m, dim, dim, dim, lda, scale, start, m)
 	default:
-		simd.QuantizeInt8(isa, dst, a, m, dim, dim, dim, lda, scale, start, m)
+		simd.QuantizeInt8(isa, dst, a, m, dim, dim, dim, lda, scale, start)
 	}
 }
 

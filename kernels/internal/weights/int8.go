@@ -4,17 +4,15 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Products with weights of int8. The rows of A become integers as they are copied, rotated, each block of
-// simd.Int8Block elements with a scale of its own; the columns of B, rotated too, have
-// theirs from packing. The sums of a block are exact, blocks are added up in order, and
-// each step is rounded by itself, so an element of C has the same bits on every tier, for
-// any number of threads: those of ref.GemmInt8.
+// Products with weights of int8. The rows of A become integers in the call: rotated, with one scale for a row, or for
+// each stretch of simd.Int8Stretch elements of a longer one. The columns of B, rotated too, have their scales from
+// packing. The sum of the products of a stretch is exact. What follows has a fixed order and is rounded step by
+// step, so an element of C has the same bits on every tier and for any number of threads: those of ref.GemmInt8.
 
 // int8Format completes the record.
 func int8Format(f *Record) {
 	f.Kind, f.MR = int8KindOn(f.ISA), int8TileRows
 	f.Steps, f.bytes = int8Step, int8Step*f.NR
-	f.pack, f.column = f.packInt8, f.columnInt8
 }
 
 // int8KindOn is the best one on a tier.
@@ -30,8 +28,9 @@ func int8KindOn(isa simd.ISA) Kind {
 	return int8Dots
 }
 
-// packInt8 packs n columns of k contiguous elements each, rotated, and finds their scales.
-func (f *Record) packInt8(panel []byte, scales, columns []float32, n, k int) {
+// packInt8 packs n columns of K contiguous elements each, rotated, and finds their scales.
+func (p *Matrix) packInt8(panel []byte, scales, columns []float32, n int) {
+	f, k := p.Record, p.K
 	side, flip := f.Kind.side(), byte(0)
 	if f.Kind == Int8Quads {
 		flip = 128
@@ -39,37 +38,36 @@ func (f *Record) packInt8(panel []byte, scales, columns []float32, n, k int) {
 	for i := range panel {
 		panel[i] = flip
 	}
-	column := make([]float32, rotatedLen(k))
+	column, by := make([]float32, rotatedLen(k)), p.inverse()
 	for j := range n {
-		for p := 0; p < k; p += rotatedAtOnce {
-			rotate(f.ISA, column[p:], len(column), columns[j*k+p:], k, 1, min(rotatedAtOnce, k-p))
+		for q := 0; q < k; q += rotatedAtOnce {
+			rotate(f.ISA, column[q:], len(column), columns[j*k+q:], k, 1, min(rotatedAtOnce, k-q), by[q:])
 		}
 		scale, inverse := simd.QuantizeBlock(column)
 		scales[j] = scale * int8Unrotated
-		for p, v := range column {
-			panel[p/side*side*f.NR+side*j+p%side] = byte(simd.QuantizeOne(v, inverse)) ^ flip
+		for q, v := range column {
+			panel[q/side*side*f.NR+side*j+q%side] = byte(simd.QuantizeOne(v, inverse)) ^ flip
 		}
 	}
 }
 
-// columnInt8 is a column without its scale, rotated back: the transform is its own inverse, and the factors of
-// rotate are what makes up for both and for int8Unrotated.
-func (f *Record) columnInt8(dst []float32, panel []byte, j int) {
-	var room [simd.Int8Block]float32
-	for p := 0; p < len(dst); {
-		by := rotateBlockBy
-		if len(dst)-p < len(by) {
-			by = rotateGroupBy
+// columnInt8 is a column of a panel without its scale, rotated back: the transform is its own inverse, and the factors of rows
+// of A are what makes up for those of columns, for both transforms and for int8Unrotated.
+func (p *Matrix) columnInt8(dst []float32, panel []byte, j int) {
+	var room [simd.RotateBlock]float32
+	for q, by := 0, p.by(); q < len(dst); {
+		block := room[:]
+		if len(dst)-q < len(block) {
+			block = room[:simd.RotateGroup]
 		}
-		block := room[:len(by)]
-		for q := range block {
-			block[q] = f.numberInt8(panel, p+q, j)
+		for t := range block {
+			block[t] = p.Record.numberInt8(panel, q+t, j)
 		}
 		simd.Hadamard(block)
-		for q := range block {
-			block[q] *= by[q]
+		for t := range block {
+			block[t] *= by[q+t]
 		}
-		p += copy(dst[p:], block)
+		q += copy(dst[q:], block)
 	}
 }
 

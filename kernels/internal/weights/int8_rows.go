@@ -8,8 +8,8 @@ import (
 
 // Rows of A as integers, and their products with panels of integers.
 
-// RowsOfA is some rows of A as integers: scale and start, block by block, have an
-// element for each row.
+// RowsOfA is some rows of A as integers. scale and start have an element for each row, block by block, or
+// stretch by stretch with columns of int8.
 type RowsOfA struct {
 	rows, ld int
 	bytes    []int8
@@ -17,6 +17,7 @@ type RowsOfA struct {
 	rotated  []float32
 	scale    []float32
 	start    []int32
+	zeros    []int32   // what the sums of rows start with that go on
 	offset   []float32 // what the minima of columns multiply: the sum of the integers, scaled, below zero
 	winograd winogradPanel
 }
@@ -27,8 +28,9 @@ type winogradPanel struct {
 	ofColumns []int32
 }
 
-// Quantize makes integers of m rows of k elements, for products with a format.
-func (r *RowsOfA) Quantize(f *Record, a []float32, lda, m, k int) {
+// Quantize makes integers of m rows of A, for products with a matrix.
+func (r *RowsOfA) Quantize(b *Matrix, a []float32, lda, m int) {
+	f, k := b.Record, b.K
 	kind := f.Kind
 	filled := (k + int8Step - 1) / int8Step * int8Step
 	lines := ((filled+63)/64 | 1) // of the cache: an odd number, so that rows spread over all sets
@@ -46,7 +48,7 @@ func (r *RowsOfA) Quantize(f *Record, a []float32, lda, m, k int) {
 	if kind == Blocks {
 		r.quantizeBlocks(f, a, lda, m, k)
 	} else {
-		r.quantizeRotated(f, a, lda, m, k)
+		r.quantizeRotated(f, a, lda, m, k, b.By())
 	}
 	if written := (k + block - 1) / block * m; written < len(r.scale) { // a block of what is filled up
 		clear(r.scale[written:])
@@ -88,11 +90,11 @@ func WinogradFor(isa simd.ISA, kind Kind, m int) bool {
 // OfRows finds what is taken off for rows of A.
 func (r *RowsOfA) OfRows(isa simd.ISA, m, k int) {
 	k = (k + int8Step - 1) / int8Step * int8Step
-	most := simd.KernelWinogradRows.On(isa).Elements
-	rows, cols := max(1, most/k), max(1, most/simd.Int8Block)*simd.Int8Block // of a call
-	for i := 0; i < m; i += rows {
-		for p := 0; p < k; p += cols {
-			simd.WinogradRows(isa, r.start[p/simd.Int8Block*m+i:], m, r.words[i*r.ld+p:], min(rows, m-i), min(cols, k-p), r.ld)
+	for p := 0; p < k; p += simd.Int8Stretch {
+		w := min(simd.Int8Stretch, k-p)
+		rows := max(1, simd.KernelWinogradRows.On(isa).Elements/w) // of a call
+		for i := 0; i < m; i += rows {
+			simd.WinogradRows(isa, r.start[p/simd.Int8Stretch*m+i:], r.words[i*r.ld+p:], min(rows, m-i), w, r.ld)
 		}
 	}
 }
@@ -100,14 +102,14 @@ func (r *RowsOfA) OfRows(isa simd.ISA, m, k int) {
 // open makes a piece of a panel words.
 func (w *winogradPanel) open(x *Product) {
 	k := (x.K + int8Step - 1) / int8Step * int8Step
-	w.words, w.ofColumns = mem.Grow(w.words, k*x.Format.NR), mem.Grow(w.ofColumns, (k+simd.Int8Block-1)/simd.Int8Block*x.Format.NR)
+	w.words, w.ofColumns = mem.Grow(w.words, k*x.Format.NR), mem.Grow(w.ofColumns, x.Format.NR)
 	simd.WinogradColumns(x.Format.ISA, w.words, w.ofColumns, mem.Int8s(x.B), k, x.Format.NR)
 }
 
 // Product is some rows of A, from row i of those that are integers, times a panel of B, for
-// k steps from step p, a multiple of the block. The sums begin with what is in C if p is not 0.
-// After the last steps they are multiplied with the scales of the columns, and have the bias added
-// if there is one.
+// k steps from step p, a multiple of the block, or with columns of int8 in one stretch. The sums begin with what is in C
+// if p is not 0, and with columns of int8 if it does not begin a stretch. Those are integers, whose bits C has, until
+// there are scales of the columns: then floats, the integers times the scales of row and column, and with the bias added if there is one.
 type Product struct {
 	Format       *Record
 	Winograd     bool // see WinogradFor
@@ -142,27 +144,39 @@ func (r *RowsOfA) MultiplyAndFetch(x *Product) {
 // Multiply computes a product.
 func (r *RowsOfA) Multiply(x *Product) {
 	k := (x.K + int8Step - 1) / int8Step * int8Step
-	f, first, at, add := x.Format, x.I*r.ld+x.P, x.P/x.Format.group()*r.rows+x.I, min(x.P, 1)
+	f, first := x.Format, x.I*r.ld+x.P
+	if f.Kind == Blocks {
+		r.multiplyBlocks(x, first, x.P/f.group()*r.rows+x.I, k, min(x.P, 1))
+		return
+	}
+	at, add := x.P/simd.Int8Stretch*r.rows+x.I, min(x.P%simd.Int8Stretch, 1)
 	scale, start := r.scale[at:], r.start[at:]
+	if add != 0 {
+		if x.M > len(r.zeros) {
+			r.zeros = make([]int32, x.M)
+		}
+		start = r.zeros
+	}
 	switch f.Kind {
-	case Blocks:
-		r.multiplyBlocks(x, first, at, k, add)
 	case Int8Quads:
-		simd.Int8Quads(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, start, r.rows, x.B, x.Scales, x.Bias, x.Ahead, add, x.C, x.LDC)
+		simd.Int8Quads(f.ISA, x.M, k, f.NR, r.bytes[first:], r.ld, scale, start, x.B, x.Scales, x.Bias, x.Ahead, add, x.C, x.LDC)
 	case Int8Pairs:
 		if x.Winograd {
 			w := &r.winograd
 			w.open(x)
-			simd.Int8Winograd(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, start, r.rows, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
+			simd.Int8Winograd(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, start, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
 			return
 		}
-		simd.Int8Pairs(f.ISA, x.M, k, simd.Int8Block, f.NR, r.words[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+		simd.Int8Pairs(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
 	case int8Octets:
-		simd.Int8Octets(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+		simd.Int8Octets(f.ISA, x.M, k, f.NR, r.bytes[first:], r.ld, scale, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
 	default:
-		simd.Int8Dots(f.ISA, x.M, k, simd.Int8Block, f.NR, r.bytes[first:], r.ld, scale, r.rows, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
+		simd.Int8Dots(f.ISA, x.M, k, f.NR, r.bytes[first:], r.ld, scale, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
 	}
 }
+
+// Scale is the factor of row i in the stretch of step p.
+func (r *RowsOfA) Scale(i, p int) float32 { return r.scale[p/simd.Int8Stretch*r.rows+i] }
 
 // multiplyBlocks is Multiply with weights in blocks: from element first of the rows and element at of their scales.
 func (r *RowsOfA) multiplyBlocks(x *Product, first, at, k, add int) {

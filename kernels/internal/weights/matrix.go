@@ -34,6 +34,9 @@ func New(fn string, f *Record, k, n int) (p Matrix) {
 	}
 	words := make([]uint64, (size+7)/8) // on a page, if there are many
 	p.Data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
+	if f.Kind.columnScales() {
+		p.unbalanced()
+	}
 	return p
 }
 
@@ -55,7 +58,7 @@ func shape(fn string, f *Record, k, n int) (p Matrix, size int) {
 	mem.MulLen(fn, mem.MulLen(fn, (k+f.Steps-1)/f.Steps, f.bytes)+4, p.panels()*f.NR+p.Tail) // may be too large
 	size = p.panels()*p.stride + 4*p.Tail*k
 	if f.Kind.columnScales() {
-		size += 4 * p.panels() * f.NR
+		size += 4 * (p.panels()*f.NR + rotatedLen(k))
 	}
 	return p, size
 }
@@ -87,7 +90,7 @@ func (b *Matrix) Scales() []float32 {
 	if !b.Record.Kind.columnScales() {
 		return nil
 	}
-	return mem.Floats(b.Data[b.panels()*b.stride:])
+	return mem.Floats(b.Data[b.panels()*b.stride:])[:b.panels()*b.Record.NR]
 }
 
 // Pack fills the panels and the tail, which are float32, from B.
@@ -98,7 +101,27 @@ func (p *Matrix) Pack(b *pack.B) {
 }
 
 // PackRows packs B from the rows of B^T, which row makes one after the other.
-func (p *Matrix) PackRows(row func(j int, dst []float32)) { packEach(p, p.K, row, p.PackPart) }
+func (p *Matrix) PackRows(row func(j int, dst []float32)) {
+	if p.Record.Kind.columnScales() {
+		p.packBalanced(row)
+		return
+	}
+	packEach(p, p.K, row, p.PackPart)
+}
+
+// packBalanced is PackRows for int8, which wants rows from everywhere before the first one is packed.
+func (p *Matrix) packBalanced(row func(j int, dst []float32)) {
+	rows := make([]float32, p.N*p.K)
+	for j := range p.N {
+		row(j, rows[j*p.K:][:p.K])
+	}
+	var sample []float32
+	for j := 0; j < p.N; j += p.SampleStep() {
+		sample = append(sample, rows[j*p.K:][:p.K]...)
+	}
+	p.Balance(sample)
+	p.PackPart(0, rows)
+}
 
 // PackBlocks is PackRows from rows in the format of files, little-endian.
 func (p *Matrix) PackBlocks(row func(j int, dst []byte)) {
@@ -122,7 +145,11 @@ func packEach[T float32 | byte](p *Matrix, size int, row func(j int, dst []T), p
 // PackPart packs rows of B^T from row j on, which is a multiple of NR, as their number is unless they are the last.
 // Several goroutines may pack parts at a time.
 func (p *Matrix) PackPart(j int, rows []float32) {
-	packPart(p, j, rows, p.K, p.Record.pack, func(tail []float32, rows []float32) { copy(tail, rows) })
+	pack := p.Record.pack
+	if p.Record.Kind.columnScales() {
+		pack = func(panel []byte, scales, columns []float32, n, _ int) { p.packInt8(panel, scales, columns, n) }
+	}
+	packPart(p, j, rows, p.K, pack, func(tail []float32, rows []float32) { copy(tail, rows) })
 }
 
 // PackFilePart is PackPart from rows in the format of files, little-endian.
@@ -175,8 +202,11 @@ func (b *Matrix) Column(dst []float32, j int) {
 		copy(dst, b.TailColumns()[(j-from)*b.K:])
 		return
 	}
-	b.Record.column(dst, b.Panel(j, 0)[:b.stride], j%b.Record.NR)
-	if scales := b.Scales(); scales != nil {
+	panel := b.Panel(j, 0)[:b.stride]
+	if scales := b.Scales(); scales == nil {
+		b.Record.column(dst, panel, j%b.Record.NR)
+	} else {
+		b.columnInt8(dst, panel, j%b.Record.NR)
 		for i := range dst {
 			dst[i] *= scales[j]
 		}

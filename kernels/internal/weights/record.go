@@ -106,7 +106,7 @@ func (f *Record) group() int {
 	if f.Kind == Blocks {
 		return f.blocks.Group
 	}
-	return simd.Int8Block
+	return simd.Int8Stretch
 }
 
 // side is how many elements of a column lie side by side.

@@ -147,7 +147,7 @@ func (s Scope) hold(weight *Matrix, format kernels.Format, in int, parts []Part,
 	for _, p := range parts {
 		s.held = append(s.held, Holding{s.Prefix + p.Name + "weight", s.lookup(p.Name + "weight"), p.Rows * in, format})
 	}
-	s.pack(weight, format, in, parts, data)
+	s.pack(weight, format, in, parts, data, true)
 	s.packs(in, parts, weight)
 }
 
@@ -167,8 +167,8 @@ func (s Scope) Packed(in, out int, weight []float32) *Matrix {
 }
 
 // pack has weight made of the rows of the parts, data being what find gave for each, in pieces: from what the
-// checkpoint has, if that is what is wanted.
-func (s Scope) pack(weight *Matrix, format kernels.Format, in int, parts []Part, data [][]float32) {
+// checkpoint has, if that is what is wanted. Where int8 is balanced, products are more accurate, and single rows less.
+func (s Scope) pack(weight *Matrix, format kernels.Format, in int, parts []Part, data [][]float32, balanced bool) {
 	out := 0
 	for _, p := range parts {
 		out += p.Rows
@@ -180,7 +180,7 @@ func (s Scope) pack(weight *Matrix, format kernels.Format, in int, parts []Part,
 		})
 		return
 	}
-	p := packing{s: s, weight: weight, format: format, in: in, out: out, parts: parts, data: data}
+	p := packing{s: s, weight: weight, format: format, in: in, out: out, parts: parts, data: data, balanced: balanced && format == kernels.FormatInt8}
 	if elements, bytes := format.Block(); elements > 0 && in%elements == 0 && s.holdsAll(parts, format) {
 		p.stored, p.row = true, in/elements*bytes
 	}
@@ -217,6 +217,8 @@ type packing struct {
 	stored  bool // the checkpoint has rows of the format, of row bytes
 	row     int
 
+	balanced bool
+
 	begin  sync.Once
 	packer *kernels.Packer
 }
@@ -225,6 +227,9 @@ type packing struct {
 func (p *packing) piece(buf *jobBuffers, from, rows int) {
 	p.begin.Do(func() {
 		p.packer = kernels.NewPacker(p.format, p.out, p.in)
+		if p.balanced {
+			p.packer.Balance(p.sample())
+		}
 		p.weight.PackedB = p.s.alike(p.packer.Packed())
 	})
 	size := 4 * p.in
@@ -246,6 +251,22 @@ func (p *packing) piece(buf *jobBuffers, from, rows int) {
 		p.s.readRows(x, p.in, from, p.parts, p.data)
 		p.packer.Pack(from, x)
 	}
+}
+
+// sampleRows is about how many rows tell how large the weights are for each input.
+const sampleRows = 256
+
+// sample is rows by which int8 is balanced. Where several layers are side by side, they are the last one's: values come after queries and
+// keys, and what is rounded of them costs ten times as much.
+func (p *packing) sample() []float32 {
+	var x []float32
+	rows := p.parts[len(p.parts)-1].Rows
+	for row := p.out - rows; row < p.out; row += max(1, rows/sampleRows) {
+		at := len(x)
+		x = append(x, make([]float32, p.in)...)
+		p.s.readRows(x[at:], p.in, row, p.parts, p.data)
+	}
+	return x
 }
 
 // A blockReader is a Reader that has what it stores as it is.

@@ -209,7 +209,7 @@ func (u *unread) fill() {
 		}
 		return
 	}
-	u.from.pack(&u.packed, format, u.dim, []Part{{Rows: u.rows}}, [][]float32{u.data})
+	u.from.pack(&u.packed, format, u.dim, []Part{{Rows: u.rows}}, [][]float32{u.data}, false)
 }
 
 // pieces has f called for pieces of the table: rows from up to to.
