@@ -230,6 +230,7 @@ func TestInt8Bits(t *testing.T) {
 			}
 			size := tune.Used.Gemm
 			tune.Used.Gemm.Int8Rows, tune.Used.Gemm.Int8Panel = 7, simd.RotateBlock
+			tune.Used.Gemm.TileRows, tune.Used.Gemm.TileColumns = 1, 1
 			tune.Used.Gemm.WinogradRows, tune.Used.Gemm.WinogradPanel = 1, simd.RotateBlock
 			check(t, x, "in small blocks", x.compute(1, b))
 			tune.Used.Gemm = size

@@ -76,6 +76,10 @@ type Gemm struct {
 	// WinogradPanel bytes at a time.
 	WinogradRows  int `unit:"rows of A" at:"int8: Winograd's inner product from 36 rows on" on:"zen4, zen3"`
 	WinogradPanel int `unit:"bytes" at:"int8: Winograd's inner product: half as many VPMADDWD" on:"zen4"`
+	// From TileRows rows on, int8 is multiplied by tiles, where there are any: TileColumns columns in a call, so that configuring the
+	// tiles costs little, and their sums stay in the second-level cache until they become floats.
+	TileRows    int `unit:"rows of A" at:"int8: tiles from eight rows on, 256 columns in a call" on:"sapphire rapids"`
+	TileColumns int `unit:"columns of B" at:"int8: tiles from eight rows on, 256 columns in a call" on:"sapphire rapids"`
 	// A packed B that one row is multiplied with, and one in blocks always, is fetched ahead bytes
 	// before its use; 0 where the machine does so by itself.
 	Ahead int `unit:"bytes" at:"products: fetch B 4 KiB ahead into the second level" on:"sapphire rapids, zen3"`
@@ -192,7 +196,7 @@ var Zen4 = Record{
 		InPlaceTiles: 3, InPlacePanel: 1 << 12, InPlaceSpan: 1 << 15, LinesSets: 2048, LinesWays: 4, Spread: math.MaxInt,
 		NearElements: 1 << 18, NearTiles: 20,
 		WideNum: 4, WideDen: 7, StreamNum: 2, StreamDen: 5, HalvesTiles: 2,
-		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, NextRows: 12, AheadBytes: 8 << 10,
+		Int8Rows: 132, Int8Panel: 24 << 10, WinogradRows: 16, WinogradPanel: 24 << 10, TileRows: 8, TileColumns: 256, NextRows: 12, AheadBytes: 8 << 10,
 		RowColumns: 1024, CopyColumns: 64,
 	},
 	Rows: Rows{

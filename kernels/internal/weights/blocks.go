@@ -56,7 +56,7 @@ func blocksFormat(f *Record) {
 		}
 	}
 	f.column = f.columnBlocks
-	f.Kind, f.MR = Blocks, int8TileRows
+	f.Kind, f.MR, f.kernel = Blocks, int8TileRows, f.blocks.kernel
 }
 
 // store writes column j of a block.

@@ -15,7 +15,9 @@ func IntegerHead(dim int) bool { return dim == 32 || dim == 64 || dim == 128 }
 // OfHeads is what products of rows and keys of heads need of a record.
 func OfHeads(isa simd.ISA) Record {
 	mr, nr := simd.GemmTile(isa)
-	return Record{Format: Int8, ISA: isa, MR: mr, NR: nr, Kind: int8KindOn(isa)}
+	f := Record{Format: Int8, ISA: isa, MR: mr, NR: nr}
+	f.multiplyInt8()
+	return f
 }
 
 // QuantizeHead makes integers of m rows of a head, for products with its keys.
@@ -109,7 +111,7 @@ func intoColumns[T uint16 | uint64](columns, rows []T, n, nr int) {
 // Scores sets c, rows ldc apart, to the products of rows [i, i+m) with the first n keys of those packed, filled up to whole
 // panels.
 func (k *Keys) Scores(f *Record, r *RowsOfA, i, m, n, dim int, c []float32, ldc int) {
-	x := Product{Format: f, I: i, M: m, K: dim, LDC: ldc}
+	x := Product{Format: f, Kernel: f.kernel, I: i, M: m, K: dim, LDC: ldc}
 	for j := 0; j < n; j += f.NR {
 		x.B, x.Scales, x.C = mem.Bytes(k.panels[j*dim/4:][:f.NR*dim/4]), k.scale[j:][:f.NR], c[j:]
 		r.Multiply(&x)

@@ -11,21 +11,25 @@ import (
 
 // int8Format completes the record.
 func int8Format(f *Record) {
-	f.Kind, f.MR = int8KindOn(f.ISA), int8TileRows
-	f.Steps, f.bytes = int8Step, int8Step*f.NR
+	f.multiplyInt8()
+	f.MR, f.Steps, f.bytes = int8TileRows, int8Step, int8Step*f.NR
 }
 
-// int8KindOn is the best one on a tier.
-func int8KindOn(isa simd.ISA) Kind {
+// multiplyInt8 chooses how int8 is multiplied on the record's tier: what the machine does fastest. A kernel of a lesser tier has other
+// columns, except tiles, which take panels of either width.
+func (f *Record) multiplyInt8() {
+	isa := f.ISA
+	f.tiles = simd.KernelInt8Tiles.InAssembly(isa) && simd.KernelInt8Tiles.Permitted(isa)
 	switch {
-	case isa != simd.Generic && simd.KernelInt8Quads.On(isa).ISA == isa: // that of a lesser tier has other columns
-		return Int8Quads
+	case f.tiles, isa != simd.Generic && simd.KernelInt8Quads.On(isa).ISA == isa:
+		f.Kind, f.kernel = Int8Quads, simd.KernelInt8Quads
 	case simd.KernelInt8Pairs.InAssembly(isa):
-		return Int8Pairs
+		f.Kind, f.kernel = Int8Pairs, simd.KernelInt8Pairs
 	case simd.KernelInt8Octets.InAssembly(isa):
-		return int8Octets
+		f.Kind, f.kernel = int8Octets, simd.KernelInt8Octets
+	default:
+		f.Kind, f.kernel = int8Dots, simd.KernelInt8Dots
 	}
-	return int8Dots
 }
 
 // packInt8 packs n columns of K contiguous elements each, rotated, and finds their scales.

@@ -19,6 +19,7 @@ type RowsOfA struct {
 	start    []int32
 	zeros    []int32   // what the sums of rows start with that go on
 	offset   []float32 // what the minima of columns multiply: the sum of the integers, scaled, below zero
+	sums     []int32   // of products by tiles
 	winograd winogradPanel
 }
 
@@ -81,12 +82,6 @@ func (r *RowsOfA) quantizeBlocks(f *Record, a []float32, lda, m, k int) {
 	}
 }
 
-// WinogradFor reports whether m rows of a panel are multiplied by Winograd's inner product: it
-// takes a pass over the panel, which some rows must pay for.
-func WinogradFor(isa simd.ISA, kind Kind, m int) bool {
-	return kind == Int8Pairs && m >= tune.Used.Gemm.WinogradRows && simd.KernelInt8Winograd.On(isa).ISA == isa
-}
-
 // OfRows finds what is taken off for rows of A.
 func (r *RowsOfA) OfRows(isa simd.ISA, m, k int) {
 	k = (k + int8Step - 1) / int8Step * int8Step
@@ -112,7 +107,7 @@ func (w *winogradPanel) open(x *Product) {
 // there are scales of the columns: then floats, the integers times the scales of row and column, and with the bias added if there is one.
 type Product struct {
 	Format       *Record
-	Winograd     bool // see WinogradFor
+	Kernel       simd.Kernel // one that multiplies pieces of panels; see Method
 	I, M, P, K   int
 	B            []byte
 	Scales, Bias []float32 // empty, except for the last steps
@@ -157,20 +152,18 @@ func (r *RowsOfA) Multiply(x *Product) {
 		}
 		start = r.zeros
 	}
-	switch f.Kind {
-	case Int8Quads:
+	switch x.Kernel {
+	case simd.KernelInt8Quads:
 		simd.Int8Quads(f.ISA, x.M, k, f.NR, r.bytes[first:], r.ld, scale, start, x.B, x.Scales, x.Bias, x.Ahead, add, x.C, x.LDC)
-	case Int8Pairs:
-		if x.Winograd {
-			w := &r.winograd
-			w.open(x)
-			simd.Int8Winograd(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, start, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
-			return
-		}
+	case simd.KernelInt8Winograd:
+		w := &r.winograd
+		w.open(x)
+		simd.Int8Winograd(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, start, w.words, w.ofColumns, x.Scales, x.Bias, add, x.C, x.LDC)
+	case simd.KernelInt8Pairs:
 		simd.Int8Pairs(f.ISA, x.M, k, f.NR, r.words[first:], r.ld, scale, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
-	case int8Octets:
+	case simd.KernelInt8Octets:
 		simd.Int8Octets(f.ISA, x.M, k, f.NR, r.bytes[first:], r.ld, scale, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
-	default:
+	case simd.KernelInt8Dots:
 		simd.Int8Dots(f.ISA, x.M, k, f.NR, r.bytes[first:], r.ld, scale, mem.Int8s(x.B), x.Scales, x.Bias, add, x.C, x.LDC)
 	}
 }

@@ -79,13 +79,17 @@ type Record struct {
 	// hasTail says that the last columns may be dot products; see tune.DotColumns. They lie
 	// as float32, column by column, after the panels.
 	hasTail bool
-	// Kind is how integers are multiplied, in formats that are; see int8.go.
+	// Kind is how integers lie, in formats that are multiplied as such; see int8.go.
 	Kind Kind
+	// kernel multiplies rows of any number, in formats that are multiplied as integers; tiles says that the machine
+	// has tiles that do so too. See Method.
+	kernel simd.Kernel
+	tiles  bool
 	// blocks is the layout of formats in blocks; see blocks.go.
 	blocks blockLayout
 }
 
-// Kind is how bytes are multiplied.
+// Kind is how the integers of a panel lie.
 type Kind uint8
 
 // The kinds.
