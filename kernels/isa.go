@@ -39,3 +39,8 @@ func Supported() []ISA {
 	}
 	return tiers
 }
+
+// Features lists the extensions of the processor beyond the tier that kernels use now, by the names with which the environment
+// variable AVOFORMER_CPU turns them off. Those that the operating system has to permit are asked for, for the whole
+// process, and are in refused where it does not.
+func Features() (used, refused []string) { return simd.FeaturesOn(simd.Active()) }

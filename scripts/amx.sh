@@ -15,3 +15,14 @@ on LDTILECFG,STTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILELOADDT1,TILESTORED,TDP
 	-run '^TestNative$' ./scripts/amx/tile
 on LDTILECFG -run '^TestTiles$' ./internal/checkasm
 on LDTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILESTORED,TDPBSUD -short -run '^TestCatalog$/^int8(Tiles|Ends)$' ./kernels/internal/simd
+on TDPBSUD -run '^(TestInt8|FuzzInt8)' ./kernels
+
+# Where the system refuses, and where they are turned off, products go on without tiles.
+for tiles in permitted refused off; do
+	cpu='' flags=''
+	case $tiles in
+	refused) flags=-refuse ;;
+	off) cpu=-amx ;;
+	esac
+	AVOFORMER_CPU=$cpu AVOFORMER_TILES=$tiles go test -vet=off -count=1 -exec "$bin/amx $flags" -run '^(TestPermission|TestInt8Bits)$' ./kernels ./kernels/internal/simd
+done

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestVersion(t *testing.T) {
 	}
 	_, out, _ := call(t, "", "version", "-json")
 	var v versionInfo
-	if err := json.Unmarshal([]byte(out), &v); err != nil || v != thisVersion() || v.Version == "" || v.CPUs < 1 {
+	if err := json.Unmarshal([]byte(out), &v); err != nil || !reflect.DeepEqual(v, thisVersion()) || v.Version == "" || v.CPUs < 1 {
 		t.Errorf("%q: %+v, %v", out, v, err)
 	}
 }
@@ -143,7 +144,7 @@ func TestJSON(t *testing.T) {
 			[]string{"engine first least_cosine long peak_mb rounds short texts_per_second threads tokens_per_second", "engine problem"}},
 		{"", "bench -seconds 0.01 " + testdata + "generate", []string{"first peak_mb threads tokens_per_second"}},
 		{"", "bench -seconds 0.01 " + testdata + "translate", []string{"first peak_mb texts_per_second threads"}},
-		{"", "version", []string{"cpus go kernels platform version"}},
+		{"", "version", []string{"cpus features go kernels platform version"}},
 	} {
 		args := append(strings.Fields(c.args), "-json")
 		tested = append(tested, args[0])

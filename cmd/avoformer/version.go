@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/avoformer/avoformer/kernels"
 )
@@ -23,11 +24,16 @@ type versionInfo struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Kernels  string `json:"kernels"`
-	CPUs     int    `json:"cpus"` // that Go uses, a container's quota regarded
+	// Features are those beyond the tier that kernels use, and Refused those that the operating system does not permit.
+	Features []string `json:"features"`
+	Refused  []string `json:"refused,omitempty"`
+	CPUs     int      `json:"cpus"` // that Go uses, a container's quota regarded
 }
 
 func thisVersion() versionInfo {
 	v := versionInfo{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Kernels: fmt.Sprint(kernels.Active()), CPUs: runtime.GOMAXPROCS(0)}
+	used, refused := kernels.Features()
+	v.Features, v.Refused = append([]string{}, used...), refused
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v.Version = info.Main.Version
 		for _, s := range info.Settings {
@@ -63,6 +69,13 @@ func version(a *app, args []string) error {
 		}
 		from += ")"
 	}
-	_, err := fmt.Fprintf(a.out, "avoformer %s%s\n%s %s, kernels for %s, %d CPUs\n", v.Version, from, v.Go, v.Platform, v.Kernels, v.CPUs)
+	on := v.Kernels
+	if len(v.Features) > 0 {
+		on += " with " + strings.Join(v.Features, " ")
+	}
+	if len(v.Refused) > 0 {
+		on += " (the system refuses " + strings.Join(v.Refused, " ") + ")"
+	}
+	_, err := fmt.Fprintf(a.out, "avoformer %s%s\n%s %s, kernels for %s, %d CPUs\n", v.Version, from, v.Go, v.Platform, on, v.CPUs)
 	return err
 }

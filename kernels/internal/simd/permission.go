@@ -17,10 +17,11 @@ func (k Kernel) Permitted(isa ISA) bool {
 	return k.On(isa).Needs&byPermission == 0 || tilesPermitted()
 }
 
-// Refused lists the features in use that the system does not permit.
-func Refused() []string {
-	if features&byPermission == 0 || tilesPermitted() {
-		return nil
+// FeaturesOn are the features that kernels on a tier need, without those that the system refuses, and the latter.
+func FeaturesOn(isa ISA) (used, refused []string) {
+	needed, no := neededOn(isa, features), Features(0)
+	if needed&byPermission != 0 && !tilesPermitted() {
+		no = needed & byPermission
 	}
-	return (features & byPermission).names()
+	return (needed &^ no).names(), no.names()
 }
