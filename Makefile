@@ -428,6 +428,10 @@ sweeps: ## speed at hundreds of sizes, with plots in bench/results/; says where 
 bench-check: ## benchstat of BASE=revision against the working tree; fails if slower by over THRESHOLD (5) percent; FLAGS for more
 	$(GO) run -C bench ./cmd/benchcheck -base "$(BASE)" -threshold $(or $(THRESHOLD),5) $(FLAGS)
 
+.PHONY: bench-amx
+bench-amx: ## on a CPU with AMX: its tests natively, and products of int8 with tiles and without (some minutes); BIN=folder only writes static binaries and the script, for a machine without Go
+	scripts/bench_amx.sh $(ROUNDS)
+
 .PHONY: peers
 peers: ## install other libraries for the benchmarks into bench/.peers, from the Python registry; PEERS=torch for PyTorch too (6 GB)
 	python3 -m venv bench/.peers

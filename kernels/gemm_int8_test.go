@@ -424,7 +424,7 @@ func TestInt8Outliers(t *testing.T) {
 }
 
 func BenchmarkGemmInt8(b *testing.B) {
-	for _, s := range [][3]int{{128, 768, 768}, {128, 3072, 768}, {128, 768, 3072}, {512, 2048, 512}, {32, 768, 768}} {
+	for _, s := range [][3]int{{128, 768, 768}, {128, 3072, 768}, {128, 768, 3072}, {512, 2048, 512}, {32, 768, 768}, {16, 768, 768}, {256, 4096, 4096}} {
 		m, n, k := s[0], s[1], s[2]
 		r := rand.New(rand.NewPCG(1, 2))
 		x, w, c, bias := randomSlice(r, m*k), randomSlice(r, n*k), make([]float32, m*n), make([]float32, n)
