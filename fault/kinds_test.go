@@ -25,7 +25,7 @@ func TestOneRoom(t *testing.T) {
 			return err
 		}
 		if name := d.Name(); d.IsDir() {
-			if slices.Contains([]string{"internal", "testdata", "examples", "asm", "bench", "scripts", "doc", "text", "models", "transformer"}, name) || len(name) > 2 && name[0] == '.' {
+			if slices.Contains([]string{"internal", "testdata", "examples", "asm", "bench", "scripts", "doc"}, name) || len(name) > 2 && name[0] == '.' {
 				return filepath.SkipDir
 			}
 			return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -114,7 +115,7 @@ func TestAdaptersBesideRefused(t *testing.T) {
 		if c.base != "llama" {
 			base = baseOf(t, c.list[0].Path)
 		}
-		if _, err := (models.Options{Adapters: c.list}).Open(base); !errors.Is(err, models.ErrOption) {
+		if _, err := (models.Options{Adapters: c.list}).Open(base); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: error %v, want ErrOption", name, err)
 		}
 	}
@@ -122,12 +123,12 @@ func TestAdaptersBesideRefused(t *testing.T) {
 	h := m.LM.NewPages(0).New()
 	tftest.NoError(t, h.Adapt(2))
 	y := make([]float32, m.LM.Vocab())
-	if err := m.Logits(new(models.Workspace), y, []int{1}, transformer.Uniform(1, 1), nil, transformer.NewCacheOf(h)); !errors.Is(err, transformer.ErrConfig) {
+	if err := m.Logits(new(models.Workspace), y, []int{1}, transformer.Uniform(1, 1), nil, transformer.NewCacheOf(h)); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("an adapter that is not there: error %v, want ErrConfig", err)
 	}
 	tftest.NoError(t, h.Adapt(1))
 	tftest.NoError(t, m.Logits(new(models.Workspace), y, []int{1}, transformer.Uniform(1, 1), nil, transformer.NewCacheOf(h)))
-	if err := h.Adapt(0); !errors.Is(err, transformer.ErrShape) {
+	if err := h.Adapt(0); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("another adapter for rows that have passed: error %v, want ErrShape", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -69,7 +70,7 @@ func TestEnsureWeightTying(t *testing.T) {
 func TestAdapterWhole(t *testing.T) {
 	t.Parallel()
 	const weight = "model.layers.1.self_attn.q_proj.weight"
-	for target, want := range map[string]error{"q_proj": tf.ErrLeftOver, "k_proj": nil} {
+	for target, want := range map[string]error{"q_proj": fault.ErrLeftOver, "k_proj": nil} {
 		_, err := withAdapter(lora(t, map[string]any{"target_modules": []string{target}}, map[string][]int{weight: {32, 32}}), "qwen2")
 		if !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), weight) {
 			t.Errorf("target_modules = %s: error %v", target, err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -164,7 +165,7 @@ func TestGGUFAdapterRefused(t *testing.T) {
 		t.Errorf("a prompt: error %v, want a warning", err)
 	}
 	for model, adapter := range map[string]string{ggufModel: filepath.Join(adapters, "llama-linear"), filepath.Join(own, "llama"): path} {
-		if _, err := (models.Options{Adapters: []models.Adapter{{Path: adapter}}}).Open(model); !errors.Is(err, models.ErrOption) {
+		if _, err := (models.Options{Adapters: []models.Adapter{{Path: adapter}}}).Open(model); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s with %s: error %v, want ErrOption", model, adapter, err)
 		}
 	}

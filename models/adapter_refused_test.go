@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
@@ -125,7 +126,7 @@ func TestAdapterAccount(t *testing.T) {
 		use_bdlora use_qalora velora_config`)
 	for field := range account.Classes["LoraConfig"].Fields {
 		_, err := open(field, map[string]any{"a": 1})
-		var e *tf.Error
+		var e *fault.Error
 		if got := errors.As(err, &e) && e.Field == field && e.Err.Error() == "not supported"; got != slices.Contains(refused, field) {
 			t.Errorf("%s: error %v; refused whatever it says: %t", field, err, !got)
 		}
@@ -153,27 +154,27 @@ func TestAdapterTensors(t *testing.T) {
 		want  error
 		named string
 	}{
-		"no second":    {func(x tensors) { delete(x, b) }, tf.ErrMissing, b},
-		"no first":     {func(x tensors) { delete(x, a) }, tf.ErrMissing, a},
-		"other prefix": {func(x tensors) { x["model.x.lora_A.weight"] = x[a] }, tf.ErrLeftOver, "model.x.lora_A.weight"},
-		"magnitude":    {func(x tensors) { x[queryOf1+"magnitude_vector"] = of(32) }, tf.ErrLeftOver, "magnitude_vector"},
-		"bias":         {func(x tensors) { x[queryOf1+"B.bias"] = of(32) }, tf.ErrLeftOver, "B.bias"},
+		"no second":    {func(x tensors) { delete(x, b) }, fault.ErrMissing, b},
+		"no first":     {func(x tensors) { delete(x, a) }, fault.ErrMissing, a},
+		"other prefix": {func(x tensors) { x["model.x.lora_A.weight"] = x[a] }, fault.ErrLeftOver, "model.x.lora_A.weight"},
+		"magnitude":    {func(x tensors) { x[queryOf1+"magnitude_vector"] = of(32) }, fault.ErrLeftOver, "magnitude_vector"},
+		"bias":         {func(x tensors) { x[queryOf1+"B.bias"] = of(32) }, fault.ErrLeftOver, "B.bias"},
 		"no such module": {func(x tensors) {
 			x[strings.Replace(a, "s.1", "s.2", 1)], x[strings.Replace(b, "s.1", "s.2", 1)] = x[a], x[b]
-		}, tf.ErrLeftOver, "layers.2"},
-		"rank of one":      {func(x tensors) { x[a] = of(2, 32) }, tf.ErrMisshapen, "q_proj"},
-		"rank of both":     {func(x tensors) { x[a], x[b] = of(2, 32), of(32, 2) }, tf.ErrMisshapen, "q_proj"},
-		"input":            {func(x tensors) { x[a] = of(3, 31) }, tf.ErrMisshapen, "q_proj"},
-		"output":           {func(x tensors) { x[b] = of(16, 3) }, tf.ErrMisshapen, "q_proj"},
-		"vector":           {func(x tensors) { x[a] = of(96) }, tf.ErrMisshapen, "q_proj"},
-		"empty":            {func(x tensors) { x[a], x[b] = of(0, 32), of(32, 0) }, tf.ErrMisshapen, "q_proj"},
-		"convolution":      {func(x tensors) { x[a] = of(3, 32, 1, 1) }, tf.ErrMisshapen, "q_proj"},
-		"not an embedding": {func(x tensors) { x[queryOf1+"embedding_A"], x[queryOf1+"embedding_B"] = of(3, 32), of(32, 3) }, tf.ErrLeftOver, "embedding_A"},
-		"not asked for":    {func(x tensors) { x["base_model.model.score.weight"] = of(2, 32) }, tf.ErrLeftOver, "score.weight"},
-		"replaced shape":   {func(x tensors) { x["base_model.model.model.norm.weight"] = of(31) }, tf.ErrMisshapen, "norm.weight"},
+		}, fault.ErrLeftOver, "layers.2"},
+		"rank of one":      {func(x tensors) { x[a] = of(2, 32) }, fault.ErrMisshapen, "q_proj"},
+		"rank of both":     {func(x tensors) { x[a], x[b] = of(2, 32), of(32, 2) }, fault.ErrMisshapen, "q_proj"},
+		"input":            {func(x tensors) { x[a] = of(3, 31) }, fault.ErrMisshapen, "q_proj"},
+		"output":           {func(x tensors) { x[b] = of(16, 3) }, fault.ErrMisshapen, "q_proj"},
+		"vector":           {func(x tensors) { x[a] = of(96) }, fault.ErrMisshapen, "q_proj"},
+		"empty":            {func(x tensors) { x[a], x[b] = of(0, 32), of(32, 0) }, fault.ErrMisshapen, "q_proj"},
+		"convolution":      {func(x tensors) { x[a] = of(3, 32, 1, 1) }, fault.ErrMisshapen, "q_proj"},
+		"not an embedding": {func(x tensors) { x[queryOf1+"embedding_A"], x[queryOf1+"embedding_B"] = of(3, 32), of(32, 3) }, fault.ErrLeftOver, "embedding_A"},
+		"not asked for":    {func(x tensors) { x["base_model.model.score.weight"] = of(2, 32) }, fault.ErrLeftOver, "score.weight"},
+		"replaced shape":   {func(x tensors) { x["base_model.model.model.norm.weight"] = of(31) }, fault.ErrMisshapen, "norm.weight"},
 		"no module's name": {func(x tensors) {
 			x[strings.Replace(a, "q_proj", "é.q_proj", 1)], x[strings.Replace(b, "q_proj", "é.q_proj", 1)] = x[a], x[b]
-		}, tf.ErrLeftOver, "letters"},
+		}, fault.ErrLeftOver, "letters"},
 	} {
 		dir := edited(t, func(_ map[string]any, x tensors) { c.edit(x) })
 		if _, err := withAdapter(dir, "llama"); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.named) {
@@ -186,7 +187,7 @@ func TestAdapterTensors(t *testing.T) {
 		f["target_modules"] = []string{"out_proj"}
 		x["base_model.model."+projection+".lora_A.weight"], x["base_model.model."+projection+".lora_B.weight"] = of(3, 32), of(32, 3)
 	})
-	if _, err := withAdapter(unheard, "siglip"); !errors.Is(err, tf.ErrLeftOver) || !strings.Contains(err.Error(), projection) {
+	if _, err := withAdapter(unheard, "siglip"); !errors.Is(err, fault.ErrLeftOver) || !strings.Contains(err.Error(), projection) {
 		t.Errorf("a projection that peft leaves as it is: error %v", err)
 	}
 	part := edited(t, func(_ map[string]any, x tensors) { delete(x, a); delete(x, b) })
@@ -200,7 +201,7 @@ func TestAdapterTensors(t *testing.T) {
 	if _, err := withAdapter(none, "llama-tied-rope3"); err != nil {
 		t.Errorf("a tied head that the adapter leaves as it is: %v", err)
 	}
-	for model, want := range map[string]error{"gpt2": tf.ErrLeftOver, "llama-rope3-new": tf.ErrMisshapen} {
+	for model, want := range map[string]error{"gpt2": fault.ErrLeftOver, "llama-rope3-new": fault.ErrMisshapen} {
 		if _, err := withAdapter(none, model); !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", model, err, want)
 		}
@@ -209,7 +210,7 @@ func TestAdapterTensors(t *testing.T) {
 
 // TestAdapterIsNoModel opens an adapter as a model.
 func TestAdapterIsNoModel(t *testing.T) {
-	if _, err := models.Open(filepath.Join(adapters, "llama-linear")); !errors.Is(err, models.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
+	if _, err := models.Open(filepath.Join(adapters, "llama-linear")); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "an adapter") {
 		t.Errorf("error %v, want one that says what it is", err)
 	}
 }
@@ -252,7 +253,7 @@ func TestAdapterScale(t *testing.T) {
 			f["target_modules"] = ".*"
 		}), Scale: 1}},
 	} {
-		if _, err := (models.Options{Adapters: list}).Open(filepath.Join(own, "llama")); !errors.Is(err, models.ErrOption) {
+		if _, err := (models.Options{Adapters: list}).Open(filepath.Join(own, "llama")); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: error %v, want ErrOption", name, err)
 		}
 	}

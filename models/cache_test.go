@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -64,7 +65,7 @@ func TestNarrowCaches(t *testing.T) {
 		}
 	}
 	for _, o := range []models.Options{{Cache: kernels.FormatQ8_0}, {Cache: 99}} {
-		if _, err := o.New([]byte(configs["llama"]), transformer.Random(6)); !errors.Is(err, models.ErrOption) {
+		if _, err := o.New([]byte(configs["llama"]), transformer.Random(6)); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%v: %v, want ErrOption", o, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
@@ -164,7 +165,7 @@ func (h *classAndMean) Forward(ws *Workspace, dst, x []float32, in Tokens) error
 		err = block.PoolMean(mean, x, in, dim, 1)
 	}
 	if err != nil {
-		return check.Errorf(transformer.ErrShape, "class and mean of patches: %w", err)
+		return check.Errorf(fault.ErrShape, "class and mean of patches: %w", err)
 	}
 	for i := range n {
 		copy(both[2*i*dim:], class[i*dim:(i+1)*dim])

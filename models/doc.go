@@ -20,10 +20,10 @@ import "github.com/avoformer/avoformer/fault"
 // The kinds of errors of this package. More kinds are in package transformer, whose Error has the file, the
 // field and the value.
 var (
-	ErrFolder    = fault.ErrFolder
-	ErrModelType = fault.ErrModelType
-	ErrConfig    = fault.ErrConfig
-	ErrFormat    = fault.ErrFormat
-	ErrWeights   = fault.ErrWeights
-	ErrOption    = fault.ErrOption
+	fault.ErrFolder    = fault.ErrFolder
+	fault.ErrModelType = fault.ErrModelType
+	fault.ErrConfig    = fault.ErrConfig
+	fault.ErrFormat    = fault.ErrFormat
+	fault.ErrWeights   = fault.ErrWeights
+	fault.ErrOption    = fault.ErrOption
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // TestConfigErrors gives configurations values that are unknown or contradict others. The
@@ -70,7 +70,7 @@ func TestConfigErrors(t *testing.T) {
 		{"lfm2-hub", "block_ffn_dim_multiplier", `1e9`},
 	} {
 		_, err := models.OpenFS(withField(t, c.folder, c.field, c.value))
-		if !errors.Is(err, models.ErrConfig) {
+		if !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s with %s = %s: error %v, want ErrConfig", c.folder, c.field, c.value, err)
 			continue
 		}
@@ -140,7 +140,7 @@ func refusesFields(t *testing.T, folder string, fields map[string]string) {
 	t.Helper()
 	for field, value := range fields {
 		_, err := models.OpenFS(withField(t, folder, field, value))
-		if e := new(transformer.Error); !errors.As(err, &e) || e.Field != field {
+		if e := new(fault.Error); !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%s with %s = %s: %v, want an error of this field", folder, field, value, err)
 		}
 	}

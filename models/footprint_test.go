@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
@@ -145,8 +146,8 @@ func TestFootprint(t *testing.T) {
 			}
 			o.MemoryLimit--
 			_, err := o.Open(c.path)
-			var e *tf.Error
-			if !errors.Is(err, tf.ErrMemory) || !errors.As(err, &e) || e.Field != "MemoryLimit" {
+			var e *fault.Error
+			if !errors.Is(err, fault.ErrMemory) || !errors.As(err, &e) || e.Field != "MemoryLimit" {
 				t.Errorf("limit of a byte less: error %v, want ErrMemory", err)
 			}
 			if c.name == "f32" && !strings.Contains(err.Error(), "in int8") {
@@ -162,7 +163,7 @@ func TestLimitOfFirstTensors(t *testing.T) {
 		t.Skip("writes some megabytes")
 	}
 	folder := bf16Folder(t, footprintTensors(t))
-	if _, err := (models.Options{MemoryLimit: 3 << 10}).Open(folder); !errors.Is(err, tf.ErrMemory) {
+	if _, err := (models.Options{MemoryLimit: 3 << 10}).Open(folder); !errors.Is(err, fault.ErrMemory) {
 		t.Errorf("a limit of 3 KiB: error %v, want ErrMemory", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 )
@@ -21,23 +22,23 @@ func TestFP8Refused(t *testing.T) {
 		want                 string
 		kind                 error
 	}{
-		{"qwen3-fp8", "quant_method", `"gptq"`, "quantization_config", models.ErrConfig},
-		{"qwen3-fp8", "quant_method", `null`, "quantization_config", models.ErrConfig},
-		{"qwen3-fp8", "weight_block_size", `[16]`, "weight_block_size", models.ErrConfig},
-		{"qwen3-fp8", "weight_block_size", `[16,0]`, "weight_block_size", models.ErrConfig},
-		{"qwen3-fp8", "weight_block_size", `[16,8]`, "scales of shape", models.ErrFormat},
-		{"qwen3-fp8", "weight_block_size", `null`, "scales of shape", models.ErrFormat},
-		{"qwen3-fp8", "expert_dtype", `"fp4"`, "expert_dtype", models.ErrConfig},
-		{"qwen3-fp8", "bits", `4`, "quantization_config.bits", models.ErrConfig},
+		{"qwen3-fp8", "quant_method", `"gptq"`, "quantization_config", fault.ErrConfig},
+		{"qwen3-fp8", "quant_method", `null`, "quantization_config", fault.ErrConfig},
+		{"qwen3-fp8", "weight_block_size", `[16]`, "weight_block_size", fault.ErrConfig},
+		{"qwen3-fp8", "weight_block_size", `[16,0]`, "weight_block_size", fault.ErrConfig},
+		{"qwen3-fp8", "weight_block_size", `[16,8]`, "scales of shape", fault.ErrFormat},
+		{"qwen3-fp8", "weight_block_size", `null`, "scales of shape", fault.ErrFormat},
+		{"qwen3-fp8", "expert_dtype", `"fp4"`, "expert_dtype", fault.ErrConfig},
+		{"qwen3-fp8", "bits", `4`, "quantization_config.bits", fault.ErrConfig},
 		{"qwen3-fp8", "scale_fmt", `"float"`, "", nil},
-		{"llama-fp8", "format", `"pack-quantized"`, "format", models.ErrConfig},
-		{"llama-fp8", "kv_cache_scheme", `{"num_bits":8}`, "kv_cache_scheme", models.ErrConfig},
-		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":4,"type":"float","strategy":"tensor"}}}`, "config_groups.group_0.weights.num_bits", models.ErrConfig},
-		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"int","strategy":"tensor"}}}`, "type", models.ErrConfig},
-		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"group"}}}`, "strategy", models.ErrConfig},
-		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"tensor","symmetric":false}}}`, "symmetric", models.ErrConfig},
-		{"llama-fp8", "config_groups", `{"group_0":{"weights":null}}`, "weights", models.ErrConfig},
-		{"llama-fp8", "config_groups", `null`, "config_groups", models.ErrConfig},
+		{"llama-fp8", "format", `"pack-quantized"`, "format", fault.ErrConfig},
+		{"llama-fp8", "kv_cache_scheme", `{"num_bits":8}`, "kv_cache_scheme", fault.ErrConfig},
+		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":4,"type":"float","strategy":"tensor"}}}`, "config_groups.group_0.weights.num_bits", fault.ErrConfig},
+		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"int","strategy":"tensor"}}}`, "type", fault.ErrConfig},
+		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"group"}}}`, "strategy", fault.ErrConfig},
+		{"llama-fp8", "config_groups", `{"group_0":{"weights":{"num_bits":8,"type":"float","strategy":"tensor","symmetric":false}}}`, "symmetric", fault.ErrConfig},
+		{"llama-fp8", "config_groups", `{"group_0":{"weights":null}}`, "weights", fault.ErrConfig},
+		{"llama-fp8", "config_groups", `null`, "config_groups", fault.ErrConfig},
 		{"llama-fp8", "version", `"0.12"`, "", nil},
 	} {
 		var config map[string]json.RawMessage
@@ -59,14 +60,14 @@ func TestFP8WithoutScheme(t *testing.T) {
 	tftest.NoError(t, json.Unmarshal(tftest.Must(os.ReadFile(filepath.Join(own, "qwen3-fp8", "config.json")))(t), &config))
 	scheme := config["quantization_config"]
 	delete(config, "quantization_config")
-	if _, err := models.OpenFS(fp8Folder(t, "qwen3-fp8", config)); !errors.Is(err, models.ErrWeights) || !strings.Contains(err.Error(), "weight_scale_inv") {
+	if _, err := models.OpenFS(fp8Folder(t, "qwen3-fp8", config)); !errors.Is(err, fault.ErrWeights) || !strings.Contains(err.Error(), "weight_scale_inv") {
 		t.Errorf("without quantization_config: error %v, want scales that are left over", err)
 	}
 	config["quantization_config"] = scheme
 	fsys := fp8Folder(t, "qwen3-fp8", config)
 	file := fsys["model.safetensors"]
 	file.Data = []byte(strings.Replace(string(file.Data), "o_proj.weight_scale_inv", "o_proj.weight_scale_xxx", 1))
-	if _, err := models.OpenFS(fsys); !errors.Is(err, models.ErrFormat) || !strings.Contains(err.Error(), "without") {
+	if _, err := models.OpenFS(fsys); !errors.Is(err, fault.ErrFormat) || !strings.Contains(err.Error(), "without") {
 		t.Errorf("without a scale: error %v, want ErrFormat", err)
 	}
 }

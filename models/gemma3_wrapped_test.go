@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -74,7 +75,7 @@ func TestGemma3Images(t *testing.T) {
 			t.Errorf("%s without what images pass through: %v", folder, err)
 		}
 		other := newRenamed(t, folder, func(name string) string { return strings.Replace(name, "vision_tower", "audio_tower", 1) })
-		if _, err := models.New(config, other); !errors.Is(err, transformer.ErrLeftOver) {
+		if _, err := models.New(config, other); !errors.Is(err, fault.ErrLeftOver) {
 			t.Errorf("%s with a tower of sound: %v, want ErrLeftOver", folder, err)
 		}
 	}

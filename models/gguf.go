@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -39,12 +40,12 @@ func OpenGGUF(path string) (*Model, error) { return Options{}.openGGUF(path) }
 func (o Options) openGGUF(path string) (*Model, error) {
 	file, err := gguf.Open(path)
 	if err != nil {
-		return nil, check.InFile(path, ErrFolder, err)
+		return nil, check.InFile(path, fault.ErrFolder, err)
 	}
 	defer file.Close()
 	m, err := o.readGGUF(file)
 	if err != nil {
-		return nil, check.InFile(path, ErrFormat, err)
+		return nil, check.InFile(path, fault.ErrFormat, err)
 	}
 	return m, nil
 }
@@ -61,7 +62,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 	}
 	build, ok := builderOf(c.Config.ModelType)
 	if !ok {
-		return nil, &check.Error{Kind: ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture)}
+		return nil, &fault.Error{Kind: fault.ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture)}
 	}
 	c.rename, c.widened, c.neighbours, o.asStored = r.Names(), r.Widened, r.Neighbours(), true
 	ignored := []string{"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"} // are read already
@@ -83,7 +84,7 @@ func (o Options) readGGUF(file *gguf.File) (*Model, error) {
 // o.Formats and o.Weights choose by their names in the file, so that the file opens as the model with these weights. Of a format
 // whose blocks do not divide the rows of a weight, the weight gets the one that llama.cpp takes instead: q5_0 for q4_k, q5_1
 // for q5_k, q8_0 for q6_k, f16 where 32 does not divide them; o.Warn is told. Everything else, the tokenizer among it, stays as it
-// is. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match ErrOption.
+// is. Other fields of o do not count. Formats that GGUF files do not have, and patterns that no weight matches, are errors that match fault.ErrOption.
 func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	file, err := gguf.Open(path)
 	if err != nil {
@@ -95,7 +96,7 @@ func QuantizeGGUF(w io.Writer, path string, o Options) error {
 	}
 	o = Options{Weights: o.Weights, Formats: o.Formats, Warn: o.Warn, asStored: true}
 	if o.Weights == kernels.FormatF32 && len(o.Formats) == 0 {
-		return check.Errorf(ErrOption, "weights in %v: want a format of fewer bits", o.Weights)
+		return check.Errorf(fault.ErrOption, "weights in %v: want a format of fewer bits", o.Weights)
 	}
 	q := llamacpp.Quantizer{File: file, Known: ggufArchitectures, Weights: o.Weights, FormatOf: o.format, Warn: func(w string) { o.warn(w) }}
 	for _, f := range o.Formats {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -97,8 +98,8 @@ func TestGGUFPooling(t *testing.T) {
 	}{
 		{"bert.pooling_type\x04\x00\x00\x00\x01", "bert.pooling_type\x04\x00\x00\x00\x02", nil},
 		{"bert.pooling_type\x04\x00\x00\x00\x01", "bert.pooling_type\x04\x00\x00\x00\x00", nil},
-		{"bert.pooling_type\x04\x00\x00\x00\x01", "bert.pooling_type\x04\x00\x00\x00\x04", models.ErrConfig},
-		{"bert.attention.causal\x07\x00\x00\x00\x00", "bert.attention.causal\x07\x00\x00\x00\x01", models.ErrConfig},
+		{"bert.pooling_type\x04\x00\x00\x00\x01", "bert.pooling_type\x04\x00\x00\x00\x04", fault.ErrConfig},
+		{"bert.attention.causal\x07\x00\x00\x00\x00", "bert.attention.causal\x07\x00\x00\x00\x01", fault.ErrConfig},
 	} {
 		if strings.Count(string(whole), c.old) != 1 {
 			t.Fatalf("the file does not have %q once", c.old)

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -87,7 +87,7 @@ func TestGGUFMemory(t *testing.T) {
 
 	// What is left over is found once weights have been read: a warning that comes all the same came before.
 	broken := bytes.ReplaceAll(some, []byte("rope_freqs.weight"), []byte("rope_fREQs.weight"))
-	if warned, _, err := open(broken, models.Options{}); !errors.Is(err, transformer.ErrLeftOver) || !slices.Equal(warned, want) {
+	if warned, _, err := open(broken, models.Options{}); !errors.Is(err, fault.ErrLeftOver) || !slices.Equal(warned, want) {
 		t.Errorf("warned of %q before the error %v, want %q", warned, err, want)
 	}
 }

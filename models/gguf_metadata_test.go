@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // ggufPair is a key and its value as a GGUF file has them.
@@ -70,13 +70,13 @@ func TestGGUFMetadata(t *testing.T) {
 		{"gemma3.rope.scaling.type", "none", false, nil},
 		{"gemma3.attention.causal", true, false, nil},
 		{"gemma3.final_logit_softcapping", float32(0), false, nil}, // none
-		{"gemma3.attention.causal", false, false, models.ErrConfig},
-		{"gemma3.rope.scaling.type", "spiral", false, models.ErrConfig},
-		{"gemma3.rope.scaling.factor", float32(-2), false, models.ErrConfig},
-		{"gemma3.rope.scaling.attn_factor", float32(2), false, models.ErrConfig},
-		{"gemma3.rope.scaling.factor", "8", false, gguf.ErrType},
-		{"gemma3.rope.scaling.type", true, false, gguf.ErrType},
-		{"gemma3.attention.causal", "no", false, gguf.ErrType},
+		{"gemma3.attention.causal", false, false, fault.ErrConfig},
+		{"gemma3.rope.scaling.type", "spiral", false, fault.ErrConfig},
+		{"gemma3.rope.scaling.factor", float32(-2), false, fault.ErrConfig},
+		{"gemma3.rope.scaling.attn_factor", float32(2), false, fault.ErrConfig},
+		{"gemma3.rope.scaling.factor", "8", false, fault.ErrType},
+		{"gemma3.rope.scaling.type", true, false, fault.ErrType},
+		{"gemma3.attention.causal", "no", false, fault.ErrType},
 	} {
 		m, err := open(ggufPair(c.key, c.value))
 		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.key) {
@@ -98,7 +98,7 @@ func TestGGUFMetadata(t *testing.T) {
 // groups.
 func TestGGUFExpertGroups(t *testing.T) {
 	whole := tftest.Must(os.ReadFile("testdata/gguf/qwen3moe/f32.gguf"))(t)
-	for groups, want := range map[uint32]error{1: nil, 4: models.ErrConfig} {
+	for groups, want := range map[uint32]error{1: nil, 4: fault.ErrConfig} {
 		more := ggufPair("qwen3moe.expert_group_count", groups)
 		filler := ggufPair("filler", "")
 		more = append(more, ggufPair("filler", strings.Repeat("-", 32-(len(more)+len(filler))%32))...) // tensors stay aligned

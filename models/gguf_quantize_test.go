@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
@@ -62,12 +63,12 @@ func TestQuantizeGGUF(t *testing.T) {
 	const file = "testdata/gguf/llama/f32.gguf"
 	for _, o := range []models.Options{{}, {Weights: kernels.FormatInt8}, {Weights: kernels.FormatQ8_0, Formats: []models.NamedFormat{{Pattern: "nothing.*", Format: kernels.FormatF16}}},
 		{Weights: kernels.FormatQ8_0, Formats: []models.NamedFormat{{Pattern: "output.*", Format: kernels.FormatInt8}}}, {Weights: kernels.FormatQ8_0, Formats: []models.NamedFormat{{Pattern: "[", Format: kernels.FormatF16}}}} {
-		if err := models.QuantizeGGUF(io.Discard, file, o); !errors.Is(err, models.ErrOption) {
+		if err := models.QuantizeGGUF(io.Discard, file, o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%+v: error %v, want ErrOption", o, err)
 		}
 	}
-	if err := models.QuantizeGGUF(io.Discard, "testdata/folders/bert/model.safetensors", models.Options{Weights: kernels.FormatQ8_0}); !errors.Is(err, gguf.ErrFormat) {
-		t.Errorf("another format: error %v, want gguf.ErrFormat", err)
+	if err := models.QuantizeGGUF(io.Discard, "testdata/folders/bert/model.safetensors", models.Options{Weights: kernels.FormatQ8_0}); !errors.Is(err, fault.ErrFormat) {
+		t.Errorf("another format: error %v, want fault.ErrFormat", err)
 	}
 }
 

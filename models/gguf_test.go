@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer"
-	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // quantizationError bounds how far the logits of quantized weights, multiplied in float32,
@@ -112,10 +111,10 @@ func TestGGUFErrors(t *testing.T) {
 		want error
 		text string
 	}{
-		"another architecture": {replace("\x05\x00\x00\x00\x00\x00\x00\x00llama", "\x05\x00\x00\x00\x00\x00\x00\x00bloom"), models.ErrModelType, "bloom"},
-		"a key":                {replace("llama.block_count", "llama.block_tally"), gguf.ErrAbsent, "block_count"},
-		"a tensor":             {replace("blk.1.ffn_up.weight", "blk.1.ffn_on.weight"), transformer.ErrMissing, "blk.1.ffn_up.weight"},
-		"an unknown scaling":   {replace("rope_freqs.weight", "rope_fREQs.weight"), transformer.ErrLeftOver, "rope_fREQs.weight"},
+		"another architecture": {replace("\x05\x00\x00\x00\x00\x00\x00\x00llama", "\x05\x00\x00\x00\x00\x00\x00\x00bloom"), fault.ErrModelType, "bloom"},
+		"a key":                {replace("llama.block_count", "llama.block_tally"), fault.ErrAbsent, "block_count"},
+		"a tensor":             {replace("blk.1.ffn_up.weight", "blk.1.ffn_on.weight"), fault.ErrMissing, "blk.1.ffn_up.weight"},
+		"an unknown scaling":   {replace("rope_freqs.weight", "rope_fREQs.weight"), fault.ErrLeftOver, "rope_fREQs.weight"},
 	} {
 		if err := open(c.data); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: error %v, want %v that names %s", name, err, c.want, c.text)

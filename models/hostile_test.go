@@ -19,12 +19,12 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
-	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
 // folder is a model folder in memory.
@@ -112,8 +112,8 @@ func opened(t testing.TB, what string, m fstest.MapFS) (allocated uint64, err er
 
 // sentinels are what errors of Open match.
 var sentinels = []error{
-	models.ErrConfig, models.ErrFolder, models.ErrModelType, tf.ErrConfig, tf.ErrShape, tf.ErrTooLong,
-	tf.ErrMissing, tf.ErrMisshapen, tf.ErrLeftOver, safetensors.ErrFormat, safetensors.ErrDType,
+	fault.ErrConfig, fault.ErrFolder, fault.ErrModelType, fault.ErrConfig, fault.ErrShape, fault.ErrTooLong,
+	fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver, fault.ErrFormat, fault.ErrType,
 }
 
 // use passes a little through a model. Errors are as good as results.

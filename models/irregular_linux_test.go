@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 )
@@ -19,7 +20,7 @@ func TestPipes(t *testing.T) {
 	device := filepath.Join(t.TempDir(), "config.json")
 	tftest.NoError(t, os.Symlink("/dev/zero", device))
 	for _, path := range []string{pipe, filepath.Dir(pipe), device, filepath.Dir(device)} {
-		if _, err := models.Open(path); !errors.Is(err, models.ErrFolder) {
+		if _, err := models.Open(path); !errors.Is(err, fault.ErrFolder) {
 			t.Errorf("%s: error %v, want ErrFolder", path, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 )
 
@@ -23,7 +24,7 @@ func TestIrregularFiles(t *testing.T) {
 		for _, mode := range []fs.FileMode{fs.ModeNamedPipe, fs.ModeDevice | fs.ModeCharDevice, fs.ModeDir} {
 			m := with(whole, name, nil)
 			m[name].Mode = mode
-			if _, err := models.OpenFS(m); !errors.Is(err, models.ErrFolder) || !strings.Contains(err.Error(), name) {
+			if _, err := models.OpenFS(m); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), name) {
 				t.Errorf("%s as %v: error %v, want ErrFolder that names it", name, mode, err)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -28,7 +29,7 @@ func TestConfigJSON(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := models.New([]byte(strings.Replace(plain, c.old, c.new, 1)), transformer.Random(1))
 			switch {
-			case c.dim == 0 && !errors.Is(err, models.ErrConfig):
+			case c.dim == 0 && !errors.Is(err, fault.ErrConfig):
 				t.Fatalf("error %v, want an ErrConfig", err)
 			case c.dim != 0 && err != nil:
 				t.Fatal(err)

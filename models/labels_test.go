@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -32,7 +33,7 @@ func TestLabels(t *testing.T) {
 			"num_hidden_layers": 1, "intermediate_size": 4, "max_position_embeddings": 8, "id2label": ` + c.labels + "}"
 		m, err := models.New([]byte(config), transformer.Random(1))
 		switch {
-		case c.want == nil && (!errors.Is(err, models.ErrConfig) || !strings.Contains(err.Error(), c.text) || len(err.Error()) > 500):
+		case c.want == nil && (!errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), c.text) || len(err.Error()) > 500):
 			t.Errorf("%.60s: error %v, want ErrConfig with %q", c.labels, err, c.text)
 		case c.want != nil && err != nil:
 			t.Errorf("%.60s: %v", c.labels, err)

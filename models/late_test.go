@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -14,7 +15,7 @@ import (
 
 // TestScoreNames opens folders for late interaction with other names of how scores are made.
 func TestScoreNames(t *testing.T) {
-	for name, want := range map[string]error{`"maxsim"`: nil, `"meanmaxsim"`: nil, "null": nil, `"cosine"`: models.ErrConfig, "3": models.ErrConfig} {
+	for name, want := range map[string]error{`"maxsim"`: nil, `"meanmaxsim"`: nil, "null": nil, `"cosine"`: fault.ErrConfig, "3": fault.ErrConfig} {
 		text := `{"model_type": "MultiVectorEncoder", "prompts": {}, "similarity_fn_name": ` + name + `}`
 		m, err := models.OpenFS(with(folder(t, "colbert"), "config_sentence_transformers.json", []byte(text)))
 		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "similarity_fn_name") {
@@ -28,7 +29,7 @@ func TestScoreNames(t *testing.T) {
 // TestSparseEdges weighs no tokens, tokens whose states are not numbers, and without a head.
 func TestSparseEdges(t *testing.T) {
 	ws := new(models.Workspace)
-	if err := new(models.Model).Splade().Weigh(ws, nil, models.Tokens{}, nil); !errors.Is(err, tf.ErrConfig) {
+	if err := new(models.Model).Splade().Weigh(ws, nil, models.Tokens{}, nil); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("without a head: error %v", err)
 	}
 	for _, name := range []string{"splade", "bge-m3"} {
@@ -76,7 +77,7 @@ func TestPyLateFields(t *testing.T) {
 	}
 	for _, value := range []string{"null", `{"strategy": "min", "length": 8}`} {
 		text := `{"model_type": "ColBERT", "query_expansion": ` + value + `}`
-		if _, err := models.OpenFS(with(folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text))); !errors.Is(err, models.ErrConfig) || !strings.Contains(err.Error(), "query_expansion") {
+		if _, err := models.OpenFS(with(folder(t, "colbert-pylate"), "config_sentence_transformers.json", []byte(text))); !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "query_expansion") {
 			t.Errorf("%s: error %v, want an ErrConfig that names query_expansion", text, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
@@ -42,7 +43,7 @@ func (c *Checkpoint) build(build Builder, b lora.Base, o Options, ignored ...str
 	}
 	m, err := c.load(build, o)
 	if misfit := new(transformer.LoadError); b.File != "" && errors.As(err, &misfit) {
-		return nil, check.InFile(b.File, ErrFormat, err)
+		return nil, check.InFile(b.File, fault.ErrFormat, err)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (c *Checkpoint) measure(m *Model, o Options) error {
 	if o.MemoryLimit <= 0 || f.Loading <= o.MemoryLimit {
 		return nil
 	}
-	return &check.Error{Kind: transformer.ErrMemory, Field: "MemoryLimit", Value: fmt.Sprint(o.MemoryLimit),
+	return &fault.Error{Kind: fault.ErrMemory, Field: "MemoryLimit", Value: fmt.Sprint(o.MemoryLimit),
 		Err: fmt.Errorf("loading takes %d bytes, the weights %d of them%s", f.Loading, f.Weights, c.smaller(f.Weights, o))}
 }
 

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/sentence"
 	"github.com/avoformer/avoformer/transformer"
@@ -125,7 +126,7 @@ type ImageEncoder interface {
 
 // noLM is the error of asking a model without one for what a language model does.
 func (m *Model) noLM() error {
-	return check.Errorf(transformer.ErrConfig, "%s is not a language model", m.Config.ModelType)
+	return check.Errorf(fault.ErrConfig, "%s is not a language model", m.Config.ModelType)
 }
 
 // Logits sets dst, [rows, vocabulary], to the logits of the token after each token of a
@@ -136,10 +137,10 @@ func (m *Model) Logits(ws *Workspace, dst []float32, tokens []int, batch Batch, 
 		return m.noLM()
 	}
 	if ws == nil {
-		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	if len(dst) != batch.Rows()*m.LM.Vocab() {
-		return check.Errorf(transformer.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
+		return check.Errorf(fault.ErrShape, "logits have %d elements, want %d*%d (rows*vocabulary)", len(dst), batch.Rows(), m.LM.Vocab())
 	}
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(batch.Rows() * m.LM.Dim())                                 // [rows, D]

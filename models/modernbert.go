@@ -3,11 +3,11 @@ package models
 import (
 	"errors"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/llamacpp"
 	"github.com/avoformer/avoformer/transformer"
-	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // ModernBERT: Warner et al., 2024, "Smarter, Better, Faster, Longer: A Modern
@@ -242,7 +242,7 @@ func readModernGGUF(r *llamacpp.Reader) {
 	}
 	if act, err := r.File.Text(r.Key("hidden_activation")); err == nil {
 		r.Fields["hidden_activation"] = act
-	} else if !errors.Is(err, gguf.ErrAbsent) {
+	} else if !errors.Is(err, fault.ErrAbsent) {
 		r.Note(err)
 	}
 	if kind, err := r.File.Text(r.Key("rope.scaling.type")); err == nil && kind != "none" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	tf "github.com/avoformer/avoformer/transformer"
@@ -28,7 +29,7 @@ func TestModulesOfClassifiers(t *testing.T) {
 	if both.Sentence == nil {
 		t.Error("two modules beside a classifier make no vectors")
 	}
-	if _, err := models.OpenFS(with(folder(t, "bert"), "modules.json", []byte(one))); !errors.Is(err, models.ErrConfig) {
+	if _, err := models.OpenFS(with(folder(t, "bert"), "modules.json", []byte(one))); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("one module beside no classifier: error %v, want an ErrConfig", err)
 	}
 }
@@ -105,7 +106,7 @@ func TestLayerNorm(t *testing.T) {
 // not.
 func TestLabelsBeyond(t *testing.T) {
 	_, err := models.OpenFS(withField(t, "bert-classify", "id2label", `{"0": "a", "1": "b", "3": "c"}`))
-	if !errors.Is(err, models.ErrConfig) || !strings.Contains(err.Error(), "id2label") {
+	if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "id2label") {
 		t.Errorf("error %v, want an ErrConfig that names id2label", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
@@ -72,7 +73,7 @@ func (f *nomicMoEFields) mixture(l *transformer.Loader, plain transformer.FeedFo
 	}
 	up, down := l.Tensor("experts.mlp.w1", f.Experts*hidden, dim), l.Tensor("experts.mlp.w2", f.Experts*hidden, dim) // [experts*hidden, D]
 	if bias := l.Optional(l.Has("experts.bias"), "experts.bias", dim); slices.ContainsFunc(bias, func(v float32) bool { return v != 0 }) {
-		l.Fail(check.Errorf(transformer.ErrConfig, "%s: experts.bias is not 0: not supported", l.Name()))
+		l.Fail(check.Errorf(fault.ErrConfig, "%s: experts.bias is not 0: not supported", l.Name()))
 	}
 	if up == nil || down == nil {
 		return m
@@ -101,7 +102,7 @@ type plainExperts struct {
 func (m *plainExperts) Forward(ws *Workspace, dst, x, residual []float32) error {
 	rows, experts := len(x)/m.dim, len(m.up)
 	if len(x) != rows*m.dim || len(dst) != len(x) || residual != nil && len(residual) != len(x) {
-		return check.Errorf(transformer.ErrShape, "mixture of experts: %d, %d and %d elements, want rows of %d", len(dst), len(x), len(residual), m.dim)
+		return check.Errorf(fault.ErrShape, "mixture of experts: %d, %d and %d elements, want rows of %d", len(dst), len(x), len(residual), m.dim)
 	}
 	defer ws.Release(ws.Mark())
 	scores := ws.Alloc(rows * experts) // [rows, experts]

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -45,11 +46,11 @@ func (o Options) Open(dir string) (*Model, error) {
 	info, err := hub.Stat(dir)
 	switch {
 	case err != nil:
-		return nil, check.Errorf(ErrFolder, "%w", err)
+		return nil, check.Errorf(fault.ErrFolder, "%w", err)
 	case !info.IsDir() && gguf.Is(dir):
 		return o.openGGUF(dir)
 	case !info.IsDir():
-		return nil, check.Errorf(ErrFolder, "%s is not a folder%s", dir, asPointer(dir))
+		return nil, check.Errorf(fault.ErrFolder, "%s is not a folder%s", dir, asPointer(dir))
 	}
 	o.path = dir
 	m, err := o.OpenFS(os.DirFS(dir))
@@ -76,7 +77,7 @@ func asPointer(path string) string {
 func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	doc, err := sentence.StaticConfig(fsys)
 	if errors.Is(err, fs.ErrNotExist) && configuration.Exists(fsys, lora.PEFTConfig) {
-		return nil, check.InFile("config.json", ErrFolder, fmt.Errorf("there is %s instead: an adapter, which Options.Adapters adds to its model", lora.PEFTConfig))
+		return nil, check.InFile("config.json", fault.ErrFolder, fmt.Errorf("there is %s instead: an adapter, which Options.Adapters adds to its model", lora.PEFTConfig))
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (o Options) OpenFS(fsys fs.FS) (*Model, error) {
 	}
 	defer weights.Close()
 	if c.fp8, err = weights.JoinFP8(doc); err != nil {
-		return nil, check.InFile(weights.Name, ErrFormat, err)
+		return nil, check.InFile(weights.Name, fault.ErrFormat, err)
 	}
 	m, err := c.build(build, lora.Base{Weights: weights, File: weights.Name, Path: o.path}, o)
 	if err != nil {
@@ -135,7 +136,7 @@ func checkpoint(doc, generation configuration.Document) (*Checkpoint, Builder, e
 	}
 	build, ok := builderOf(config.ModelType)
 	if !ok {
-		return nil, nil, &check.Error{Kind: ErrModelType, File: doc.Name, Field: "model_type", Value: strconv.Quote(config.ModelType), Err: fmt.Errorf("want one of %s", strings.Join(ModelTypes(), ", "))}
+		return nil, nil, &fault.Error{Kind: fault.ErrModelType, File: doc.Name, Field: "model_type", Value: strconv.Quote(config.ModelType), Err: fmt.Errorf("want one of %s", strings.Join(ModelTypes(), ", "))}
 	}
 	return &Checkpoint{doc: doc, Config: config}, build, nil
 }

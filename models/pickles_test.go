@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer/pytorch"
 )
 
 // pickled is the folder whose weights testdata/pickles has in the form of torch.save.
@@ -26,8 +26,8 @@ func TestPickles(t *testing.T) {
 func TestSafetensorsFirst(t *testing.T) {
 	dir := pickledFolder(t, "one")
 	tftest.NoError(t, os.WriteFile(filepath.Join(dir, "pytorch_model.bin"), []byte("no checkpoint"), 0o600))
-	if _, err := models.Open(dir); !errors.Is(err, pytorch.ErrFormat) {
-		t.Errorf("a broken pytorch_model.bin: %v, want pytorch.ErrFormat", err)
+	if _, err := models.Open(dir); !errors.Is(err, fault.ErrFormat) {
+		t.Errorf("a broken pytorch_model.bin: %v, want fault.ErrFormat", err)
 	}
 	weights, err := os.ReadFile(filepath.Join(own, pickled, "model.safetensors"))
 	tftest.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 )
@@ -23,7 +24,7 @@ func TestPointers(t *testing.T) {
 		}
 		_, err := models.Open(dir)
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "pointer of Git LFS") ||
-			!errors.Is(err, models.ErrFolder) && !errors.Is(err, models.ErrConfig) {
+			!errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s: %v, want an error of the folder that tells the pointer", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -160,7 +161,7 @@ func TestNamedFormats(t *testing.T) {
 		{Formats: []models.NamedFormat{{Pattern: "["}}},
 		{Formats: []models.NamedFormat{{Pattern: "*", Format: 99}}},
 	} {
-		if _, err := o.New(config, weights); !errors.Is(err, models.ErrOption) {
+		if _, err := o.New(config, weights); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%v: %v, want ErrOption", o, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -60,7 +61,7 @@ func TestPrompts(t *testing.T) {
 		})
 	}
 	for _, o := range []models.Options{{Prompts: kernels.FormatBF16}, {Prompts: 99}, {Prompts: kernels.FormatInt8, Exact: true}} {
-		if _, err := o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"],`+sizes+`}`), transformer.Random(6)); !errors.Is(err, models.ErrOption) {
+		if _, err := o.New([]byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"],`+sizes+`}`), transformer.Random(6)); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%+v: %v, want ErrOption", o, err)
 		}
 	}

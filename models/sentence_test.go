@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -70,7 +71,7 @@ func TestSentenceRefused(t *testing.T) {
 		{"bert", "modules.json", first + module("1", "1", "my.Pooling") + "]", "type"},
 	} {
 		_, err := models.OpenFS(with(folder(t, c.folder), c.file, []byte(c.text)))
-		if !errors.Is(err, models.ErrConfig) || !strings.Contains(err.Error(), c.file) || !strings.Contains(err.Error(), c.field) {
+		if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), c.file) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: %s: error %v, want an ErrConfig that names the file and %s", c.file, c.text, err, c.field)
 		}
 	}
@@ -181,7 +182,7 @@ func TestSentenceModules(t *testing.T) {
 		}
 	}
 	changed := list(first, pool, module("tokens", "4_Tokens", "Normalize"), module("again", "1_Pooling", "Pooling"))
-	if _, err := models.OpenFS(with(files, "modules.json", changed)); !errors.Is(err, models.ErrConfig) {
+	if _, err := models.OpenFS(with(files, "modules.json", changed)); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("error %v of pooling what a module changes, want an ErrConfig", err)
 	}
 }

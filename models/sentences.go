@@ -23,7 +23,7 @@ func (m *Model) BareEmbedder() *sentence.Embedder {
 }
 
 // PooledEmbedder is BareEmbedder with a mode of sentence-transformers' Pooling: cls, lasttoken, max, mean,
-// mean_sqrt_len_tokens or weightedmean; ErrOption for another one.
+// mean_sqrt_len_tokens or weightedmean; fault.ErrOption for another one.
 func (m *Model) PooledEmbedder(mode string) (*sentence.Embedder, error) {
 	return sentence.Pooled(m.Encoder, mode)
 }

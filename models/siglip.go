@@ -1,6 +1,7 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -140,7 +141,7 @@ func (p *probe) Out() int { return len(p.query) }
 func (p *probe) Forward(ws *Workspace, dst, x []float32, in Tokens) error {
 	dim, n := len(p.query), in.Batch.Len()
 	if len(dst) != n*dim {
-		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), n, dim)
+		return check.Errorf(fault.ErrShape, "%d elements for %d vectors of %d", len(dst), n, dim)
 	}
 	defer ws.Release(ws.Mark())
 	q, y := ws.Alloc(n*dim), ws.Alloc(n*dim) // [images, D]

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -49,7 +50,7 @@ func newStatic(c *Checkpoint) (*Model, error) {
 		tokens = mapping[0]
 		for _, v := range l.Tensor("mapping", tokens) {
 			if !(v >= 0 && v < float32(shape[0])) {
-				l.Fail(check.Errorf(transformer.ErrShape, "mapping to row %v, %s has %d", v, name, shape[0]))
+				l.Fail(check.Errorf(fault.ErrShape, "mapping to row %v, %s has %d", v, name, shape[0]))
 				break
 			}
 			e.rows = append(e.rows, int(v))
@@ -69,9 +70,9 @@ func newStatic(c *Checkpoint) (*Model, error) {
 func staticShape(name string, shape []int, ok bool) error {
 	switch {
 	case !ok:
-		return check.Errorf(transformer.ErrMissing, "%s", name)
+		return check.Errorf(fault.ErrMissing, "%s", name)
 	case len(shape) != 2 || shape[0] < 1 || shape[1] < 1:
-		return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", name, shape)
+		return check.Errorf(fault.ErrMisshapen, "%s has shape %v, want a matrix", name, shape)
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (e *staticEncoder) Encode(ws *Workspace, dst []float32, in Tokens) error {
 		ids = make([]int, len(in.IDs))
 		for i, t := range in.IDs {
 			if t < 0 || t >= len(e.rows) {
-				return check.Errorf(transformer.ErrToken, "token %d at row %d, the vocabulary has %d", t, i, len(e.rows))
+				return check.Errorf(fault.ErrToken, "token %d at row %d, the vocabulary has %d", t, i, len(e.rows))
 			}
 			ids[i] = e.rows[t]
 		}

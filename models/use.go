@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -103,7 +104,7 @@ func UseOf(config []byte) (Use, error) {
 		Classes       int                        `json:"num_classes"`
 	}{}
 	if err := pyjson.Unmarshal(config, &fields); err != nil {
-		return "", check.InFile("config.json", ErrFolder, err)
+		return "", check.InFile("config.json", fault.ErrFolder, err)
 	}
 	c := Config{Architectures: fields.Architectures}
 	if use, ok := heads[c.Head()]; ok {

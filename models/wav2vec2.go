@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
@@ -240,11 +241,11 @@ func (a *waveEncoder) EncodeAudio(ws *Workspace, dst, samples []float32, sounds,
 	rows, dim := a.Rows(frames), a.Dim()
 	switch {
 	case sounds < 0 || frames < 0 || len(samples) != sounds*frames:
-		return check.Errorf(transformer.ErrShape, "%d samples, want %d*%d (sounds*frames)", len(samples), sounds, frames)
+		return check.Errorf(fault.ErrShape, "%d samples, want %d*%d (sounds*frames)", len(samples), sounds, frames)
 	case rows < 1:
-		return check.Errorf(transformer.ErrShape, "sound of %d samples is too short for the model", frames)
+		return check.Errorf(fault.ErrShape, "sound of %d samples is too short for the model", frames)
 	case len(dst) != sounds*rows*dim:
-		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
+		return check.Errorf(fault.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
 	}
 	for s := range sounds {
 		if err := a.enter(ws, dst[s*rows*dim:(s+1)*rows*dim], samples[s*frames:(s+1)*frames]); err != nil { // [rows, D]

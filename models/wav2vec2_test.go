@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // TestWaveLengths counts the hidden states of sounds, and refuses those that are too short for one.
@@ -19,7 +19,7 @@ func TestWaveLengths(t *testing.T) {
 			t.Errorf("%d samples make %d rows, want %d", samples, got, want)
 		}
 		x := make([]float32, want*m.Audio.Dim())
-		if err := m.Audio.EncodeAudio(new(models.Workspace), x, make([]float32, samples), 1, samples); (err == nil) != (want > 0) || err != nil && !errors.Is(err, transformer.ErrShape) {
+		if err := m.Audio.EncodeAudio(new(models.Workspace), x, make([]float32, samples), 1, samples); (err == nil) != (want > 0) || err != nil && !errors.Is(err, fault.ErrShape) {
 			t.Errorf("%d samples: %v", samples, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/sound"
@@ -87,11 +88,11 @@ func (a *audioEncoder) EncodeAudio(ws *Workspace, dst, features []float32, sound
 	rows, dim := a.Rows(frames), a.Dim()
 	switch {
 	case sounds < 0 || frames < 1 || len(features) != sounds*a.mels*frames:
-		return check.Errorf(transformer.ErrShape, "features have %d elements, want %d*%d*%d (sounds*features*frames)", len(features), sounds, a.mels, frames)
+		return check.Errorf(fault.ErrShape, "features have %d elements, want %d*%d*%d (sounds*features*frames)", len(features), sounds, a.mels, frames)
 	case len(dst) != sounds*rows*dim:
-		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
+		return check.Errorf(fault.ErrShape, "dst has %d elements, want %d*%d*%d (sounds*rows*dim)", len(dst), sounds, rows, dim)
 	case rows > a.positions.Vocab:
-		return check.Errorf(transformer.ErrTooLong, "sound of %d frames, the model takes %d", frames, 2*a.positions.Vocab)
+		return check.Errorf(fault.ErrTooLong, "sound of %d frames, the model takes %d", frames, 2*a.positions.Vocab)
 	}
 	defer ws.Release(ws.Mark())
 	in, hidden := ws.Alloc(frames*a.mels), ws.Alloc(a.conv1.Rows(frames)*dim) // [frames, features], [frames, D]

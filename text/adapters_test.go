@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 )
 
@@ -39,14 +40,14 @@ func TestNamedAdapter(t *testing.T) {
 	}
 	wg.Wait()
 	for name, o := range map[string]GenerateOptions{"unknown": {Adapter: "three"}, "search": {Adapter: "one", Beams: 2}} {
-		if _, err := Collect(g.Generate(t.Context(), "hello", o)); !errors.Is(err, ErrOption) {
-			t.Errorf("%s: error %v, want ErrOption", name, err)
+		if _, err := Collect(g.Generate(t.Context(), "hello", o)); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%s: error %v, want fault.ErrOption", name, err)
 		}
 	}
 	_, nameless := OpenGenerator(dir, NamedAdapter("", paths["one"], 1))
 	_, twice := OpenGenerator(dir, NamedAdapter("one", paths["one"], 1), NamedAdapter("one", paths["two"], 1))
 	_, embedder := OpenEmbedder("testdata/embed", NamedAdapter("one", paths["one"], 1))
-	if !errors.Is(nameless, ErrOption) || !errors.Is(twice, ErrOption) || !errors.Is(embedder, ErrOption) {
-		t.Errorf("without a name %v, twice %v, of vectors %v, want ErrOption", nameless, twice, embedder)
+	if !errors.Is(nameless, fault.ErrOption) || !errors.Is(twice, fault.ErrOption) || !errors.Is(embedder, fault.ErrOption) {
+		t.Errorf("without a name %v, twice %v, of vectors %v, want fault.ErrOption", nameless, twice, embedder)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/text/answer"
@@ -125,10 +126,10 @@ func TestAnswer(t *testing.T) {
 		opts     GenerateOptions
 		want     error
 	}{
-		{nil, PromptOptions{}, GenerateOptions{}, ErrInput},
-		{messages, PromptOptions{Tools: 1}, GenerateOptions{}, ErrOption},
-		{messages, PromptOptions{Format: &answer.Format{Calls: "other"}}, GenerateOptions{}, answer.ErrFormat},
-		{messages, PromptOptions{}, GenerateOptions{TopP: 2}, ErrOption},
+		{nil, PromptOptions{}, GenerateOptions{}, fault.ErrInput},
+		{messages, PromptOptions{Tools: 1}, GenerateOptions{}, fault.ErrOption},
+		{messages, PromptOptions{Format: &answer.Format{Calls: "other"}}, GenerateOptions{}, fault.ErrOption},
+		{messages, PromptOptions{}, GenerateOptions{TopP: 2}, fault.ErrOption},
 	} {
 		n := 0
 		for _, err := range g.Answer(context.Background(), x.messages, x.popts, x.opts) {
@@ -174,7 +175,7 @@ func TestCutAnswer(t *testing.T) {
 			if valid {
 				whole++
 			}
-			if valid && x.err != nil || !valid && !errors.Is(x.err, ErrCut) {
+			if valid && x.err != nil || !valid && !errors.Is(x.err, fault.ErrCut) {
 				t.Errorf("%s of %d tokens: %q, %v", name, most, x.text, x.err)
 			}
 		}

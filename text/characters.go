@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models"
@@ -51,7 +52,7 @@ func (f *base) openCharacters() (*characters, error) {
 		return nil, err
 	}
 	if raw == nil {
-		return nil, check.InFile(vocabulary, ErrFolder, fs.ErrNotExist)
+		return nil, check.InFile(vocabulary, fault.ErrFolder, fs.ErrNotExist)
 	}
 	config := struct {
 		Pad       pyjson.Optional[content] `json:"pad_token"`
@@ -109,10 +110,10 @@ func (f *base) openCharacters() (*characters, error) {
 
 // Characters is the characters of mono samples at 16 kHz with their times, as a model of CTC such as wav2vec 2.0 hears them, and
 // transformers gives them with output_char_offsets: spaces between words are characters too. Long sound is heard in the
-// windows that [Transcriber.Transcribe] describes. Another model is an error that matches ErrInput.
+// windows that [Transcriber.Transcribe] describes. Another model is an error that matches fault.ErrInput.
 func (t *Transcriber) Characters(ctx context.Context, samples []float32) ([]Segment, error) {
 	if t.characters == nil {
-		return nil, check.Errorf(ErrInput, "the model writes no characters")
+		return nil, check.Errorf(fault.ErrInput, "the model writes no characters")
 	}
 	return t.hear(ctx, samples, TranscribeOptions{}, nil)
 }

@@ -7,15 +7,10 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/chat"
 )
-
-// ErrTemplate is a chat template that cannot be used: none at all, one beyond
-// the Jinja that is known, or one that refuses the messages.
-var ErrTemplate = fault.ErrTemplate
 
 // PromptOptions says how messages become a prompt, as the arguments of transformers'
 // apply_chat_template do. The zero value takes the folder's template and ends the prompt

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
@@ -135,7 +136,7 @@ func (f *base) logits(ctx context.Context, inputs []Input, o InputOptions, use f
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if len(in.Windows[0].IDs) == 0 {
-				return fmt.Errorf("%w: text %d has no tokens", ErrInput, in.Number)
+				return fmt.Errorf("%w: text %d has no tokens", fault.ErrInput, in.Number)
 			}
 			return nil
 		},

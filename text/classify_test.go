@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avoformer/avoformer/models"
+	"github.com/avoformer/avoformer/fault"
 )
 
 func TestClassify(t *testing.T) {
@@ -78,11 +78,11 @@ func TestRerank(t *testing.T) {
 			t.Fatalf("ranked %v, want %v", ranked, want.Ranked)
 		}
 	}
-	if _, err := OpenReranker("testdata/classify"); !errors.Is(err, ErrFolder) {
-		t.Errorf("three labels: error %v, want an ErrFolder", err)
+	if _, err := OpenReranker("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
+		t.Errorf("three labels: error %v, want a fault.ErrFolder", err)
 	}
-	if _, err := OpenReranker("testdata/rerank", SplitLong(2)); !errors.Is(err, ErrOption) {
-		t.Errorf("SplitLong: error %v, want an ErrOption", err)
+	if _, err := OpenReranker("testdata/rerank", SplitLong(2)); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("SplitLong: error %v, want a fault.ErrOption", err)
 	}
 }
 
@@ -172,8 +172,8 @@ func TestRerankFiles(t *testing.T) {
 		"prompt":        {"modules.json": modules, "transformer": "{" + scores + "}", "whole": "{" + class + `, "prompts": {"a": "the "}, "default_prompt_name": "a"}`},
 		"configuration": {"modules.json": modules, "transformer": "{" + scores + `, "config_kwargs": {"num_labels": 3}}`, "whole": "{" + class + "}"},
 	} {
-		if _, err := open(files); !errors.Is(err, ErrFolder) && !errors.Is(err, models.ErrConfig) {
-			t.Errorf("%s: error %v, want an ErrFolder or ErrConfig", name, err)
+		if _, err := open(files); !errors.Is(err, fault.ErrFolder) && !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s: error %v, want a fault.ErrFolder or fault.ErrConfig", name, err)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Ranges are the smallest and the largest number of each dimension, between which integers are laid. Codes of different
@@ -15,7 +17,7 @@ type Ranges struct{ Min, Max []float32 }
 // RangesOf are the ranges of vectors, which all have one length, the same, and finite numbers.
 func RangesOf(vectors [][]float32) (Ranges, error) {
 	if len(vectors) == 0 {
-		return Ranges{}, fmt.Errorf("%w: no vectors", ErrInput)
+		return Ranges{}, fmt.Errorf("%w: no vectors", fault.ErrInput)
 	}
 	if err := checkVectors(vectors, len(vectors[0])); err != nil {
 		return Ranges{}, err
@@ -44,11 +46,11 @@ func (r Ranges) Int8(vectors [][]float32) ([][]int8, error) {
 // codes makes integers of where in the range of its dimension each number is, as a multiple of a 255th of it.
 func codes[T any](r Ranges, vectors [][]float32, code func(x uint8) T) ([][]T, error) {
 	if len(r.Min) != len(r.Max) {
-		return nil, fmt.Errorf("%w: ranges of %d and %d dimensions", ErrInput, len(r.Min), len(r.Max))
+		return nil, fmt.Errorf("%w: ranges of %d and %d dimensions", fault.ErrInput, len(r.Min), len(r.Max))
 	}
 	for i := range r.Min {
 		if !(r.Min[i] <= r.Max[i]) || math.IsInf(float64(r.Max[i]-r.Min[i]), 0) {
-			return nil, fmt.Errorf("%w: dimension %d has the range %g to %g", ErrInput, i, r.Min[i], r.Max[i])
+			return nil, fmt.Errorf("%w: dimension %d has the range %g to %g", fault.ErrInput, i, r.Min[i], r.Max[i])
 		}
 	}
 	if err := checkVectors(vectors, len(r.Min)); err != nil {
@@ -74,11 +76,11 @@ func codes[T any](r Ranges, vectors [][]float32, code func(x uint8) T) ([][]T, e
 func checkVectors(vectors [][]float32, dim int) error {
 	for i, v := range vectors {
 		if len(v) != dim {
-			return fmt.Errorf("%w: vector %d has %d dimensions, want %d", ErrInput, i, len(v), dim)
+			return fmt.Errorf("%w: vector %d has %d dimensions, want %d", fault.ErrInput, i, len(v), dim)
 		}
 		for j, x := range v {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("%w: vector %d has %g in dimension %d", ErrInput, i, x, j)
+				return fmt.Errorf("%w: vector %d has %g in dimension %d", fault.ErrInput, i, x, j)
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestCodes compares with sentence-transformers' quantize_embeddings.
@@ -76,20 +78,20 @@ func TestCodesEdges(t *testing.T) {
 	if want := [][]uint8{{255, 4, 0}, {0, 0, 255}}; err != nil || !reflect.DeepEqual(u8, want) {
 		t.Error(u8, err)
 	}
-	if _, err := RangesOf(nil); !errors.Is(err, ErrInput) {
+	if _, err := RangesOf(nil); !errors.Is(err, fault.ErrInput) {
 		t.Error(err)
 	}
 	nan := float32(math.NaN())
 	for _, bad := range [][][]float32{{{1, 2}}, {{1, 2, nan}}, {{float32(math.Inf(1)), 1, 1}}} {
-		if _, err := r.Int8(bad); !errors.Is(err, ErrInput) {
+		if _, err := r.Int8(bad); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
-	if _, err := RangesOf([][]float32{{1}, {nan}}); !errors.Is(err, ErrInput) {
+	if _, err := RangesOf([][]float32{{1}, {nan}}); !errors.Is(err, fault.ErrInput) {
 		t.Error(err)
 	}
 	for _, bad := range []Ranges{{[]float32{1}, nil}, {[]float32{1}, []float32{0}}, {[]float32{nan}, []float32{0}}, {[]float32{-3e38}, []float32{3e38}}} {
-		if _, err := bad.Uint8([][]float32{{0}}); !errors.Is(err, ErrInput) {
+		if _, err := bad.Uint8([][]float32{{0}}); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

@@ -13,9 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/internal/vision"
-	"github.com/avoformer/avoformer/text/tokenizer"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // TestCompare serves scripts in scripts/configs, which start it with AVOFORMER_COMPARE: each line of
@@ -63,8 +62,8 @@ type embedded struct {
 
 // compared are the kinds of errors that folders and texts may have.
 var compared = []error{
-	ErrFolder, ErrInput, ErrTooLong, ErrConfig, ErrFormat, ErrWeights, tokenizer.ErrFormat, tokenizer.ErrTruncation, tokenizer.ErrUnsupported,
-	transformer.ErrMissing, transformer.ErrMisshapen, transformer.ErrLeftOver, transformer.ErrTooLong,
+	fault.ErrFolder, fault.ErrInput, fault.ErrTooLong, fault.ErrConfig, fault.ErrFormat, fault.ErrWeights, fault.ErrFormat, fault.ErrTruncation, fault.ErrConfig,
+	fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver, fault.ErrTooLong,
 }
 
 func embedAll(dir string, texts []string) (r embedded) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 )
@@ -32,7 +33,7 @@ func TestGrammar(t *testing.T) {
 		var b strings.Builder
 		var last Piece
 		for piece, err := range g.Pieces(t.Context(), "hello", o) {
-			if errors.Is(err, ErrCut) && last.Finish == generation.FinishLength {
+			if errors.Is(err, fault.ErrCut) && last.Finish == generation.FinishLength {
 				break
 			}
 			if err != nil {
@@ -70,7 +71,7 @@ func TestGrammar(t *testing.T) {
 	if err != nil || !regexp.MustCompile("^"+pattern+"$").MatchString(got) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := Collect(g.Generate(t.Context(), "hello", GenerateOptions{Beams: 2, Grammar: re})); !errors.Is(err, ErrOption) {
+	if _, err := Collect(g.Generate(t.Context(), "hello", GenerateOptions{Beams: 2, Grammar: re})); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("a search: %v", err)
 	}
 }

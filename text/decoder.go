@@ -9,6 +9,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/internal/check"
@@ -128,7 +129,7 @@ func (f *decoder) room(prompt, wanted int) (int, error) {
 		wanted = *s.MaxNew
 	case s.MaxLength != nil && *s.MaxLength > 0:
 		if wanted = *s.MaxLength - prompt; wanted < 1 {
-			return 0, fmt.Errorf("%w: a prompt of %d, and %s: max_length = %d counts it", ErrTooLong, prompt, s.File, *s.MaxLength)
+			return 0, fmt.Errorf("%w: a prompt of %d, and %s: max_length = %d counts it", fault.ErrTooLong, prompt, s.File, *s.MaxLength)
 		}
 	default:
 		wanted = defaultNewTokens
@@ -137,7 +138,7 @@ func (f *decoder) room(prompt, wanted int) (int, error) {
 		return wanted, nil
 	}
 	if prompt >= f.limit {
-		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", ErrTooLong, prompt, f.limit)
+		return 0, fmt.Errorf("%w: a prompt of %d in a context of %d", fault.ErrTooLong, prompt, f.limit)
 	}
 	return min(wanted, f.limit-prompt), nil
 }

@@ -38,22 +38,22 @@ import (
 )
 
 // Error is the error of this module's packages, which has the file, the field and the value.
-type Error = transformer.Error
+type Error = fault.Error
 
 // The kinds of errors, for use with errors.Is: those of packages transformer and generation.
 var (
-	ErrFolder  = fault.ErrFolder
-	ErrFormat  = fault.ErrFormat
-	ErrConfig  = fault.ErrConfig
-	ErrWeights = fault.ErrWeights
-	ErrOption  = fault.ErrOption
-	ErrInput   = fault.ErrInput
-	ErrTooLong = fault.ErrTooLong
-	ErrMemory  = fault.ErrMemory
-	ErrBusy    = fault.ErrBusy
-	// ErrCut is returned for a text with a Grammar that MaxTokens or the context cut before it was complete: what came
+	fault.ErrFolder  = fault.ErrFolder
+	fault.ErrFormat  = fault.ErrFormat
+	fault.ErrConfig  = fault.ErrConfig
+	fault.ErrWeights = fault.ErrWeights
+	fault.ErrOption  = fault.ErrOption
+	fault.ErrInput   = fault.ErrInput
+	fault.ErrTooLong = fault.ErrTooLong
+	fault.ErrMemory  = fault.ErrMemory
+	fault.ErrBusy    = fault.ErrBusy
+	// fault.ErrCut is returned for a text with a Grammar that MaxTokens or the context cut before it was complete: what came
 	// is not an answer, for example half a JSON object.
-	ErrCut = fault.ErrCut
-	// ErrNotFinite is a computation that gave NaN or an infinity: weights are damaged, or numbers grew beyond float32.
-	ErrNotFinite = fault.ErrNotFinite
+	fault.ErrCut = fault.ErrCut
+	// fault.ErrNotFinite is a computation that gave NaN or an infinity: weights are damaged, or numbers grew beyond float32.
+	fault.ErrNotFinite = fault.ErrNotFinite
 )

@@ -3,6 +3,8 @@ package text
 import (
 	"errors"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestDraft: a draft model changes no text; one with other tokens, none at all, and other pipelines are refused.
@@ -30,13 +32,13 @@ func TestDraft(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	for _, draft := range []string{"", "testdata/nowhere", "testdata/translate", "testdata/image"} {
-		if _, err := OpenGenerator(dir, Draft(draft)); !errors.Is(err, ErrOption) {
+		if _, err := OpenGenerator(dir, Draft(draft)); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("draft %q: %v", draft, err)
 		}
 	}
 	_, translator := OpenTranslator("testdata/translate", Draft(dir))
 	_, embedder := OpenEmbedder("testdata/embed", Draft(dir))
-	if !errors.Is(translator, ErrOption) || !errors.Is(embedder, ErrOption) {
+	if !errors.Is(translator, fault.ErrOption) || !errors.Is(embedder, fault.ErrOption) {
 		t.Errorf("other pipelines: %v, %v", translator, embedder)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -103,7 +104,7 @@ func noVectors(m *models.Model) error {
 	c := m.Config
 	switch why := models.TraitsOf(c.ModelType).NoVectors; {
 	case m.Classifier != nil || m.TokenClassifier != nil || m.Answer != nil:
-		return check.InFile("config.json", ErrFolder, folder.Errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
+		return check.InFile("config.json", fault.ErrFolder, folder.Errorf("architectures = %q: a model for that makes no vectors of texts without a modules.json that says how", c.Architectures))
 	case m.Encoder == nil || m.Audio != nil:
 		return folder.Errorf("model_type %q has no encoder of tokens, and there is no modules.json", c.ModelType)
 	case why != "":
@@ -209,7 +210,7 @@ func (e *Embedder) prompt(name string) (prompt string, limit int, err error) {
 	case name == "document":
 		limit = e.pool.DocumentLength
 	case !ok:
-		return "", 0, fmt.Errorf("%w: no prompt %q, the folder has %q", ErrInput, name, e.Prompts())
+		return "", 0, fmt.Errorf("%w: no prompt %q, the folder has %q", fault.ErrInput, name, e.Prompts())
 	}
 	return prompt, limit, nil
 }
@@ -220,7 +221,7 @@ func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Inpu
 		return nil, Counts{}, err
 	}
 	if !e.HasDense() {
-		return nil, Counts{}, fmt.Errorf("%w: the model makes sparse vectors or those of single tokens, and none of a whole text", ErrInput)
+		return nil, Counts{}, fmt.Errorf("%w: the model makes sparse vectors or those of single tokens, and none of a whole text", fault.ErrInput)
 	}
 	limit = e.limitOf(limit)
 	shape, err := e.shape(o)
@@ -232,14 +233,14 @@ func (e *Embedder) embedInputs(ctx context.Context, prompt string, inputs []Inpu
 		return nil, Counts{}, err
 	}
 	if skip > 0 && slices.ContainsFunc(inputs, func(in Input) bool { return in.IDs != nil }) {
-		return nil, Counts{}, fmt.Errorf("%w: tokens with a prompt that 1_Pooling/config.json does not include", ErrInput)
+		return nil, Counts{}, fmt.Errorf("%w: tokens with a prompt that 1_Pooling/config.json does not include", fault.ErrInput)
 	}
 	out := make([][]float32, len(inputs))
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			for _, w := range in.Windows {
 				if n := len(w.IDs); skip > 0 && n <= skip {
-					return fmt.Errorf("%w: text %d has %d tokens, none after the %d of the prompt, which do not count", ErrInput, in.Number, n, skip)
+					return fmt.Errorf("%w: text %d has %d tokens, none after the %d of the prompt, which do not count", fault.ErrInput, in.Number, n, skip)
 				}
 			}
 			return nil
@@ -276,7 +277,7 @@ type shape struct {
 func (e *Embedder) shape(o EmbedOptions) (shape, error) {
 	s := shape{e.pool, e.dim, e.normalized}
 	if o.Dim < 0 || o.Dim > e.dim {
-		return s, fmt.Errorf("%w: Dim %d, the vectors have %d elements", ErrInput, o.Dim, e.dim)
+		return s, fmt.Errorf("%w: Dim %d, the vectors have %d elements", fault.ErrInput, o.Dim, e.dim)
 	} else if o.Dim > 0 && o.Dim < e.dim {
 		s.dim, s.unit = o.Dim, true
 	}
@@ -287,7 +288,7 @@ func (e *Embedder) shape(o EmbedOptions) (shape, error) {
 	case ScaleRaw:
 		s.pool, s.unit = e.pool.Raw(), false
 	default:
-		return s, fmt.Errorf("%w: Scale %d", ErrOption, o.Scale)
+		return s, fmt.Errorf("%w: Scale %d", fault.ErrOption, o.Scale)
 	}
 	return s, nil
 }

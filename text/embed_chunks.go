@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -17,15 +18,15 @@ import (
 // order, and may overlap. A token belongs to the chunk in which its first byte lies; special tokens and those of the prompt belong to
 // none. A chunk without tokens gets zeros.
 //
-// The model must make means of hidden states, else the error matches ErrInput. A text that is longer than the model's limit is
-// an error that matches ErrTooLong, whatever the options say about long texts.
+// The model must make means of hidden states, else the error matches fault.ErrInput. A text that is longer than the model's limit is
+// an error that matches fault.ErrTooLong, whatever the options say about long texts.
 func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokenizer.Offset, o EmbedOptions) ([][]float32, error) {
 	if !e.pool.PoolsMean() {
-		return nil, fmt.Errorf("%w: chunks of a model whose vectors are not means of hidden states", ErrInput)
+		return nil, fmt.Errorf("%w: chunks of a model whose vectors are not means of hidden states", fault.ErrInput)
 	}
 	for i, c := range chunks {
 		if c.Start < 0 || c.End < c.Start || c.End > len(text) {
-			return nil, fmt.Errorf("%w: chunk %d is bytes %d to %d of %d", ErrInput, i, c.Start, c.End, len(text))
+			return nil, fmt.Errorf("%w: chunk %d is bytes %d to %d of %d", fault.ErrInput, i, c.Start, c.End, len(text))
 		}
 	}
 	prompt, limit, err := e.prompt(o.Prompt)
@@ -41,7 +42,7 @@ func (e *Embedder) EmbedChunks(ctx context.Context, text string, chunks []tokeni
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if len(in.Windows) > 1 || in.Windows[0].Cut > 0 {
-				return fmt.Errorf("%w: chunks want the whole text, of which at most %d tokens are possible", ErrTooLong, e.limitOf(limit))
+				return fmt.Errorf("%w: chunks want the whole text, of which at most %d tokens are possible", fault.ErrTooLong, e.limitOf(limit))
 			}
 			return nil
 		},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
@@ -47,11 +48,11 @@ func TestEmbedChunks(t *testing.T) {
 			t.Errorf("%s: an empty text: %v, %v", c.Folder, got, err)
 		}
 		for _, bad := range []tokenizer.Offset{{Start: -1, End: 2}, {Start: 3, End: 2}, {Start: 0, End: 1000}} {
-			if _, err := e.EmbedChunks(t.Context(), want.Text, []tokenizer.Offset{bad}, EmbedOptions{}); !errors.Is(err, ErrInput) {
+			if _, err := e.EmbedChunks(t.Context(), want.Text, []tokenizer.Offset{bad}, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
 				t.Errorf("%v: %v", bad, err)
 			}
 		}
-		if _, err := e.EmbedChunks(t.Context(), strings.Repeat(want.Text, 40), chunks, EmbedOptions{}); !errors.Is(err, ErrTooLong) {
+		if _, err := e.EmbedChunks(t.Context(), strings.Repeat(want.Text, 40), chunks, EmbedOptions{}); !errors.Is(err, fault.ErrTooLong) {
 			t.Errorf("%s: a long text: %v", c.Folder, err)
 		}
 	}
@@ -59,7 +60,7 @@ func TestEmbedChunks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := last.EmbedChunks(t.Context(), want.Text, chunks, EmbedOptions{}); !errors.Is(err, ErrInput) {
+	if _, err := last.EmbedChunks(t.Context(), want.Text, chunks, EmbedOptions{}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("the last hidden state: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -65,7 +66,7 @@ func (e *Embedder) openOutputs() error {
 	}
 	id, ok := e.tokenizer.TokenID(token)
 	if !ok {
-		return check.InFile("tokenizer.json", ErrFolder, folder.Errorf("no token %q, by which queries are lengthened", token))
+		return check.InFile("tokenizer.json", fault.ErrFolder, folder.Errorf("no token %q, by which queries are lengthened", token))
 	}
 	e.extra = id
 	return nil
@@ -104,7 +105,7 @@ func (e *Embedder) VectorDim() int {
 // SplitLong makes several windows of, each element is the largest of them.
 func (e *Embedder) EmbedSparse(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([]SparseVector, Counts, error) {
 	if e.sparse == nil {
-		return nil, Counts{}, fmt.Errorf("%w: the model makes no sparse vectors", ErrInput)
+		return nil, Counts{}, fmt.Errorf("%w: the model makes no sparse vectors", fault.ErrInput)
 	}
 	before, limit, err := e.prompt(prompt)
 	if err != nil {
@@ -163,7 +164,7 @@ func united(flat [][]float32) SparseVector {
 // of has the vectors of all of them.
 func (e *Embedder) EmbedVectors(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([][][]float32, Counts, error) {
 	if e.vectors == nil {
-		return nil, Counts{}, fmt.Errorf("%w: the model makes no vectors of single tokens for late interaction", ErrInput)
+		return nil, Counts{}, fmt.Errorf("%w: the model makes no vectors of single tokens for late interaction", fault.ErrInput)
 	}
 	query := prompt == "query"
 	if prompt == "" && e.pool.DefaultPrompt == "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
@@ -78,11 +79,11 @@ func TestEmbedSparse(t *testing.T) {
 					t.Error("no tokens are counted")
 				}
 			}
-			if _, err := e.Embed(context.Background(), want.Texts); !errors.Is(err, ErrInput) {
-				t.Errorf("Embed: error %v, want an ErrInput", err)
+			if _, err := e.Embed(context.Background(), want.Texts); !errors.Is(err, fault.ErrInput) {
+				t.Errorf("Embed: error %v, want a fault.ErrInput", err)
 			}
-			if _, _, err := e.EmbedVectors(context.Background(), nil, "", InputOptions{}); !errors.Is(err, ErrInput) {
-				t.Errorf("EmbedVectors: error %v, want an ErrInput", err)
+			if _, _, err := e.EmbedVectors(context.Background(), nil, "", InputOptions{}); !errors.Is(err, fault.ErrInput) {
+				t.Errorf("EmbedVectors: error %v, want a fault.ErrInput", err)
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avoformer/avoformer/text/tokenizer"
+	"github.com/avoformer/avoformer/fault"
 )
 
 func TestEmbedSides(t *testing.T) {
@@ -72,8 +72,8 @@ func TestEmbedSides(t *testing.T) {
 		folder, text string
 		want         error
 	}{
-		{"embed", `{"truncation_side": "top"}`, tokenizer.ErrFormat},
-		{"embed", `{"split_special_tokens": true}`, tokenizer.ErrUnsupported},
+		{"embed", `{"truncation_side": "top"}`, fault.ErrFormat},
+		{"embed", `{"split_special_tokens": true}`, fault.ErrConfig},
 	} {
 		if _, err := OpenEmbedderFS(overlay(c.folder, map[string]string{config: c.text})); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", c.text, err, c.want)
@@ -100,7 +100,7 @@ func TestContradictions(t *testing.T) {
 		{"embed-last", `{"tokenizer_class": "Qwen2Tokenizer", "add_prefix_space": false}`, true},
 	} {
 		_, err := OpenEmbedderFS(overlay(c.folder, map[string]string{"tokenizer_config.json": c.config}))
-		if c.agree && err != nil || !c.agree && !errors.Is(err, tokenizer.ErrUnsupported) {
+		if c.agree && err != nil || !c.agree && !errors.Is(err, fault.ErrConfig) {
 			t.Errorf("%s with %s: error %v, agrees: %v", c.folder, c.config, err, c.agree)
 		}
 		if _, err := OpenEmbedderFS(overlay(c.folder, map[string]string{"tokenizer_config.json": c.config}), TokenizerAsWritten()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
 	"github.com/avoformer/avoformer/models"
@@ -123,16 +124,16 @@ func TestEmbedPrompts(t *testing.T) {
 				close32(t, fmt.Sprint(folder, " ", name, " ", i), got[i], c.want[i], 1e-5)
 			}
 		}
-		if _, err := e.EmbedPrompt(context.Background(), "nonsense", want.Texts); !errors.Is(err, ErrInput) {
-			t.Errorf("error %v, want an ErrInput", err)
+		if _, err := e.EmbedPrompt(context.Background(), "nonsense", want.Texts); !errors.Is(err, fault.ErrInput) {
+			t.Errorf("error %v, want a fault.ErrInput", err)
 		}
 	}
 	split, err := OpenEmbedder("testdata/embed-prompt", SplitLong(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := split.EmbedQueries(context.Background(), []string{"x"}); !errors.Is(err, ErrOption) {
-		t.Errorf("error %v of prompts left out of parts of texts, want an ErrOption", err)
+	if _, err := split.EmbedQueries(context.Background(), []string{"x"}); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("error %v of prompts left out of parts of texts, want a fault.ErrOption", err)
 	}
 }
 
@@ -145,8 +146,8 @@ func TestEmbedLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Embed(ctx, []string{"short", long}); !errors.Is(err, ErrTooLong) {
-		t.Errorf("error %v, want an ErrTooLong", err)
+	if _, err := e.Embed(ctx, []string{"short", long}); !errors.Is(err, fault.ErrTooLong) {
+		t.Errorf("error %v, want a fault.ErrTooLong", err)
 	}
 	split, err := OpenEmbedder("testdata/embed", SplitLong(0), MaxLength(24), BatchTokens(30))
 	if err != nil {
@@ -250,8 +251,8 @@ func TestEmbedFiles(t *testing.T) {
 		}
 	}
 
-	if _, err := OpenEmbedderFS(overlay("embed-last", map[string]string{"tokenizer_config.json": `{"model_max_length": 0}`})); !errors.Is(err, tokenizer.ErrFormat) {
-		t.Errorf("error %v of model_max_length 0, want an ErrFormat", err)
+	if _, err := OpenEmbedderFS(overlay("embed-last", map[string]string{"tokenizer_config.json": `{"model_max_length": 0}`})); !errors.Is(err, fault.ErrFormat) {
+		t.Errorf("error %v of model_max_length 0, want a fault.ErrFormat", err)
 	}
 
 	cut := open("embed", map[string]string{"config_sentence_transformers.json": `{"truncate_dim": 5}`})
@@ -292,8 +293,8 @@ func TestEmbedFiles(t *testing.T) {
 		t.Errorf("a vector of %d elements", len(v))
 	}
 	short["tokenizer.json"], short["tokenizer_config.json"] = string(file), config
-	if _, err := open("embed-prompt", short).EmbedQueries(ctx, []string{"x"}); !errors.Is(err, ErrInput) {
-		t.Errorf("error %v of a prompt that leaves no token, want an ErrInput", err)
+	if _, err := open("embed-prompt", short).EmbedQueries(ctx, []string{"x"}); !errors.Is(err, fault.ErrInput) {
+		t.Errorf("error %v of a prompt that leaves no token, want a fault.ErrInput", err)
 	}
 
 	unnamed := open("embed", map[string]string{"config_sentence_transformers.json": `{"prompts": {"": "the dog "}}`})
@@ -308,8 +309,8 @@ func TestEmbedBare(t *testing.T) {
 		t.Errorf("without modules.json: error %v, warnings %q, want one about that", err, warned)
 	}
 	for folder, class := range map[string]string{"classify": "BertForSequenceClassification", "tokens": "ForTokenClassification", "rerank": "BertForSequenceClassification"} {
-		if _, err := OpenEmbedder("testdata/" + folder); !errors.Is(err, ErrFolder) || !strings.Contains(err.Error(), class) {
-			t.Errorf("%s: error %v, want an ErrFolder that names %s", folder, err, class)
+		if _, err := OpenEmbedder("testdata/" + folder); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), class) {
+			t.Errorf("%s: error %v, want a fault.ErrFolder that names %s", folder, err, class)
 		}
 	}
 }
@@ -320,13 +321,13 @@ func TestEmbedErrors(t *testing.T) {
 		"a file":     func() error { _, err := OpenEmbedder("embed.go"); return err },
 		"no encoder": func() error { _, err := OpenEmbedder("testdata/generate"); return err },
 	} {
-		if err := f(); !errors.Is(err, ErrFolder) {
-			t.Errorf("%s: error %v, want an ErrFolder", name, err)
+		if err := f(); !errors.Is(err, fault.ErrFolder) {
+			t.Errorf("%s: error %v, want a fault.ErrFolder", name, err)
 		}
 	}
 	for name, o := range map[string]Option{"threads": Threads(0), "dim": Dim(33), "batch": BatchTokens(-1), "length": MaxLength(0), "stride": SplitLong(-1)} {
-		if _, err := OpenEmbedder("testdata/embed", o); !errors.Is(err, ErrOption) {
-			t.Errorf("%s: error %v, want an ErrOption", name, err)
+		if _, err := OpenEmbedder("testdata/embed", o); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%s: error %v, want a fault.ErrOption", name, err)
 		}
 	}
 	e, err := OpenEmbedder("testdata/embed")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 )
@@ -18,7 +19,7 @@ func (e *Embedder) Prompt(name string) (string, error) {
 
 // EmbedTokens is the hidden states of all tokens of each input, [len(inputs)][tokens][width of the model], special
 // tokens and those of the prompt included, before they are pooled, cut or scaled. An input that SplitLong makes
-// several windows of is an ErrInput.
+// several windows of is a fault.ErrInput.
 func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt string, o InputOptions) ([][][]float32, Counts, error) {
 	before, limit, err := e.prompt(prompt)
 	if err != nil {
@@ -29,7 +30,7 @@ func (e *Embedder) EmbedTokens(ctx context.Context, inputs []Input, prompt strin
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if len(in.Windows) > 1 {
-				return fmt.Errorf("%w: text %d has %d windows, whose tokens have no vectors in common", ErrInput, in.Number, len(in.Windows))
+				return fmt.Errorf("%w: text %d has %d windows, whose tokens have no vectors in common", fault.ErrInput, in.Number, len(in.Windows))
 			}
 			return nil
 		},

@@ -3,6 +3,8 @@ package text
 import (
 	"errors"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestEmbedTokens takes the mean of the tokens' vectors, which is what the folder's pooling is.
@@ -34,14 +36,14 @@ func TestEmbedTokens(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := e.EmbedTokens(t.Context(), inputs, "none", InputOptions{}); !errors.Is(err, ErrInput) {
+	if _, _, err := e.EmbedTokens(t.Context(), inputs, "none", InputOptions{}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("a prompt that the folder lacks: %v", err)
 	}
 	split, err := OpenEmbedder("testdata/embed", MaxLength(4), SplitLong(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := split.EmbedTokens(t.Context(), inputs, "", InputOptions{}); !errors.Is(err, ErrInput) {
+	if _, _, err := split.EmbedTokens(t.Context(), inputs, "", InputOptions{}); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("several windows: %v", err)
 	}
 }

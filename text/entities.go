@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -87,7 +88,7 @@ func (c *TokenClassifier) Entities(ctx context.Context, texts []string, how Aggr
 // EntitiesOf is Entities with options.
 func (c *TokenClassifier) EntitiesOf(ctx context.Context, texts []string, how Aggregation, o InputOptions) ([][]Entity, Counts, error) {
 	if how < AggregateSimple || how > AggregateMax {
-		return nil, Counts{}, fmt.Errorf("%w: aggregation %d", ErrInput, how)
+		return nil, Counts{}, fmt.Errorf("%w: aggregation %d", fault.ErrInput, how)
 	}
 	out := make([][]Entity, len(texts))
 	counts, err := c.logits(ctx, texts, o, func(in *queue.Input, logits []float32, n int) {

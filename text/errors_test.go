@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -38,9 +39,9 @@ func TestOptionsApply(t *testing.T) {
 		{"Embedder", "Warnings", "", []Option{Warnings(nil), Warnings(nil)}},
 	} {
 		_, err := newOptions(infoOf(t, x.pipeline), x.opts)
-		var e *Error
-		if !errors.Is(err, ErrOption) || !errors.As(err, &e) || e.Field != x.field || e.Value != x.value {
-			t.Errorf("%s: error %v, want an ErrOption of %s = %s", x.pipeline, err, x.field, x.value)
+		var e *fault.Error
+		if !errors.Is(err, fault.ErrOption) || !errors.As(err, &e) || e.Field != x.field || e.Value != x.value {
+			t.Errorf("%s: error %v, want a fault.ErrOption of %s = %s", x.pipeline, err, x.field, x.value)
 		}
 	}
 	for _, r := range records() {
@@ -68,8 +69,8 @@ func TestOptionsApply(t *testing.T) {
 	}
 	for _, r := range records() {
 		pipeline := r.Type
-		if err := open[pipeline](); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "type "+pipeline+",") {
-			t.Errorf("%s: %v, want an ErrOption that names it", pipeline, err)
+		if err := open[pipeline](); !errors.Is(err, fault.ErrOption) || !strings.Contains(err.Error(), "type "+pipeline+",") {
+			t.Errorf("%s: %v, want a fault.ErrOption that names it", pipeline, err)
 		}
 	}
 }
@@ -86,20 +87,20 @@ func TestErrorsTellWhere(t *testing.T) {
 	const config = `{"model_type": "bert", "hidden_size": 8, "num_attention_heads": 2}`
 	for name, x := range map[string]struct {
 		fsys fstest.MapFS
-		want Error
+		want fault.Error
 	}{
-		"no config":     {folder(), Error{Kind: ErrFolder, File: "config.json"}},
-		"no JSON":       {folder("config.json", `{`), Error{Kind: ErrConfig, File: "config.json"}},
-		"no model type": {folder("config.json", `{}`), Error{Kind: ErrConfig, File: "config.json", Field: "model_type"}},
-		"model type":    {folder("config.json", `{"model_type": "x"}`), Error{Kind: ErrConfig, File: "config.json", Field: "model_type", Value: `"x"`}},
-		"another type":  {folder("config.json", `{"model_type": 3}`), Error{Kind: ErrConfig, File: "config.json", Field: "model_type", Value: `3`}},
-		"generation":    {folder("config.json", config, "generation_config.json", `{"pad_token_id": "x"}`), Error{Kind: ErrConfig, File: "generation_config.json", Field: "pad_token_id", Value: `"x"`}},
-		"no weights":    {folder("config.json", config), Error{Kind: ErrFolder}},
-		"weights":       {folder("config.json", config, "model.safetensors", "x"), Error{Kind: ErrFormat, File: "model.safetensors"}},
-		"index":         {folder("config.json", config, "model.safetensors.index.json", `{"weight_map": {"a.b": "../c"}}`), Error{Kind: ErrConfig, File: "model.safetensors.index.json", Field: "weight_map.a.b", Value: `"../c"`}},
+		"no config":     {folder(), fault.Error{Kind: fault.ErrFolder, File: "config.json"}},
+		"no JSON":       {folder("config.json", `{`), fault.Error{Kind: fault.ErrConfig, File: "config.json"}},
+		"no model type": {folder("config.json", `{}`), fault.Error{Kind: fault.ErrConfig, File: "config.json", Field: "model_type"}},
+		"model type":    {folder("config.json", `{"model_type": "x"}`), fault.Error{Kind: fault.ErrConfig, File: "config.json", Field: "model_type", Value: `"x"`}},
+		"another type":  {folder("config.json", `{"model_type": 3}`), fault.Error{Kind: fault.ErrConfig, File: "config.json", Field: "model_type", Value: `3`}},
+		"generation":    {folder("config.json", config, "generation_config.json", `{"pad_token_id": "x"}`), fault.Error{Kind: fault.ErrConfig, File: "generation_config.json", Field: "pad_token_id", Value: `"x"`}},
+		"no weights":    {folder("config.json", config), fault.Error{Kind: fault.ErrFolder}},
+		"weights":       {folder("config.json", config, "model.safetensors", "x"), fault.Error{Kind: fault.ErrFormat, File: "model.safetensors"}},
+		"index":         {folder("config.json", config, "model.safetensors.index.json", `{"weight_map": {"a.b": "../c"}}`), fault.Error{Kind: fault.ErrConfig, File: "model.safetensors.index.json", Field: "weight_map.a.b", Value: `"../c"`}},
 	} {
 		_, err := OpenClassifierFS(x.fsys)
-		var e *Error
+		var e *fault.Error
 		if !errors.As(err, &e) || !errors.Is(err, x.want.Kind) || e.File != x.want.File || e.Field != x.want.Field || e.Value != x.want.Value {
 			t.Errorf("%s: error %v (%+v), want %+v", name, err, e, x.want)
 		}
@@ -116,8 +117,8 @@ func TestMissingFolder(t *testing.T) {
 		_, embedder := OpenEmbedder(name)
 		_, tokens := tokenizer.Open(name)
 		for _, err := range []error{embedder, tokens} {
-			if !errors.Is(err, ErrFolder) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want an ErrFolder with %q", name, err, want)
+			if !errors.Is(err, fault.ErrFolder) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want a fault.ErrFolder with %q", name, err, want)
 			}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/text"
-	"github.com/avoformer/avoformer/text/tokenizer"
 )
 
 func must(err error) {
@@ -35,7 +35,7 @@ func ExampleOption() {
 	fmt.Println(len(v[0]), "numbers in", batches, "batch")
 
 	_, err = text.OpenEmbedder("examples/models/embed", text.CacheMemory(1<<30))
-	fmt.Println(errors.Is(err, text.ErrOption))
+	fmt.Println(errors.Is(err, fault.ErrOption))
 	// Output:
 	// 16 numbers in 1 batch
 	// true
@@ -97,7 +97,7 @@ func ExampleFootprintOf() {
 	fmt.Println(narrow.Weights < wide.Weights, wide.Weights <= wide.Loading)
 
 	_, err = text.OpenEmbedder(dir, text.MemoryLimit(wide.Loading-1))
-	fmt.Println(errors.Is(err, text.ErrMemory))
+	fmt.Println(errors.Is(err, fault.ErrMemory))
 
 	e, err := text.OpenEmbedder(dir, text.HeadersOnly()) // says what it is, and computes nothing
 	must(err)
@@ -190,7 +190,7 @@ func ExampleTokenizerAsWritten() {
 	must(os.WriteFile(filepath.Join(folder, "tokenizer_config.json"), []byte(`{"cls_token": "[SEP]"}`), 0o644))
 
 	_, err = text.OpenEmbedder(folder)
-	fmt.Println(errors.Is(err, tokenizer.ErrUnsupported))
+	fmt.Println(errors.Is(err, fault.ErrConfig))
 	e, err := text.OpenEmbedder(folder, text.TokenizerAsWritten())
 	must(err)
 	v, err := e.Embed(ctx, []string{"bread"})

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/internal/queue"
@@ -66,7 +67,7 @@ func OpenMaskFillerFS(fsys fs.FS, opts ...Option) (*MaskFiller, error) {
 // Mask is the token that stands for a blank, such as [MASK].
 func (m *MaskFiller) Mask() string { return m.tokenizer.Config().Special["mask_token"] }
 
-// Fill is, for each mask of each text, the k likeliest tokens, the best first. A text without a mask is an ErrInput.
+// Fill is, for each mask of each text, the k likeliest tokens, the best first. A text without a mask is a fault.ErrInput.
 func (m *MaskFiller) Fill(ctx context.Context, texts []string, k int) ([][][]Filling, error) {
 	return m.FillInputs(ctx, Texts(texts), k, InputOptions{})
 }
@@ -74,13 +75,13 @@ func (m *MaskFiller) Fill(ctx context.Context, texts []string, k int) ([][][]Fil
 // FillInputs is Fill with options, for texts, pairs and tokens.
 func (m *MaskFiller) FillInputs(ctx context.Context, inputs []Input, k int, o InputOptions) ([][][]Filling, error) {
 	if k < 1 {
-		return nil, fmt.Errorf("%w: k = %d, want at least 1", ErrInput, k)
+		return nil, fmt.Errorf("%w: k = %d, want at least 1", fault.ErrInput, k)
 	}
 	out := make([][][]Filling, len(inputs))
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if !slices.Contains(in.Windows[0].IDs, m.mask) {
-				return fmt.Errorf("%w: text %d has no %s among its tokens", ErrInput, in.Number, m.Mask())
+				return fmt.Errorf("%w: text %d has no %s among its tokens", fault.ErrInput, in.Number, m.Mask())
 			}
 			return nil
 		},

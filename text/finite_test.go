@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -62,7 +63,7 @@ func TestNotFinite(t *testing.T) {
 	for _, c := range slices.Concat(failingEmbedders(), failingScorers(t), failingGenerators(t)) {
 		for _, nan := range []bool{true, false} {
 			results, err := c.call(t.Context(), spoilt(t, c.folder, c.tensor, all(nan)))
-			if !errors.Is(err, text.ErrNotFinite) || results > 0 {
+			if !errors.Is(err, fault.ErrNotFinite) || results > 0 {
 				t.Errorf("%s, %s all NaN %t: %d results, error %v, want none and ErrNotFinite", c.folder, c.tensor, nan, results, err)
 			}
 		}
@@ -237,7 +238,7 @@ func TestNotFiniteText(t *testing.T) {
 			switch {
 			case i%2 == 1 && (err != nil || len(vectors) != len(texts)):
 				t.Errorf("a call without the token: %v", err)
-			case i%2 == 0 && (!errors.Is(err, text.ErrNotFinite) || !errors.As(err, &at) || at.Number != 1 && at.Number != 2):
+			case i%2 == 0 && (!errors.Is(err, fault.ErrNotFinite) || !errors.As(err, &at) || at.Number != 1 && at.Number != 2):
 				t.Errorf("a call with the token: %v, want one of input 1 or 2", err)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
@@ -110,14 +111,14 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 		t = windows.Counting(t, g.limit)
 	}
 	e, err := t.Encode(prompt, special)
-	if errors.Is(err, tokenizer.ErrTruncation) { // the special ones alone are too many
-		err = fmt.Errorf("%w: %w", ErrTooLong, err)
+	if errors.Is(err, fault.ErrTruncation) { // the special ones alone are too many
+		err = fmt.Errorf("%w: %w", fault.ErrTooLong, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if e.Cut > 0 {
-		return nil, fmt.Errorf("%w: a prompt of %s in a context of %d", ErrTooLong, windows.Count(e), g.limit)
+		return nil, fmt.Errorf("%w: a prompt of %s in a context of %d", fault.ErrTooLong, windows.Count(e), g.limit)
 	}
 	if len(e.IDs) > 0 {
 		return e.IDs, nil
@@ -125,7 +126,7 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	if bos := g.model.Config.BOSToken; bos >= 0 {
 		return []int{bos}, nil
 	}
-	return nil, check.Errorf(ErrInput, "a prompt without tokens")
+	return nil, check.Errorf(fault.ErrInput, "a prompt without tokens")
 }
 
 // Collect joins what Generate or Translate yields.
@@ -174,7 +175,7 @@ func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer
 	}
 }
 
-// whole is pieces, with an ErrCut after the last one if it ended before what a grammar asks for was whole.
+// whole is pieces, with a fault.ErrCut after the last one if it ended before what a grammar asks for was whole.
 func (g *Generator) whole(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
 	if opts.Grammar == nil {
 		return g.pieces(ctx, prompt, special, opts)
@@ -197,7 +198,7 @@ func (g *Generator) whole(ctx context.Context, prompt string, special tokenizer.
 				}
 			}
 			if piece.Finish == generation.FinishLength && !m.CanEnd() {
-				yield(Piece{}, fmt.Errorf("%w: after %d tokens, which MaxTokens or the context allow", ErrCut, piece.Usage.Tokens))
+				yield(Piece{}, fmt.Errorf("%w: after %d tokens, which MaxTokens or the context allow", fault.ErrCut, piece.Usage.Tokens))
 			}
 		}
 	}

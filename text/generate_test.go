@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/grammar"
 	"github.com/avoformer/avoformer/kernels"
@@ -120,8 +121,8 @@ func TestGenerateErrors(t *testing.T) {
 		opts   GenerateOptions
 		want   error
 	}{
-		"long": {strings.Repeat("word ", 30), GenerateOptions{}, ErrTooLong}, "empty": {"", GenerateOptions{}, ErrInput},
-		"top p": {"x", GenerateOptions{TopP: 2}, ErrOption}, "stop": {"x", GenerateOptions{Stop: []string{""}}, ErrOption},
+		"long": {strings.Repeat("word ", 30), GenerateOptions{}, fault.ErrTooLong}, "empty": {"", GenerateOptions{}, fault.ErrInput},
+		"top p": {"x", GenerateOptions{TopP: 2}, fault.ErrOption}, "stop": {"x", GenerateOptions{Stop: []string{""}}, fault.ErrOption},
 	} {
 		if _, err := Collect(g.Generate(context.Background(), c.prompt, c.opts)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
@@ -205,7 +206,7 @@ func TestTranslateTogether(t *testing.T) {
 	if steps, tokens := after.Steps-before.Steps, after.Tokens-before.Tokens; steps > tokens/2 {
 		t.Errorf("%d steps for %d tokens", steps, tokens)
 	}
-	if _, err := tr.Translate(t.Context(), []string{"a", ""}, TranslateOptions{Language: "none"}); !errors.Is(err, ErrOption) {
+	if _, err := tr.Translate(t.Context(), []string{"a", ""}, TranslateOptions{Language: "none"}); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("an unknown language: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -296,15 +297,15 @@ func TestImages(t *testing.T) {
 		compareLabels(t, name, labels[i], want.Results[i])
 		close32(t, name, vectors[i], want.Vectors[i], 1e-5)
 	}
-	if _, err := c.Classify(context.Background(), [][]byte{[]byte("text")}); !errors.Is(err, ErrImage) {
-		t.Errorf("error %v, want an ErrImage", err)
+	if _, err := c.Classify(context.Background(), [][]byte{[]byte("text")}); !errors.Is(err, fault.ErrImage) {
+		t.Errorf("error %v, want a fault.ErrImage", err)
 	}
 	small, err := OpenImageClassifier("testdata/image", MaxPixels(100))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := small.Classify(context.Background(), files); !errors.Is(err, ErrImage) {
-		t.Errorf("error %v of more than 100 pixels, want an ErrImage", err)
+	if _, err := small.Classify(context.Background(), files); !errors.Is(err, fault.ErrImage) {
+		t.Errorf("error %v of more than 100 pixels, want a fault.ErrImage", err)
 	}
 }
 
@@ -337,8 +338,8 @@ func TestCache(t *testing.T) {
 		close32(t, f.String(), got, exact, 0.05)
 	}
 	for _, f := range []kernels.Format{kernels.FormatQ8_0, 200} {
-		if _, err := OpenGenerator("testdata/generate", Cache(f)); !errors.Is(err, ErrOption) {
-			t.Errorf("%v: error %v, want an ErrOption", f, err)
+		if _, err := OpenGenerator("testdata/generate", Cache(f)); !errors.Is(err, fault.ErrOption) {
+			t.Errorf("%v: error %v, want a fault.ErrOption", f, err)
 		}
 	}
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/avoformer/avoformer/transformer"
 )
 
-// ErrImage is an image that cannot be read, or is of a kind not supported.
-var ErrImage = fault.ErrImage
-
 // images is a folder with what its images are made into.
 type images struct {
 	*base
@@ -35,11 +32,11 @@ func openImages(fsys fs.FS, r record, opts []Option) (images, error) {
 	const file = "preprocessor_config.json"
 	config, err := regular.ReadFile(fsys, file)
 	if err != nil {
-		return images{}, check.InFile(file, ErrFolder, err)
+		return images{}, check.InFile(file, fault.ErrFolder, err)
 	}
 	p, err := vision.NewProcessor(config)
 	if err != nil {
-		return images{}, check.InFile(file, ErrConfig, err)
+		return images{}, check.InFile(file, fault.ErrConfig, err)
 	}
 	for _, w := range p.Warnings {
 		f.warning(file + ": " + w)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
@@ -20,7 +21,7 @@ type Input struct {
 	Second string // of a pair
 	Pair   bool
 	// IDs, unless nil, are tokens in the place of a text, as the model gets them: special tokens and prompts
-	// are not added, nothing is cut off, and more than the model takes are an ErrTooLong.
+	// are not added, nothing is cut off, and more than the model takes are a fault.ErrTooLong.
 	IDs []int
 }
 
@@ -196,14 +197,14 @@ func (f *base) checkInputs(inputs []Input, limit int) error {
 			continue
 		}
 		if in.Text != "" || in.Pair {
-			return fmt.Errorf("%w: input %d has tokens and a text", ErrInput, i)
+			return fmt.Errorf("%w: input %d has tokens and a text", fault.ErrInput, i)
 		}
 		if limit > 0 && len(in.IDs) > limit {
-			return fmt.Errorf("%w: input %d has %d, at most %d are possible", ErrTooLong, i, len(in.IDs), limit)
+			return fmt.Errorf("%w: input %d has %d, at most %d are possible", fault.ErrTooLong, i, len(in.IDs), limit)
 		}
 		for _, id := range in.IDs {
 			if id < 0 || id >= f.model.Config.Vocab {
-				return fmt.Errorf("%w: input %d has the token %d, the vocabulary has %d", ErrInput, i, id, f.model.Config.Vocab)
+				return fmt.Errorf("%w: input %d has the token %d, the vocabulary has %d", fault.ErrInput, i, id, f.model.Config.Vocab)
 			}
 		}
 	}
@@ -222,10 +223,10 @@ func (f *base) splitterFor(limit int, tokens tokenizer.Options, o InputOptions) 
 	case LongRefuse:
 		how.Long = windows.Refuse
 	default:
-		return windows.Splitter{}, fmt.Errorf("%w: Long %d", ErrOption, o.Long)
+		return windows.Splitter{}, fmt.Errorf("%w: Long %d", fault.ErrOption, o.Long)
 	}
 	if o.TruncateLeft && how.Long != windows.Truncate {
-		return windows.Splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", ErrOption)
+		return windows.Splitter{}, fmt.Errorf("%w: TruncateLeft where nothing is cut off", fault.ErrOption)
 	}
 	return how.Splitter(), nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
@@ -31,7 +32,7 @@ func recordOf(kind Kind) (record, error) {
 			return r, nil
 		}
 	}
-	return record{}, fmt.Errorf("%w: kind %q, want one of %q", ErrOption, kind, Kinds())
+	return record{}, fmt.Errorf("%w: kind %q, want one of %q", fault.ErrOption, kind, Kinds())
 }
 
 // Kinds are all kinds.

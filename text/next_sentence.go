@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -71,7 +72,7 @@ func (s *NextSentence) logits(ctx context.Context, pairs [][2]string, use func(i
 	c := &queue.Call{
 		Check: func(in *queue.Input) error {
 			if len(in.Windows[0].IDs) == 0 {
-				return fmt.Errorf("%w: pair %d has no tokens", ErrInput, in.Number)
+				return fmt.Errorf("%w: pair %d has no tokens", fault.ErrInput, in.Number)
 			}
 			return nil
 		},

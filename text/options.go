@@ -17,7 +17,7 @@ import (
 )
 
 // An Option changes how a pipeline works. One that does not apply to the pipeline, or that contradicts another, is
-// an ErrOption when the pipeline is opened.
+// an fault.ErrOption when the pipeline is opened.
 type Option func(*options) error
 
 type options struct {
@@ -150,7 +150,7 @@ func SplitLong(stride int) Option {
 	return option("SplitLong", stride, func(o *options) { o.long, o.stride = windows.Split, stride })
 }
 
-// RefuseLong makes texts that are too long an ErrTooLong.
+// RefuseLong makes texts that are too long an fault.ErrTooLong.
 func RefuseLong() Option {
 	return option("RefuseLong", "", func(o *options) { o.long = windows.Refuse })
 }
@@ -164,7 +164,7 @@ func Dim(n int) Option {
 
 // Pooling says how an Embedder makes one vector of a text's hidden states where the folder does not say it, by the names
 // of sentence-transformers: cls, lasttoken, max, mean, mean_sqrt_len_tokens or weightedmean. For a folder with a
-// modules.json it is an ErrOption.
+// modules.json it is an fault.ErrOption.
 func Pooling(mode string) Option {
 	if mode == "" {
 		return wrong("Pooling", mode, "a mode")
@@ -267,7 +267,7 @@ func Exact() Option {
 }
 
 // MemoryLimit is the most bytes that opening the model may take. If the headers of its files say that it would take
-// more, opening fails before any memory is taken, with an error that matches [ErrMemory] and says what would take less.
+// more, opening fails before any memory is taken, with an error that matches [fault.ErrMemory] and says what would take less.
 // Footprint of a pipeline says what its model took; keys and values of texts that are generated have a limit of their
 // own, [CacheMemory].
 func MemoryLimit(n int64) Option {

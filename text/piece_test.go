@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 )
 
@@ -56,7 +57,7 @@ func TestPieces(t *testing.T) {
 	}
 	for _, o := range []GenerateOptions{{Beams: 2, LogProbs: true}, {Beams: 2, Hook: func([]float32, []int) {}}} {
 		for _, err := range g.Pieces(t.Context(), prompt, o) {
-			if !errors.Is(err, ErrOption) {
+			if !errors.Is(err, fault.ErrOption) {
 				t.Errorf("%+v: %v", o, err)
 			}
 		}
@@ -118,7 +119,7 @@ func TestGeneratorOfMany(t *testing.T) {
 			t.Errorf("turn %d: %+v", turn, last.Usage)
 		}
 	}
-	if _, err := OpenGenerator("testdata/generate", CacheMemory(0)); !errors.Is(err, ErrOption) {
+	if _, err := OpenGenerator("testdata/generate", CacheMemory(0)); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("CacheMemory(0): %v", err)
 	}
 }

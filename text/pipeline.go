@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -93,7 +94,7 @@ const hello = "Hello, world."
 // warmed is the error of what Warm computes. That the model refuses the text, or wants an option, such as a language, is not one: the
 // model is there.
 func warmed(err error) error {
-	if errors.Is(err, ErrInput) || errors.Is(err, ErrOption) {
+	if errors.Is(err, fault.ErrInput) || errors.Is(err, fault.ErrOption) {
 		return nil
 	}
 	return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestZeroShot compares with transformers' pipeline.
@@ -52,10 +54,10 @@ func TestZeroShot(t *testing.T) {
 			t.Error(long, err)
 		}
 	}
-	if _, err := c.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{Template: "none"}); !errors.Is(err, ErrOption) {
+	if _, err := c.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{Template: "none"}); !errors.Is(err, fault.ErrOption) {
 		t.Error(err)
 	}
-	if _, err := c.ZeroShot(ctx, want.Texts, nil, ZeroShotOptions{}); !errors.Is(err, ErrInput) {
+	if _, err := c.ZeroShot(ctx, want.Texts, nil, ZeroShotOptions{}); !errors.Is(err, fault.ErrInput) {
 		t.Error(err)
 	}
 	if none, err := c.ZeroShot(ctx, nil, want.Labels, ZeroShotOptions{}); err != nil || len(none) != 0 {
@@ -65,7 +67,7 @@ func TestZeroShot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{}); !errors.Is(err, ErrFolder) {
+	if _, err := other.ZeroShot(ctx, want.Texts, want.Labels, ZeroShotOptions{}); !errors.Is(err, fault.ErrFolder) {
 		t.Error(err)
 	}
 }
@@ -105,18 +107,18 @@ func TestFillMask(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{"", "no mask"} {
-			if _, err := m.Fill(context.Background(), []string{"[MASK]", bad}, 1); !errors.Is(err, ErrInput) {
+			if _, err := m.Fill(context.Background(), []string{"[MASK]", bad}, 1); !errors.Is(err, fault.ErrInput) {
 				t.Errorf("%q: %v", bad, err)
 			}
 		}
-		if _, err := m.Fill(context.Background(), want.Texts, 0); !errors.Is(err, ErrInput) {
+		if _, err := m.Fill(context.Background(), want.Texts, 0); !errors.Is(err, fault.ErrInput) {
 			t.Error(err)
 		}
 		if all, err := m.Fill(context.Background(), []string{"[MASK]"}, 1e6); err != nil || len(all[0][0]) != 605 {
 			t.Error(len(all), err)
 		}
 	}
-	if _, err := OpenMaskFiller("testdata/classify"); !errors.Is(err, ErrFolder) {
+	if _, err := OpenMaskFiller("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
 		t.Error(err)
 	}
 }
@@ -145,7 +147,7 @@ func TestNextSentence(t *testing.T) {
 	for i := range logits {
 		close32(t, "logits", logits[i][:], want.Logits[i], 1e-5)
 	}
-	if _, err := OpenNextSentence("testdata/classify"); !errors.Is(err, ErrFolder) {
+	if _, err := OpenNextSentence("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
 		t.Error(err)
 	}
 }
@@ -209,13 +211,13 @@ func TestAnswerQuestions(t *testing.T) {
 	if none, err := a.Answer(context.Background(), []Question{{"What?", ""}, {"", ""}}, AnswerOptions{}); err != nil || len(none[0]) != 0 || len(none[1]) != 0 {
 		t.Error(none, err)
 	}
-	if _, err := a.Answer(context.Background(), questions, AnswerOptions{Best: -1}); !errors.Is(err, ErrInput) {
+	if _, err := a.Answer(context.Background(), questions, AnswerOptions{Best: -1}); !errors.Is(err, fault.ErrInput) {
 		t.Error(err)
 	}
-	if _, err := OpenQuestionAnswerer("testdata/answer", TruncateLong()); !errors.Is(err, ErrOption) {
+	if _, err := OpenQuestionAnswerer("testdata/answer", TruncateLong()); !errors.Is(err, fault.ErrOption) {
 		t.Error(err)
 	}
-	if _, err := OpenQuestionAnswerer("testdata/classify"); !errors.Is(err, ErrFolder) {
+	if _, err := OpenQuestionAnswerer("testdata/classify"); !errors.Is(err, fault.ErrFolder) {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // filesOf is a folder in memory.
@@ -75,11 +77,11 @@ func TestPooling(t *testing.T) {
 	if len(different) != 6 {
 		t.Errorf("%d different results of 6 modes", len(different))
 	}
-	var e *Error
-	if _, err := OpenEmbedderFS(silent, Pooling("median")); !errors.Is(err, ErrOption) || !errors.As(err, &e) || e.Value != "median" || !strings.Contains(err.Error(), "weightedmean") {
+	var e *fault.Error
+	if _, err := OpenEmbedderFS(silent, Pooling("median")); !errors.Is(err, fault.ErrOption) || !errors.As(err, &e) || e.Value != "median" || !strings.Contains(err.Error(), "weightedmean") {
 		t.Errorf("no mode: %v", err)
 	}
-	if _, err := OpenEmbedderFS(said, Pooling("mean")); !errors.Is(err, ErrOption) {
+	if _, err := OpenEmbedderFS(said, Pooling("mean")); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("against the folder: %v", err)
 	}
 }
@@ -108,7 +110,7 @@ func TestPromptNames(t *testing.T) {
 				t.Errorf("%s, prompt %q: %v, %v", name, prompt, got, err)
 			}
 		}
-		if _, err := e.EmbedPrompt(ctx, "nonsense", texts); !errors.Is(err, ErrInput) {
+		if _, err := e.EmbedPrompt(ctx, "nonsense", texts); !errors.Is(err, fault.ErrInput) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/queue"
 	"github.com/avoformer/avoformer/text/internal/windows"
@@ -80,7 +81,7 @@ func OpenQuestionAnswererFS(fsys fs.FS, opts ...Option) (*QuestionAnswerer, erro
 // tokens has none.
 func (a *QuestionAnswerer) Answer(ctx context.Context, questions []Question, o AnswerOptions) ([][]Span, error) {
 	if o.Best < 0 || o.MaxTokens < 0 {
-		return nil, fmt.Errorf("%w: Best %d, MaxTokens %d, want at least 0", ErrInput, o.Best, o.MaxTokens)
+		return nil, fmt.Errorf("%w: Best %d, MaxTokens %d, want at least 0", fault.ErrInput, o.Best, o.MaxTokens)
 	}
 	best, most := cmp.Or(o.Best, 1), cmp.Or(o.MaxTokens, 15)
 	inputs := make([]Input, len(questions))

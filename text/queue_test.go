@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/race"
 	"github.com/avoformer/avoformer/text/internal/queue"
 )
@@ -47,8 +48,8 @@ func TestQueueErrors(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			if _, err := e.Embed(context.Background(), texts); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(), "text 1999 ") {
-				t.Errorf("error %v, want an ErrTooLong of text 1999", err)
+			if _, err := e.Embed(context.Background(), texts); !errors.Is(err, fault.ErrTooLong) || !strings.Contains(err.Error(), "text 1999 ") {
+				t.Errorf("error %v, want a fault.ErrTooLong of text 1999", err)
 			}
 		})
 		group.Go(func() {

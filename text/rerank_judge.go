@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -42,13 +43,13 @@ func openJudge(f *base, asked *models.Judge) (*judge, error) {
 	for word, to := range map[string]*int{asked.Yes: &j.yes, asked.No: &j.no} {
 		id, ok := f.tokenizer.TokenID(word)
 		if !ok {
-			return nil, check.InFile("tokenizer.json", ErrFolder, folder.Errorf("no token %q, of which a language model's score as a reranker is made", word))
+			return nil, check.InFile("tokenizer.json", fault.ErrFolder, folder.Errorf("no token %q, of which a language model's score as a reranker is made", word))
 		}
 		*to = id
 	}
 	// sentence-transformers asks by the folder's chat template, which has to be this prompt.
 	if _, err := fs.Stat(f.fsys, "modules.json"); err == nil && !strings.Contains(f.tokenizer.Config().ChatTemplate, asked.Told) {
-		return nil, check.InFile("modules.json", ErrFolder, folder.Errorf("beside a language model whose chat template does not ask as %s's does", asked.Name))
+		return nil, check.InFile("modules.json", fault.ErrFolder, folder.Errorf("beside a language model whose chat template does not ask as %s's does", asked.Name))
 	}
 	if err := f.setLimit(asked.Limit); err != nil {
 		return nil, err

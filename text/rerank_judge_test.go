@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/kernels/machine"
 )
@@ -58,18 +59,18 @@ func TestRerankJudge(t *testing.T) {
 			}
 		})
 	}
-	if _, err := OpenReranker("testdata/rerank-judge", MaxLength(20)); !errors.Is(err, ErrOption) {
-		t.Errorf("error %v of no room for texts, want an ErrOption", err)
+	if _, err := OpenReranker("testdata/rerank-judge", MaxLength(20)); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("error %v of no room for texts, want a fault.ErrOption", err)
 	}
 	asked := `{"tokenizer_class": "Qwen2Tokenizer", "chat_template": "Judge whether the Document meets the requirements based on the Query and the Instruct provided"}`
 	for template, ok := range map[string]bool{asked: true, `{"tokenizer_class": "Qwen2Tokenizer"}`: false} {
 		_, err := OpenRerankerFS(overlay("rerank-judge", map[string]string{"modules.json": `[{"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]`, "tokenizer_config.json": template,
 			"config_sentence_transformers.json": `{"model_type": "CrossEncoder"}`}))
-		if ok != (err == nil) || !ok && !errors.Is(err, ErrFolder) {
+		if ok != (err == nil) || !ok && !errors.Is(err, fault.ErrFolder) {
 			t.Errorf("%s: error %v", template, err)
 		}
 	}
-	if _, err := OpenReranker("testdata/rerank", Instruction("x")); !errors.Is(err, ErrOption) {
-		t.Errorf("error %v of an instruction for a classifier, want an ErrOption", err)
+	if _, err := OpenReranker("testdata/rerank", Instruction("x")); !errors.Is(err, fault.ErrOption) {
+		t.Errorf("error %v of an instruction for a classifier, want a fault.ErrOption", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/internal/wav"
 )
 
@@ -33,7 +34,7 @@ const (
 // Smith, "Digital Audio Resampling", https://ccrma.stanford.edu/~jos/resample/.
 func Resample(samples []float32, from, to int) ([]float32, error) {
 	if min(from, to) < leastRate || max(from, to) > mostRate {
-		return nil, fmt.Errorf("%w: from %d to %d Hz, want %d to %d", ErrSound, from, to, leastRate, mostRate)
+		return nil, fmt.Errorf("%w: from %d to %d Hz, want %d to %d", fault.ErrSound, from, to, leastRate, mostRate)
 	}
 	if from == to {
 		return slices.Clone(samples), nil

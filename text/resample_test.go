@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestResample compares with torchaudio.
@@ -84,7 +86,7 @@ func TestResampleWaves(t *testing.T) {
 
 func TestResampleEdges(t *testing.T) {
 	for _, c := range [][2]int{{0, 16000}, {16000, 999}, {16000, -1}, {mostRate + 1, 16000}} {
-		if _, err := Resample([]float32{1}, c[0], c[1]); !errors.Is(err, ErrSound) {
+		if _, err := Resample([]float32{1}, c[0], c[1]); !errors.Is(err, fault.ErrSound) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
@@ -123,7 +125,7 @@ func TestReadWAVRates(t *testing.T) {
 	}
 	close32(t, "samples", got[1000:2000], wave(3200, 16000, 16000, 0.3)[1000:2000], 2e-4)
 	for _, rate := range []uint32{0, 999, 1 << 31, math.MaxUint32} {
-		if _, err := ReadWAV(bytes.NewReader(wavOf(rate, x))); !errors.Is(err, ErrSound) {
+		if _, err := ReadWAV(bytes.NewReader(wavOf(rate, x))); !errors.Is(err, fault.ErrSound) {
 			t.Errorf("%d Hz: %v", rate, err)
 		}
 	}

@@ -51,7 +51,7 @@ type GenerateOptions struct {
 	Hook generation.LogitHook `json:"-"`
 	// Grammar, unless nil, is what the text has to follow, up to a stop string that cuts it: that of a
 	// JSON schema, a regular expression or GBNF. A text that MaxTokens or the context cut before it was whole ends with an
-	// ErrCut after its last piece.
+	// fault.ErrCut after its last piece.
 	Grammar *grammar.Grammar `json:"-"`
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -26,7 +27,7 @@ type Segment struct {
 // output_word_offsets; long sound is heard in the windows that [Transcriber.Transcribe] describes. Beams must be 0 or 1.
 func (t *Transcriber) Segments(ctx context.Context, samples []float32, opts TranscribeOptions) ([]Segment, error) {
 	if len(samples) == 0 {
-		return nil, check.Errorf(ErrInput, "no samples")
+		return nil, check.Errorf(fault.ErrInput, "no samples")
 	}
 	if t.characters != nil {
 		heard, err := t.hear(ctx, samples, opts, nil)

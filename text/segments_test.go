@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // samplesOf is the samples of files of testdata/transcribe, one after the other.
@@ -63,14 +65,14 @@ func TestSegments(t *testing.T) {
 		}
 		sameSegments(t, c.Sounds[0], got, c.Segments)
 	}
-	if _, err := tr.Segments(t.Context(), nil, o); !errors.Is(err, ErrInput) {
+	if _, err := tr.Segments(t.Context(), nil, o); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("no samples: %v", err)
 	}
 	o.Beams = 2
-	if _, err := tr.Segments(t.Context(), make([]float32, 100), o); !errors.Is(err, ErrOption) {
+	if _, err := tr.Segments(t.Context(), make([]float32, 100), o); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("beams: %v", err)
 	}
-	if _, err := tr.Characters(t.Context(), make([]float32, 100)); !errors.Is(err, ErrInput) {
+	if _, err := tr.Characters(t.Context(), make([]float32, 100)); !errors.Is(err, fault.ErrInput) {
 		t.Errorf("characters of Whisper: %v", err)
 	}
 }
@@ -100,7 +102,7 @@ func TestCharacters(t *testing.T) {
 	}
 	sameSegments(t, "words", got, want.Words)
 	for name, o := range map[string]TranscribeOptions{"Language": {Language: "en"}, "Translate": {Translate: true}, "Beams": {Beams: 3}} {
-		if _, err := tr.Segments(t.Context(), samples, o); !errors.Is(err, ErrOption) {
+		if _, err := tr.Segments(t.Context(), samples, o); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

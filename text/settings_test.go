@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // overlay is a folder of testdata with files replaced; an empty one is not there.
@@ -169,8 +171,8 @@ func TestSettingsRefused(t *testing.T) {
 		for _, value := range values {
 			config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage(value)})
 			_, err := OpenGeneratorFS(overlay("generate", map[string]string{"generation_config.json": config}))
-			if !errors.Is(err, ErrConfig) || !bytes.Contains([]byte(err.Error()), []byte(field)) {
-				t.Errorf("%s = %s: error %v, want an ErrConfig that names it", field, value, err)
+			if !errors.Is(err, fault.ErrConfig) || !bytes.Contains([]byte(err.Error()), []byte(field)) {
+				t.Errorf("%s = %s: error %v, want a fault.ErrConfig that names it", field, value, err)
 			}
 		}
 		config := merged(t, "generate", map[string]json.RawMessage{field: json.RawMessage("null")})
@@ -190,8 +192,8 @@ func TestSettingsRefused(t *testing.T) {
 			t.Errorf("%s = %s: %v", field, value, err)
 			continue
 		}
-		if _, err := g.Defaults(); !errors.Is(err, ErrConfig) {
-			t.Errorf("%s = %s: error %v of sampling, want an ErrConfig", field, value, err)
+		if _, err := g.Defaults(); !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s = %s: error %v of sampling, want a fault.ErrConfig", field, value, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
@@ -53,7 +54,7 @@ func (f *base) readSound(class string, into any) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return check.InFile(soundFile, ErrFolder, err)
+		return check.InFile(soundFile, fault.ErrFolder, err)
 	}
 	var fields map[string]json.RawMessage
 	if err := errors.Join(pyjson.Unmarshal(data, &fields), pyjson.Unmarshal(data, into)); err != nil {
@@ -75,7 +76,7 @@ func (f *base) readSound(class string, into any) error {
 		f.warning(soundFile + ": " + w)
 	}
 	if err != nil {
-		return check.InFile(soundFile, ErrConfig, err)
+		return check.InFile(soundFile, fault.ErrConfig, err)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/account"
 )
 
@@ -39,7 +40,7 @@ func TestSoundAccount(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %s = %v: %v", class, field, value, err)
 				}
-			} else if e := (*Error)(nil); !errors.As(err, &e) || e.Field != field || e.File != soundFile {
+			} else if e := (*fault.Error)(nil); !errors.As(err, &e) || e.Field != field || e.File != soundFile {
 				t.Errorf("%s: %s = %v: error %v, want one that names it", class, field, value, err)
 			}
 		}

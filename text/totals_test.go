@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestTotals: texts that were cut are counted, whatever the call.
@@ -22,7 +24,7 @@ func TestTotals(t *testing.T) {
 	if n := e.Totals(); n.Inputs != 4 || n.Cut != 3 || n.Split != 0 || n.Tokens < 3*e.MaxTokens() {
 		t.Errorf("%+v", n)
 	}
-	if _, _, err := e.EmbedInputs(t.Context(), Texts([]string{long}), EmbedOptions{InputOptions: InputOptions{Long: LongRefuse}}); !errors.Is(err, ErrTooLong) || e.Totals().Inputs != 4 {
+	if _, _, err := e.EmbedInputs(t.Context(), Texts([]string{long}), EmbedOptions{InputOptions: InputOptions{Long: LongRefuse}}); !errors.Is(err, fault.ErrTooLong) || e.Totals().Inputs != 4 {
 		t.Errorf("%v, %+v", err, e.Totals())
 	}
 	split, err := OpenEmbedder("testdata/embed", SplitLong(0))
@@ -76,7 +78,7 @@ func TestMaxLengthBeyond(t *testing.T) {
 		if p, err := open(MaxLength(most)); err != nil || p.MaxTokens() != most {
 			t.Errorf("%s with its own length: %v", folder, err)
 		}
-		if _, err := open(MaxLength(most + 1)); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "the model takes at most") {
+		if _, err := open(MaxLength(most + 1)); !errors.Is(err, fault.ErrOption) || !strings.Contains(err.Error(), "the model takes at most") {
 			t.Errorf("%s with one more than %d: %v", folder, most, err)
 		}
 	}

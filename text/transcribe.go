@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
@@ -80,7 +81,7 @@ type TranscribeOptions struct {
 func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if len(samples) == 0 {
-			yield("", check.Errorf(ErrInput, "no samples"))
+			yield("", check.Errorf(fault.ErrInput, "no samples"))
 			return
 		}
 		if t.characters != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/folder"
@@ -136,7 +137,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 		in = models.Tokens{IDs: slices.Concat(before, in.IDs), Batch: transformer.Uniform(1, len(before)+len(in.IDs))}
 	}
 	if len(in.IDs) == 0 {
-		return check.Errorf(ErrInput, "a text without tokens")
+		return check.Errorf(fault.ErrInput, "a text without tokens")
 	}
 	memory := &models.Memory{X: make([]float32, len(in.IDs)*t.model.Encoder.Dim()), Batch: in.Batch} // [rows, D]
 	ws := t.workspace(t.threads)

@@ -5,13 +5,9 @@ package text
 import (
 	"io"
 
-	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/wav"
 )
-
-// ErrSound is a sound file that cannot be read, or is of a kind not supported.
-var ErrSound = fault.ErrSound
 
 // ReadWAV is the samples of a WAV file, between -1 and 1 at 16 kHz: those of other rates go through [Resample]; several
 // channels are averaged. It takes PCM of 8, 16, 24 and 32 bits, floating point of 32 and 64, A-law and mu-law, also as

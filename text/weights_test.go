@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -47,10 +48,10 @@ func TestWeightsOf(t *testing.T) {
 	if layers == 0 {
 		t.Error("no holdings of the layer")
 	}
-	if _, err := OpenEmbedder(dir, WeightsOf("layers.1.*", kernels.FormatInt8)); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "layers.1.*") {
+	if _, err := OpenEmbedder(dir, WeightsOf("layers.1.*", kernels.FormatInt8)); !errors.Is(err, fault.ErrOption) || !strings.Contains(err.Error(), "layers.1.*") {
 		t.Errorf("a pattern that matches nothing: error %v", err)
 	}
-	if _, err := OpenEmbedder(dir, WeightsOf("[", kernels.FormatInt8)); !errors.Is(err, ErrOption) {
+	if _, err := OpenEmbedder(dir, WeightsOf("[", kernels.FormatInt8)); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("a malformed pattern: error %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/internal/folder"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -36,7 +37,7 @@ func (c *Classifier) ZeroShot(ctx context.Context, texts, labels []string, o Zer
 		return nil, check.Option("Template", template, "want {} where the label goes")
 	}
 	if len(labels) == 0 {
-		return nil, fmt.Errorf("%w: no labels", ErrInput)
+		return nil, fmt.Errorf("%w: no labels", fault.ErrInput)
 	}
 	entailment := -1
 	for i, l := range c.model.Config.Labels {

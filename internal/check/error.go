@@ -12,24 +12,6 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// The kinds, under the names that this package had for them.
-var (
-	ErrConfig    = fault.ErrConfig
-	ErrModelType = fault.ErrModelType
-	ErrFormat    = fault.ErrFormat
-	ErrFolder    = fault.ErrFolder
-	ErrWeights   = fault.ErrWeights
-	ErrMissing   = fault.ErrMissing
-	ErrLeftOver  = fault.ErrLeftOver
-	ErrMisshapen = fault.ErrMisshapen
-	ErrOption    = fault.ErrOption
-	ErrInput     = fault.ErrInput
-	ErrToken     = fault.ErrToken
-	ErrTooLong   = fault.ErrTooLong
-	ErrShape     = fault.ErrShape
-	ErrMemory    = fault.ErrMemory
-)
-
 // kinds are those that an error about a file may have, the special before the general.
 var kinds = []error{fault.ErrModelType, fault.ErrConfig, fault.ErrFormat, fault.ErrFolder, fault.ErrWeights, fault.ErrOption, fault.ErrShape, fault.ErrMemory}
 

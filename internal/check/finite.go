@@ -6,10 +6,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 )
 
-// fault.ErrNotFinite is a result with NaN or an infinity in it: the computation failed, and its other numbers mean nothing either.
-var ErrNotFinite = fault.ErrNotFinite
-
-// Finite is an fault.ErrNotFinite that names the first NaN or infinity of x, nil if there is none.
+// Finite is a fault.ErrNotFinite that names the first NaN or infinity of x, nil if there is none.
 func Finite(x []float32) error {
 	return first(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

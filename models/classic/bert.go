@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -93,10 +94,10 @@ type BERTInput struct {
 func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, cache *transformer.Cache) error {
 	rows := in.Batch.Rows()
 	if len(in.Tokens) != rows || in.Types != nil && len(in.Types) != rows {
-		return check.Errorf(transformer.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.Tokens), len(in.Types), rows)
+		return check.Errorf(fault.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.Tokens), len(in.Types), rows)
 	}
 	if cache != nil && cache.Sequences() != in.Batch.Len() {
-		return check.Errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
+		return check.Errorf(fault.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
 	}
 	types := in.Types
 	if types == nil {
@@ -115,7 +116,7 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 		for i := range in.Batch.Len() {
 			past, end := cache.Len(i), cache.Len(i)+in.Batch.Length(i)
 			if end > b.MaxPositions {
-				return check.Errorf(transformer.ErrTooLong, "position %d, the table has %d", end-1, b.MaxPositions)
+				return check.Errorf(fault.ErrTooLong, "position %d, the table has %d", end-1, b.MaxPositions)
 			}
 			for p := past; p < end; p++ {
 				at = append(at, p)
@@ -137,7 +138,7 @@ func (b *BERT) Forward(ws *transformer.Workspace, dst []float32, in BERTInput, c
 // Forward: tanh of a projection of each sequence's first row.
 func (b *BERT) Pool(ws *transformer.Workspace, dst, x []float32, batch transformer.Batch) error {
 	if b.Pooler == nil {
-		return check.Errorf(transformer.ErrConfig, "BERT without pooler")
+		return check.Errorf(fault.ErrConfig, "BERT without pooler")
 	}
 	defer ws.Release(ws.Mark())
 	first, err := firstRows(ws, x, batch, b.Dim) // [sequences, D]
@@ -159,7 +160,7 @@ func firstRows(ws *transformer.Workspace, x []float32, batch transformer.Batch, 
 	first := ws.Alloc(batch.Len() * dim) // [sequences, D]
 	for i := range batch.Len() {
 		if batch.Length(i) == 0 {
-			return nil, check.Errorf(transformer.ErrShape, "sequence %d is empty", i)
+			return nil, check.Errorf(fault.ErrShape, "sequence %d is empty", i)
 		}
 		copy(first[i*dim:(i+1)*dim], x[batch.Start(i)*dim:])
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -31,19 +32,19 @@ func AttentionBackward(ws *transformer.Workspace, a *transformer.MultiHeadAttent
 	inputs := g.Query != nil || g.Key != nil || g.Value != nil
 	switch {
 	case inputs && (a.Rotary != nil || a.Relative != nil || a.QueryNorm != nil):
-		return check.Errorf(transformer.ErrConfig, "gradients of inputs through normalized heads, rotary or relative positions")
+		return check.Errorf(fault.ErrConfig, "gradients of inputs through normalized heads, rotary or relative positions")
 	case a.SoftCap > 0:
-		return check.Errorf(transformer.ErrConfig, "gradients of capped scores")
+		return check.Errorf(fault.ErrConfig, "gradients of capped scores")
 	}
 	self := in.Key == nil
 	if self {
 		in.KeyBatch = in.Batch
 		if g.Key != nil || g.Value != nil {
-			return check.Errorf(transformer.ErrShape, "gradients of keys and values of self-attention are part of the query's")
+			return check.Errorf(fault.ErrShape, "gradients of keys and values of self-attention are part of the query's")
 		}
 	}
 	if in.KeyBatch.Len() != in.Batch.Len() {
-		return check.Errorf(transformer.ErrShape, "gradients with %d sequences of queries, %d of keys", in.Batch.Len(), in.KeyBatch.Len())
+		return check.Errorf(fault.ErrShape, "gradients with %d sequences of queries, %d of keys", in.Batch.Len(), in.KeyBatch.Len())
 	}
 	rows, keys := in.Batch.Rows(), in.KeyBatch.Rows()
 	if err := check.Len("attention: gradient", out, rows*a.OutDim, "rows*out dim"); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/naive"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels/ref"
@@ -133,11 +134,11 @@ func TestGradientErrors(t *testing.T) {
 	out := make([]float32, 16)
 	tftest.NoError(t, back(classic.AttentionGradients{Weights: make([]float32, 8)}, out))
 	for name, c := range map[string]struct{ err, want error }{
-		"inputs through rotary": {back(classic.AttentionGradients{Query: out}, out), tf.ErrConfig},
-		"inputs through norms":  {classic.AttentionBackward(new(tf.Workspace), normed, classic.AttentionGradients{Query: out}, in, out), tf.ErrConfig},
-		"weights":               {back(classic.AttentionGradients{Weights: make([]float32, 7)}, out), tf.ErrShape},
-		"scores":                {back(classic.AttentionGradients{Scores: make([]float32, 9)}, out), tf.ErrShape},
-		"gradient of result":    {back(classic.AttentionGradients{}, out[1:]), tf.ErrShape},
+		"inputs through rotary": {back(classic.AttentionGradients{Query: out}, out), fault.ErrConfig},
+		"inputs through norms":  {classic.AttentionBackward(new(tf.Workspace), normed, classic.AttentionGradients{Query: out}, in, out), fault.ErrConfig},
+		"weights":               {back(classic.AttentionGradients{Weights: make([]float32, 7)}, out), fault.ErrShape},
+		"scores":                {back(classic.AttentionGradients{Scores: make([]float32, 9)}, out), fault.ErrShape},
+		"gradient of result":    {back(classic.AttentionGradients{}, out[1:]), fault.ErrShape},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.err, c.want)

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/testenv"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -68,7 +69,7 @@ func TestHostileConfigs(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too slow in an emulator, and no kernel runs")
 	}
-	matches := []error{tf.ErrConfig, tf.ErrMissing, tf.ErrMisshapen, tf.ErrLeftOver, tf.ErrShape}
+	matches := []error{fault.ErrConfig, fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver, fault.ErrShape}
 	for name, m := range configs() {
 		weights := tftest.Collected{Tensors: tf.TensorMap{}}
 		tftest.NoError(t, m.build(weights))
@@ -132,7 +133,7 @@ func TestHostileCheckpoints(t *testing.T) {
 			} {
 				weights.Tensors[tensor] = wrong
 				err := m.build(weights.Tensors)
-				if !errors.Is(err, tf.ErrMisshapen) && !reflect.DeepEqual(wrong, right) {
+				if !errors.Is(err, fault.ErrMisshapen) && !reflect.DeepEqual(wrong, right) {
 					t.Errorf("%s: %s of shape %v with %d elements, want %v: error %v", name, tensor, wrong.Shape, len(wrong.Data), right.Shape, err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
@@ -77,10 +78,10 @@ func TestForwardErrors(t *testing.T) {
 	tftest.NoError(t, bert.Forward(ws, make([]float32, 2*8*8), classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 8)}, Tokens: make([]int, 16)}, full))
 	pair := classic.BERTInput{LayerInput: tf.LayerInput{Batch: tf.Uniform(2, 1)}, Tokens: []int{1, 2}}
 	for name, c := range map[string]struct{ err, want error }{
-		"BERT, cache":        {bert.Forward(ws, make([]float32, 2*8), pair, tf.NewCache(1)), tf.ErrShape},
-		"feed too many":      {tftest.Second(generation.StartLM(ws, seq.Decoder(), &models.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), tf.ErrShape},
-		"pool nothing":       {bert.Pool(ws, make([]float32, 2*8), make([]float32, 8), tf.Ragged(1, 0)), tf.ErrShape},
-		"BERT, past the end": {bert.Forward(ws, make([]float32, 2*8), pair, full), tf.ErrTooLong},
+		"BERT, cache":        {bert.Forward(ws, make([]float32, 2*8), pair, tf.NewCache(1)), fault.ErrShape},
+		"feed too many":      {tftest.Second(generation.StartLM(ws, seq.Decoder(), &models.Memory{X: make([]float32, 8), Batch: tf.Uniform(1, 1)}, 1).Feed([][]int{{1}, {2}})), fault.ErrShape},
+		"pool nothing":       {bert.Pool(ws, make([]float32, 2*8), make([]float32, 8), tf.Ragged(1, 0)), fault.ErrShape},
+		"BERT, past the end": {bert.Forward(ws, make([]float32, 2*8), pair, full), fault.ErrTooLong},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, c.err, c.want)

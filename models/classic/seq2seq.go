@@ -3,6 +3,7 @@ package classic
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -64,10 +65,10 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w transformer.Weights, pref
 		return nil, err
 	}
 	if d := c.Decoder.Layer.Self.Dim; d != dim {
-		return nil, check.Errorf(transformer.ErrConfig, "encoder-decoder: encoder of width %d, decoder of %d", dim, d)
+		return nil, check.Errorf(fault.ErrConfig, "encoder-decoder: encoder of width %d, decoder of %d", dim, d)
 	}
 	if c.MaxLen > maxTable/dim {
-		return nil, check.Errorf(transformer.ErrConfig, "encoder-decoder: max len %d of width %d, want a table of at most %d elements", c.MaxLen, dim, maxTable)
+		return nil, check.Errorf(fault.ErrConfig, "encoder-decoder: max len %d of width %d, want a table of at most %d elements", c.MaxLen, dim, maxTable)
 	}
 	l := transformer.NewLoader(w).At(prefix)
 	l.Pack(c.Pack)
@@ -90,7 +91,7 @@ func NewSeq2Seq(c Seq2SeqConfig, names Seq2SeqNames, w transformer.Weights, pref
 // which start at from(i) in sequence i.
 func (m *Seq2Seq) embed(ws *transformer.Workspace, dst []float32, e *transformer.Embedding, tokens []int, batch transformer.Batch, from func(i int) int) error {
 	if len(tokens) != batch.Rows() {
-		return check.Errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
+		return check.Errorf(fault.ErrShape, "%d tokens in a batch of %d rows", len(tokens), batch.Rows())
 	}
 	if err := e.Forward(ws, dst, tokens); err != nil { // [rows, D]
 		return err
@@ -111,7 +112,7 @@ func fromZero(int) int { return 0 }
 // batch needs none. Trace reports "encoder.embedded", what enters the encoder.
 func (m *Seq2Seq) Encode(ws *transformer.Workspace, dst []float32, tokens []int, batch transformer.Batch, mask *transformer.Mask) error {
 	if ws == nil {
-		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(len(tokens) * m.SourceEmbedding.Dim)                                 // [rows, D]
@@ -130,7 +131,7 @@ func (m *Seq2Seq) Logits(ws *transformer.Workspace, dst []float32, target []int,
 		return err
 	}
 	if ws == nil {
-		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	defer ws.Release(ws.Mark())
 	x := ws.Alloc(batch.Rows() * m.TargetEmbedding.Dim)                             // [rows, D]
@@ -164,7 +165,7 @@ func (d decoder) NewPages(limit int64) *transformer.Pages {
 // Hidden implements models.LanguageModel. Trace reports "decoder.embedded".
 func (d decoder) Hidden(ws *transformer.Workspace, x []float32, target []int, batch transformer.Batch, memory *models.Memory, cache *transformer.Cache) error {
 	if cache != nil && cache.Sequences() != batch.Len() {
-		return check.Errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), cache.Sequences())
+		return check.Errorf(fault.ErrShape, "batch of %d sequences with a cache of %d", batch.Len(), cache.Sequences())
 	}
 	from := cache.Len
 	if d.m.RestartPositions {
@@ -188,7 +189,7 @@ func (d decoder) Logits(ws *transformer.Workspace, dst, x []float32) error {
 // addPositions adds rows [from, from+n) of table, [length, dim], to the n rows of x.
 func addPositions(x, table []float32, from, dim int) error {
 	if from*dim+len(x) > len(table) {
-		return check.Errorf(transformer.ErrTooLong, "position %d, the table has %d", from+len(x)/dim-1, len(table)/dim)
+		return check.Errorf(fault.ErrTooLong, "position %d, the table has %d", from+len(x)/dim-1, len(table)/dim)
 	}
 	addTo(x, table[from*dim:from*dim+len(x)])
 	return nil

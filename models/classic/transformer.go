@@ -1,6 +1,7 @@
 package classic
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -86,14 +87,14 @@ func D2LTransformer() TransformerNames {
 func (c TransformerConfig) check() error {
 	cross, dim := c.Decoder.Layer.Cross, c.Encoder.Layer.Self.Dim
 	if cross == nil {
-		return check.Errorf(transformer.ErrConfig, "transformer: decoder without cross-attention")
+		return check.Errorf(fault.ErrConfig, "transformer: decoder without cross-attention")
 	}
 	for _, width := range []int{cross.KeyWidth, cross.ValueWidth} {
 		if width == 0 {
 			width = cross.Dim
 		}
 		if width != dim {
-			return check.Errorf(transformer.ErrConfig, "transformer: decoder attends to width %d, the encoder's is %d", width, dim)
+			return check.Errorf(fault.ErrConfig, "transformer: decoder attends to width %d, the encoder's is %d", width, dim)
 		}
 	}
 	return nil
@@ -127,7 +128,7 @@ func load(l *transformer.Loader, c TransformerConfig, names TransformerNames) *T
 // encoder's output and need not be set.
 func (t *Transformer) Forward(ws *transformer.Workspace, dst []float32, source, target transformer.LayerInput) error {
 	if ws == nil {
-		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	defer ws.Release(ws.Mark())
 	memory := ws.Alloc(source.Batch.Rows() * t.Encoder.Dim)            // [source rows, D]

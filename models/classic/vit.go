@@ -3,6 +3,7 @@ package classic
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -55,10 +56,10 @@ func NewViT(c ViTConfig, w transformer.Weights, prefix string) (*ViT, error) {
 		return nil, err
 	}
 	if c.Height%c.PatchHeight != 0 || c.Width%c.PatchWidth != 0 {
-		return nil, check.Errorf(transformer.ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
+		return nil, check.Errorf(fault.ErrConfig, "ViT: image of %dx%d in patches of %dx%d", c.Height, c.Width, c.PatchHeight, c.PatchWidth)
 	}
 	if c.Height > math.MaxInt/c.Width || c.Channels > math.MaxInt/(c.Height*c.Width) {
-		return nil, check.Errorf(transformer.ErrConfig, "ViT: image of %dx%d with %d channels", c.Height, c.Width, c.Channels)
+		return nil, check.Errorf(fault.ErrConfig, "ViT: image of %dx%d with %d channels", c.Height, c.Width, c.Channels)
 	}
 	l := transformer.NewLoader(w).At(prefix)
 	patch := l.At("patch_embed.proj.")
@@ -84,7 +85,7 @@ func (v *ViT) Batch(n int) transformer.Batch { return transformer.Uniform(n, 1+v
 // is the class token's; the patches follow row by row.
 func (v *ViT) Forward(ws *transformer.Workspace, dst, images []float32) error {
 	if ws == nil {
-		return check.Errorf(transformer.ErrConfig, "workspace is nil; pass new(Workspace)")
+		return check.Errorf(fault.ErrConfig, "workspace is nil; pass new(Workspace)")
 	}
 	pixels := v.Channels * v.Height * v.Width
 	n := len(images) / pixels
@@ -136,7 +137,7 @@ func (v *ViT) cut(dst, images []float32) {
 // Classify sets dst, [images, Classes], to the logits for images.
 func (v *ViT) Classify(ws *transformer.Workspace, dst, images []float32) error {
 	if v.Head == nil {
-		return check.Errorf(transformer.ErrConfig, "ViT without head")
+		return check.Errorf(fault.ErrConfig, "ViT without head")
 	}
 	n := len(images) / (v.Channels * v.Height * v.Width)
 	defer ws.Release(ws.Mark())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/classic"
@@ -85,7 +86,7 @@ func TestLoadErrors(t *testing.T) {
 			spoiled[misshapen] = safetensors.Tensor{Shape: []int{2, 3, 5}, Data: make([]float32, 30)}
 			spoiled[extra] = safetensors.Tensor{Shape: []int{1}, Data: []float32{0}}
 			err := build(spoiled)
-			for _, want := range []error{tf.ErrMissing, tf.ErrMisshapen, tf.ErrLeftOver} {
+			for _, want := range []error{fault.ErrMissing, fault.ErrMisshapen, fault.ErrLeftOver} {
 				if !errors.Is(err, want) {
 					t.Errorf("the error does not match %v: %v", want, err)
 				}

@@ -3,7 +3,7 @@ package sentence
 import (
 	"io/fs"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
@@ -23,7 +23,7 @@ func OpenCrossEncoder(fsys fs.FS, encoder Encoder, modelType string) (*CrossEnco
 		return nil, err
 	}
 	if len(modules) != 1 || modules[0].kind() != "Transformer" || modules[0].Path != "" {
-		return nil, modulesError(check.ErrConfig, "a CrossEncoder of other modules than a Transformer in the folder itself is not supported")
+		return nil, modulesError(fault.ErrConfig, "a CrossEncoder of other modules than a Transformer in the folder itself is not supported")
 	}
 	s := &Embedder{encoder: encoder}
 	if err := s.readTransformer(fsys, modelType, classification); err != nil {

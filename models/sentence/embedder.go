@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
@@ -115,7 +116,7 @@ func (s *Embedder) Pool(ws *transformer.Workspace, dst, x []float32, batch trans
 func (s *Embedder) poolBehind(ws *transformer.Workspace, dst, x []float32, in transformer.Tokens, skip int) error {
 	batch := in.Batch
 	if len(dst) != batch.Len()*s.dim {
-		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), batch.Len(), s.dim)
+		return check.Errorf(fault.ErrShape, "%d elements for %d vectors of %d", len(dst), batch.Len(), s.dim)
 	}
 	defer ws.Release(ws.Mark())
 	dim := s.encoder.Dim()

@@ -3,7 +3,7 @@ package sentence
 import (
 	"io/fs"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 )
 
@@ -40,11 +40,11 @@ func (f *Files) openSentence(fsys fs.FS, doc configuration.Document, m Parts) (*
 		case m.Encoder == nil:
 			s.encoder = m.Causal
 		case m.ModelType == "bart" || m.ModelType == "mbart":
-			return nil, modulesError(check.ErrFolder, "beside a model_type %q, whose decoder would make the vectors, is not supported", m.ModelType)
+			return nil, modulesError(fault.ErrFolder, "beside a model_type %q, whose decoder would make the vectors, is not supported", m.ModelType)
 		}
 	}
 	if s.encoder == nil {
-		return nil, modulesError(check.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
+		return nil, modulesError(fault.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
 	}
 	for i, module := range modules {
 		if err := s.add(fsys, i, module); err != nil {
@@ -52,7 +52,7 @@ func (f *Files) openSentence(fsys fs.FS, doc configuration.Document, m Parts) (*
 		}
 	}
 	if len(s.pools) == 0 {
-		return nil, modulesError(check.ErrConfig, "no pooling")
+		return nil, modulesError(fault.ErrConfig, "no pooling")
 	}
 	s.dim = s.out
 	if err := s.readTransformer(fsys, m.ModelType, extraction); err != nil {

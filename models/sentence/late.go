@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -22,7 +23,7 @@ func (t *TokenEmbedder) Dim() int { return t.dim }
 // Project sets dst, [rows, Dim], to the vectors of tokens whose hidden states are x, [rows, width].
 func (t *TokenEmbedder) Project(ws *transformer.Workspace, dst, x []float32, rows int) error {
 	if len(dst) != rows*t.dim {
-		return check.Errorf(transformer.ErrShape, "%d elements for %d vectors of %d", len(dst), rows, t.dim)
+		return check.Errorf(fault.ErrShape, "%d elements for %d vectors of %d", len(dst), rows, t.dim)
 	}
 	defer ws.Release(ws.Mark())
 	y, _, err := applyModules(ws, t.rows, append(ws.Alloc(0), x...), len(x)/max(rows, 1))
@@ -51,7 +52,7 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 		return err
 	}
 	if m.Encoder == nil {
-		return modulesError(check.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
+		return modulesError(fault.ErrFolder, "beside a model_type %q that is not an encoder", m.ModelType)
 	}
 	s := &Embedder{encoder: m.Encoder, IncludePrompt: true, out: m.Encoder.Dim()}
 	t := &TokenEmbedder{dim: m.Encoder.Dim()}
@@ -88,7 +89,7 @@ func (f *Files) openLate(fsys fs.FS, m Parts) error {
 		}
 	}
 	if _, ok := m.Encoder.(interface{ HidesRest() }); t.Expansion != nil && !t.Expansion.Attend && !ok {
-		return modulesError(check.ErrFolder, "beside a model_type %q whose queries would be lengthened by tokens that the others do not see is not supported", m.ModelType)
+		return modulesError(fault.ErrFolder, "beside a model_type %q whose queries would be lengthened by tokens that the others do not see is not supported", m.ModelType)
 	}
 	s.out = 0
 	f.Warnings = append(f.Warnings, append(s.warnings, t.warnings...)...)
@@ -249,7 +250,7 @@ func (f *Files) openM3(fsys fs.FS, m Parts) error {
 		return nil
 	}
 	if m.ModelType != "xlm-roberta" || m.Encoder == nil {
-		return check.InFile("config.json", check.ErrFolder, check.Errorf(check.ErrFolder, "%s or %s beside a model_type %q is not supported", weight, vectors, m.ModelType))
+		return check.InFile("config.json", fault.ErrFolder, check.Errorf(fault.ErrFolder, "%s or %s beside a model_type %q is not supported", weight, vectors, m.ModelType))
 	}
 	dim := m.Encoder.Dim()
 	if configuration.Exists(fsys, weight) {
@@ -258,7 +259,7 @@ func (f *Files) openM3(fsys fs.FS, m Parts) error {
 			return err
 		}
 		if linear.Out != 1 {
-			return check.InFile(weight, check.ErrFormat, check.Errorf(check.ErrFormat, "%d outputs, want 1", linear.Out))
+			return check.InFile(weight, fault.ErrFormat, check.Errorf(fault.ErrFormat, "%d outputs, want 1", linear.Out))
 		}
 		f.Sparse = &tokenWeights{linear: linear, skip: []int{0, 1, 2, 3}} // begin, padding, end and unknown of XLM-RoBERTa's tokenizer
 	}
@@ -281,12 +282,12 @@ func openLinear(fsys fs.FS, name string, in int) (*transformer.Linear, error) {
 	defer weights.Close()
 	shape, ok := weights.Shape("weight")
 	if !ok || len(shape) != 2 {
-		return nil, check.InFile(name, check.ErrFormat, check.Errorf(check.ErrFormat, "no matrix weight"))
+		return nil, check.InFile(name, fault.ErrFormat, check.Errorf(fault.ErrFormat, "no matrix weight"))
 	}
 	l := transformer.NewLoader(weights)
 	linear := l.Linear(in, shape[0], true)
 	if err := l.Finish(); err != nil {
-		return nil, check.InFile(name, check.ErrFormat, err)
+		return nil, check.InFile(name, fault.ErrFormat, err)
 	}
 	return linear, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models/internal/configuration"
@@ -89,7 +90,7 @@ func modulesError(kind error, format string, args ...any) error {
 // moduleError is an error about a field of a module, whose number is i.
 func moduleError(i int, field string, value any, want string) error {
 	text, _ := json.Marshal(value)
-	return &check.Error{Kind: check.ErrConfig, File: "modules.json", Field: fmt.Sprintf("%d.%s", i, field), Value: check.Short(string(text)), Err: errors.New(want)}
+	return &fault.Error{Kind: fault.ErrConfig, File: "modules.json", Field: fmt.Sprintf("%d.%s", i, field), Value: check.Short(string(text)), Err: errors.New(want)}
 }
 
 // readModules is the list in modules.json, nil if there is no such file.
@@ -102,14 +103,14 @@ func readModules(fsys fs.FS) ([]module, error) {
 	}
 	modules := []module{}
 	if err := pyjson.Unmarshal(text, &modules); err != nil {
-		return nil, modulesError(check.ErrConfig, "%w", err)
+		return nil, modulesError(fault.ErrConfig, "%w", err)
 	}
 	if len(modules) == 0 {
-		return nil, modulesError(check.ErrConfig, "no modules")
+		return nil, modulesError(fault.ErrConfig, "no modules")
 	}
 	var objects []map[string]any
 	if err := pyjson.Unmarshal(text, &objects); err != nil {
-		return nil, modulesError(check.ErrConfig, "%w", err)
+		return nil, modulesError(fault.ErrConfig, "%w", err)
 	}
 	var list []module // those of one name are one, at the place of the first and with the path of the last
 	for i, m := range modules {

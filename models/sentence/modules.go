@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
@@ -220,7 +221,7 @@ func (s *Embedder) readDense(fsys fs.FS, doc configuration.Document, dir, otherw
 	l := transformer.NewLoader(weights)
 	dense := l.At("linear.").Linear(raw.In, raw.Out, bias)
 	if err := l.Finish(); err != nil {
-		return module, "", "", check.InFile(weights.Name, check.ErrFormat, err)
+		return module, "", "", check.InFile(weights.Name, fault.ErrFormat, err)
 	}
 	return layer{dense: dense, act: act, residual: doc.Truth("use_residual", false)}, in, out, nil
 }
@@ -273,7 +274,7 @@ func (s *Embedder) addLayerNorm(fsys fs.FS, dir string) error {
 	l := transformer.NewLoader(weights)
 	norm := l.At("norm.").Norm(transformer.NormConfig{Shape: []int{raw.Dim}, Eps: 1e-5})
 	if err := l.Finish(); err != nil {
-		return check.InFile(weights.Name, check.ErrFormat, err)
+		return check.InFile(weights.Name, fault.ErrFormat, err)
 	}
 	s.rest = append(s.rest, layer{norm: norm})
 	return nil
@@ -304,7 +305,7 @@ func (s *Embedder) addLayerWeights(fsys fs.FS, dir string) error {
 	l := transformer.NewLoader(weights)
 	l.Tensor("layer_weights", max(raw.Layers+1-raw.First, 0))
 	if err := l.Finish(); err != nil {
-		return check.InFile(weights.Name, check.ErrFormat, err)
+		return check.InFile(weights.Name, fault.ErrFormat, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -31,12 +32,12 @@ const spladeRows = 32
 func (s *splade) Weigh(ws *transformer.Workspace, x []float32, in transformer.Tokens, result func(i int, v SparseVector)) error {
 	defer ws.Release(ws.Mark())
 	if s.logits == nil {
-		return check.Errorf(transformer.ErrConfig, "no head of masked words, of which sparse vectors are made")
+		return check.Errorf(fault.ErrConfig, "no head of masked words, of which sparse vectors are made")
 	}
 	vocab, rows := s.logits.Out(), in.Batch.Rows()
 	dim := len(x) / max(rows, 1)
 	if len(x) != rows*dim {
-		return check.Errorf(transformer.ErrShape, "%d hidden states for %d rows", len(x), rows)
+		return check.Errorf(fault.ErrShape, "%d hidden states for %d rows", len(x), rows)
 	}
 	logits := ws.Alloc(min(spladeRows, rows) * vocab) // [rows, V]
 	weights := ws.Alloc(vocab)                        // [V]
@@ -143,7 +144,7 @@ func (f *Files) openSparse(fsys fs.FS, m Parts) error {
 	case first != "Transformer" && first != "MLMTransformer" || modules[0].Path != "":
 		return moduleError(0, "type", modules[0].Type, "want a Transformer in the folder itself")
 	case len(modules) != 2:
-		return modulesError(check.ErrConfig, "%d modules, want a Transformer and a SpladePooling", len(modules))
+		return modulesError(fault.ErrConfig, "%d modules, want a Transformer and a SpladePooling", len(modules))
 	case modules[1].kind() != "SpladePooling":
 		return moduleError(1, "type", modules[1].Type, "want a SpladePooling")
 	}

@@ -60,15 +60,12 @@ type Format struct {
 	Think, Unthink string
 }
 
-// ErrFormat is a Format that there is not.
-var ErrFormat = fault.ErrOption
-
 func (f Format) check() error {
 	if _, ok := families[f.Calls]; !ok {
-		return fmt.Errorf("%w: Calls %q", ErrFormat, f.Calls)
+		return fmt.Errorf("%w: Calls %q", fault.ErrOption, f.Calls)
 	}
 	if (f.Think == "") != (f.Unthink == "") || strings.TrimSpace(f.Think) != f.Think || strings.TrimSpace(f.Unthink) != f.Unthink {
-		return fmt.Errorf("%w: Think %q with Unthink %q: want both or neither, without white space around", ErrFormat, f.Think, f.Unthink)
+		return fmt.Errorf("%w: Think %q with Unthink %q: want both or neither, without white space around", fault.ErrOption, f.Think, f.Unthink)
 	}
 	return nil
 }

@@ -28,9 +28,6 @@ type Options struct {
 	NewID func() string
 }
 
-// fault.ErrTools are Tools that are not an array of functions.
-var ErrTools = fault.ErrTools
-
 // Parser takes an answer apart. It is for one answer, and for one goroutine.
 type Parser struct {
 	format Format

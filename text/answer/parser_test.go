@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 var tools = json.RawMessage(`[{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {
@@ -363,12 +365,12 @@ func TestErrors(t *testing.T) {
 		o    Options
 		want error
 	}{
-		{Format{Calls: "other"}, Options{}, ErrFormat},
-		{Format{Think: "<think>"}, Options{}, ErrFormat},
-		{Format{Think: "<think>", Unthink: " "}, Options{}, ErrFormat},
-		{Format{}, Options{Tools: 1}, ErrTools},
-		{Format{}, Options{Tools: []int{1}}, ErrTools},
-		{Format{}, Options{Tools: func() {}}, ErrTools},
+		{Format{Calls: "other"}, Options{}, fault.ErrOption},
+		{Format{Think: "<think>"}, Options{}, fault.ErrOption},
+		{Format{Think: "<think>", Unthink: " "}, Options{}, fault.ErrOption},
+		{Format{}, Options{Tools: 1}, fault.ErrTools},
+		{Format{}, Options{Tools: []int{1}}, fault.ErrTools},
+		{Format{}, Options{Tools: func() {}}, fault.ErrTools},
 	} {
 		if _, err := NewParser(x.f, x.o); !errors.Is(err, x.want) {
 			t.Errorf("%+v %v: error %v, want %v", x.f, x.o.Tools, err, x.want)

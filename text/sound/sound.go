@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // Read is the samples of a sound file, between -1 and 1 at 16 kHz; several channels are averaged. Errors about the file
-// match [text.ErrSound].
+// match [fault.ErrSound].
 func Read(ctx context.Context, r io.Reader, o Options) (samples []float32, err error) {
 	if o.Longest <= 0 {
 		o.Longest = 4 * time.Hour
@@ -69,7 +69,7 @@ var decoders = map[kind]func(in *bufio.Reader, s *sink) error{riff: readWAV, mp3
 
 func readWAV(in *bufio.Reader, s *sink) error {
 	err := wav.Read(in, s.begin, s.add)
-	if _, stops := errors.AsType[stop](err); err == nil || stops || errors.Is(err, text.ErrSound) {
+	if _, stops := errors.AsType[stop](err); err == nil || stops || errors.Is(err, fault.ErrSound) {
 		return err
 	}
 	return stop{err} // of in
@@ -77,7 +77,7 @@ func readWAV(in *bufio.Reader, s *sink) error {
 
 // errorf is an error about the file.
 func errorf(format string, args ...any) error {
-	return &fault.Error{Kind: text.ErrSound, Err: fmt.Errorf(format, args...)}
+	return &fault.Error{Kind: fault.ErrSound, Err: fmt.Errorf(format, args...)}
 }
 
 // stop is an error that is not about the file.
@@ -90,7 +90,7 @@ func damaged(err error) error {
 	if s, ok := errors.AsType[stop](err); ok {
 		return s.error
 	}
-	if errors.Is(err, text.ErrSound) {
+	if errors.Is(err, fault.ErrSound) {
 		return err
 	}
 	return errorf("the file is damaged: %w", err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -61,12 +62,12 @@ func tone(samples []float32) (size, share float64) {
 func TestRefused(t *testing.T) {
 	for name, want := range map[string]string{"mpeg2.mp3": "MPEG-2", "tone.m4a": "MP4 or M4A", "tone.aac": "AAC is not", "vorbis.ogg": "Vorbis is not"} {
 		_, err := Read(t.Context(), bytes.NewReader(file(t, name)), Options{})
-		if !errors.Is(err, text.ErrSound) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ffmpeg") {
+		if !errors.Is(err, fault.ErrSound) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "ffmpeg") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for in, want := range map[string]string{"": "empty", "hello, world": "no sound file", "FORM\x00\x00\x00\x00AIFF": "AIFF", "ID3\x04\x00\x00\x7f\x7f\x7f\x7f": "tags"} {
-		if _, err := Read(t.Context(), strings.NewReader(in), Options{}); !errors.Is(err, text.ErrSound) || !strings.Contains(err.Error(), want) {
+		if _, err := Read(t.Context(), strings.NewReader(in), Options{}); !errors.Is(err, fault.ErrSound) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", in, err, want)
 		}
 	}
@@ -98,7 +99,7 @@ func TestHostile(t *testing.T) {
 				}
 			}
 			samples, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: time.Minute})
-			if err != nil && !errors.Is(err, text.ErrSound) {
+			if err != nil && !errors.Is(err, fault.ErrSound) {
 				t.Errorf("%s: %v", name, err)
 			}
 			for _, x := range samples {
@@ -146,7 +147,7 @@ func TestPieces(t *testing.T) {
 // TestBounds: the longest sound, memory that is refused and a call that is cancelled end reading.
 func TestBounds(t *testing.T) {
 	data := file(t, "tone.flac")
-	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: 300 * time.Millisecond}); !errors.Is(err, text.ErrSound) || !strings.Contains(err.Error(), "longer than 300ms") {
+	if _, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: 300 * time.Millisecond}); !errors.Is(err, fault.ErrSound) || !strings.Contains(err.Error(), "longer than 300ms") {
 		t.Errorf("%v, want that it is too long", err)
 	}
 	full := errors.New("full")
@@ -155,7 +156,7 @@ func TestBounds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Read(ctx, bytes.NewReader(data), Options{}); !errors.Is(err, context.Canceled) || errors.Is(err, text.ErrSound) {
+	if _, err := Read(ctx, bytes.NewReader(data), Options{}); !errors.Is(err, context.Canceled) || errors.Is(err, fault.ErrSound) {
 		t.Errorf("%v, want that it is cancelled", err)
 	}
 }
@@ -166,7 +167,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(file(f, name))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: time.Minute}); err != nil && !errors.Is(err, text.ErrSound) {
+		if _, err := Read(t.Context(), bytes.NewReader(data), Options{Longest: time.Minute}); err != nil && !errors.Is(err, fault.ErrSound) {
 			t.Fatal(err)
 		}
 	})

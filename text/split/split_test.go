@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/avoformer/avoformer/text"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/split"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -73,7 +73,7 @@ func TestTokens(t *testing.T) {
 	if before != 1 {
 		t.Errorf("%d parts of all", before)
 	}
-	if _, err := split.Tokens(k, document, 0); !errors.Is(err, text.ErrOption) {
+	if _, err := split.Tokens(k, document, 0); !errors.Is(err, fault.ErrOption) {
 		t.Error("no tokens")
 	}
 }

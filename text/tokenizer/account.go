@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -87,7 +88,7 @@ func (s *settings) accountOf(class string, own map[string]string, t *Tokenizer) 
 }
 
 func (s *settings) unread(class, name string, v value) error {
-	return &check.Error{Kind: ErrUnsupported, File: "tokenizer_config.json", Field: name, Value: check.JSON([]byte(v)), Err: fmt.Errorf("not supported with %s", class)}
+	return &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: name, Value: check.JSON([]byte(v)), Err: fmt.Errorf("not supported with %s", class)}
 }
 
 // sameJSON reports whether two values are the same, or both empty.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestFieldsOfClasses has every field of every class that a rule builds: the rule or the settings read it, or the
@@ -82,7 +84,7 @@ func TestAccount(t *testing.T) {
 		tok, err := OpenFS(fsys)
 		switch {
 		case c.refused != "":
-			if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), c.refused) {
+			if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("%s: error %v, want one about %s", c.config, err, c.refused)
 			}
 		case err != nil:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
@@ -75,7 +76,7 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 		if t.Normalized {
 			s, err := normalize(t.Content)
 			if err != nil {
-				return fmt.Errorf("%w: added token %q: %w", ErrFormat, t.Content, err)
+				return fmt.Errorf("%w: added token %q: %w", fault.ErrFormat, t.Content, err)
 			}
 			if s != t.Content {
 				a.shown[i] = s
@@ -93,7 +94,7 @@ func (a *addedTokens) add(tokens []AddedToken, m model, normalize func(string) (
 		}
 		s := a.shown[i]
 		if s == "" || known[s] {
-			return fmt.Errorf("%w: added token %q: its normalized form is %q, which is empty or that of another one", ErrFormat, t.Content, s)
+			return fmt.Errorf("%w: added token %q: its normalized form is %q, which is empty or that of another one", fault.ErrFormat, t.Content, s)
 		}
 		known[s], normalized[i] = true, s
 	}

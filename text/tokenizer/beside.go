@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -53,7 +54,7 @@ func (s *settings) addBeside(t *Tokenizer) error {
 	}
 	for _, a := range s.added {
 		if id, _ := t.TokenID(a.Content); a.Content != "" && uint32(id) != a.ID {
-			return fmt.Errorf("%w: added token %q has id %d in the file, and would get %d", ErrFormat, a.Content, a.ID, id)
+			return fmt.Errorf("%w: added token %q has id %d in the file, and would get %d", fault.ErrFormat, a.Content, a.ID, id)
 		}
 	}
 	return nil
@@ -98,6 +99,6 @@ func (s *settings) padRole(p *Padding) {
 
 // notAsWritten is the error of a folder whose tokenizer.json is not what transformers would use.
 func (s *settings) notAsWritten(class, why string) error {
-	return check.Errorf(ErrUnsupported, "tokenizer.json is not what transformers would use: its class %s takes the vocabulary and builds the rest itself, and %s. "+
+	return check.Errorf(fault.ErrConfig, "tokenizer.json is not what transformers would use: its class %s takes the vocabulary and builds the rest itself, and %s. "+
 		"Set the option TokenizerAsWritten (-tokenizer-as-written of the command) to use tokenizer.json as it is", class, why)
 }

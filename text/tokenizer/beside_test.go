@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // besideCase is a folder of testdata with other files beside its tokenizer.json, and what transformers
@@ -49,7 +51,7 @@ func TestBeside(t *testing.T) {
 		t.Run(c.Folder+" "+string(c.Files["tokenizer_config.json"]), func(t *testing.T) {
 			tok, err := OpenFS(c.fsys(t))
 			known := err != nil && slices.ContainsFunc(withoutRule, func(class string) bool { return strings.Contains(err.Error(), class) })
-			if known && errors.Is(err, ErrUnsupported) && strings.Contains(err.Error(), "TokenizerAsWritten") {
+			if known && errors.Is(err, fault.ErrConfig) && strings.Contains(err.Error(), "TokenizerAsWritten") {
 				return
 			} else if err != nil {
 				t.Fatal(err)
@@ -108,7 +110,7 @@ func TestAsWritten(t *testing.T) {
 		if c.config != "" {
 			fsys["tokenizer_config.json"] = &fstest.MapFile{Data: []byte(c.config)}
 		}
-		if _, err := OpenFS(fsys); c.refused != errors.Is(err, ErrUnsupported) || c.refused && !strings.Contains(err.Error(), "TokenizerAsWritten") {
+		if _, err := OpenFS(fsys); c.refused != errors.Is(err, fault.ErrConfig) || c.refused && !strings.Contains(err.Error(), "TokenizerAsWritten") {
 			t.Errorf("%s: error %v, want one that names the option: %v", c.name, err, c.refused)
 		}
 		written, err := Opening{AsWritten: true}.OpenFS(fsys)

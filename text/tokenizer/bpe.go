@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 type bpe struct {
@@ -67,7 +69,7 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 	a, okA := m.ids[string(first)]
 	b, okB := m.ids[string(second)]
 	if !okA || !okB || len(second) < len(m.prefix) {
-		return fmt.Errorf("%w: merge %d, of %q and %q, is not in the vocabulary", ErrFormat, rank, first, second)
+		return fmt.Errorf("%w: merge %d, of %q and %q, is not in the vocabulary", fault.ErrFormat, rank, first, second)
 	}
 	m.joined = append(append(m.joined[:0], first...), second[len(m.prefix):]...)
 	// Most vocabularies have the results in the order of the ranks.
@@ -75,7 +77,7 @@ func (m *bpe) merge(rank int, first, second []byte) error {
 	if m.repeats || int(id) >= len(m.tokens) || m.tokens[id] != string(m.joined) || !m.known[id] {
 		var ok bool
 		if id, ok = m.ids[string(m.joined)]; !ok {
-			return fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", ErrFormat, rank, m.joined)
+			return fmt.Errorf("%w: merge %d gives %q, which is not in the vocabulary", fault.ErrFormat, rank, m.joined)
 		}
 	}
 	m.lastMerged = id
@@ -271,7 +273,7 @@ func (m *bpe) addBytes(s *bpeScratch, text []byte) bool {
 // written before 2024.
 func parseMerges(in value, m *bpe) error {
 	if len(in) == 0 || in[0] != '[' {
-		return fmt.Errorf("%w: model.merges must be an array", ErrFormat)
+		return fmt.Errorf("%w: model.merges must be an array", fault.ErrFormat)
 	}
 	m.merges = newMergeTable(bytes.Count(in, []byte{','}) / 2)
 	rank, legacy := 0, false
@@ -285,7 +287,7 @@ func parseMerges(in value, m *bpe) error {
 			}
 			a, b, ok := bytes.Cut(s, []byte{' '})
 			if !ok || bytes.IndexByte(b, ' ') >= 0 {
-				return fmt.Errorf("%w: model.merges[%d] is %q, not two tokens", ErrFormat, rank, s)
+				return fmt.Errorf("%w: model.merges[%d] is %q, not two tokens", fault.ErrFormat, rank, s)
 			}
 			rank++
 			return m.merge(rank-1, a, b)
@@ -304,7 +306,7 @@ func parseMerges(in value, m *bpe) error {
 			})
 		}
 		if bad || i != 2 {
-			return fmt.Errorf("%w: model.merges[%d] is %s, not two tokens", ErrFormat, rank, v)
+			return fmt.Errorf("%w: model.merges[%d] is %s, not two tokens", fault.ErrFormat, rank, v)
 		}
 		rank++
 		return m.merge(rank-1, pair[0], pair[1])

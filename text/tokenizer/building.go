@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 )
 
 // tokenizerClass is a class of tokenizers in transformers.
@@ -122,7 +122,7 @@ func (b *building) json(root *object) ([]byte, error) {
 	vocab := b.model.fields["vocab"]
 	isList := len(vocab) > 0 && vocab[0] == '['
 	if b.kind == "Unigram" && !isList {
-		return nil, &check.Error{Kind: ErrUnsupported, File: "tokenizer_config.json", Field: "tokenizer_class", Value: strconv.Quote(b.class),
+		return nil, &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: "tokenizer_class", Value: strconv.Quote(b.class),
 			Err: fmt.Errorf("this class needs a Unigram model, and tokenizer.json has none")}
 	}
 	var out bytes.Buffer
@@ -312,7 +312,7 @@ func (e *ends) token(b *building, t *Tokenizer, role string) (special, error) {
 
 // isNull is the error of a class whose token is needed and missing.
 func (b *building) isNull(role string) error {
-	return &check.Error{Kind: ErrUnsupported, File: "tokenizer_config.json", Field: role, Err: fmt.Errorf("%s needs this token, and has none", b.class)}
+	return &fault.Error{Kind: fault.ErrConfig, File: "tokenizer_config.json", Field: role, Err: fmt.Errorf("%s needs this token, and has none", b.class)}
 }
 
 // flag is a field of the class that is true or false.
@@ -320,7 +320,7 @@ func (b *building) flag(name string) bool {
 	fallback, _ := value(tokenizerClasses[b.class].fields[name]).bool()
 	v, given := b.fields.fields[name]
 	if given && v.isNull() {
-		b.fields.fail(ErrUnsupported, name, "is null, which %s does not take", b.class)
+		b.fields.fail(fault.ErrConfig, name, "is null, which %s does not take", b.class)
 	}
 	return b.fields.bool(name, fallback)
 }
@@ -342,7 +342,7 @@ func (b *building) text(role string) string { return b.special[role+"_token"].Co
 func (b *building) quoted(role string) string {
 	text := b.text(role)
 	if text == "" {
-		b.fields.fail(ErrUnsupported, role+"_token", "is null, and %s needs it", b.class)
+		b.fields.fail(fault.ErrConfig, role+"_token", "is null, and %s needs it", b.class)
 	}
 	return quoteJSON(text)
 }

@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"fmt"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // The bytes of tokens, for callers that must know what a token adds to a text before they
@@ -100,7 +102,7 @@ func spelling(d decoder) (func(token string) []byte, error) {
 				}
 			}
 		}
-		return nil, fmt.Errorf("%w: the decoder makes text of several tokens together", ErrUnsupported)
+		return nil, fmt.Errorf("%w: the decoder makes text of several tokens together", fault.ErrConfig)
 	}
 	return func(token string) []byte {
 		bytes := []byte(token)

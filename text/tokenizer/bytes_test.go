@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestTokenBytes: the bytes of random tokens, joined, are the text that Decode gives, except for a space at its beginning.
@@ -19,8 +21,8 @@ func TestTokenBytes(t *testing.T) {
 			}
 			all, err := tok.TokenBytes()
 			if !spells {
-				if !errors.Is(err, ErrUnsupported) {
-					t.Fatalf("%v, want ErrUnsupported", err)
+				if !errors.Is(err, fault.ErrConfig) {
+					t.Fatalf("%v, want fault.ErrConfig", err)
 				}
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
@@ -23,19 +24,19 @@ type charsmap struct {
 
 func parseCharsmap(data []byte) (*charsmap, error) {
 	if len(data) < 4 {
-		return nil, fmt.Errorf("%w: precompiled_charsmap has %d bytes", ErrFormat, len(data))
+		return nil, fmt.Errorf("%w: precompiled_charsmap has %d bytes", fault.ErrFormat, len(data))
 	}
 	size := binary.LittleEndian.Uint32(data)
 	data = data[4:]
 	if uint64(size/4*4) > uint64(len(data)) {
-		return nil, fmt.Errorf("%w: precompiled_charsmap: trie of %d bytes in %d", ErrFormat, size, len(data))
+		return nil, fmt.Errorf("%w: precompiled_charsmap: trie of %d bytes in %d", fault.ErrFormat, size, len(data))
 	}
 	n := &charsmap{units: make([]uint32, size/4), text: data[size/4*4:]}
 	for i := range n.units {
 		n.units[i] = binary.LittleEndian.Uint32(data[4*i:])
 	}
 	if len(n.units) == 0 || !utf8.Valid(n.text) {
-		return nil, fmt.Errorf("%w: precompiled_charsmap: no trie, or text that is not UTF-8", ErrFormat)
+		return nil, fmt.Errorf("%w: precompiled_charsmap: no trie, or text that is not UTF-8", fault.ErrFormat)
 	}
 	for b := range n.ascii {
 		_, ok := n.lookup([]byte{byte(b)})

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
@@ -122,18 +123,18 @@ func readSettings(fsys fs.FS, other map[string]json.RawMessage) (*settings, erro
 	if v, ok := o.take(limit); ok {
 		n, isNumber := v.float()
 		if !isNumber || n < 1 {
-			o.fail(ErrFormat, limit, "malformed")
+			o.fail(fault.ErrFormat, limit, "malformed")
 		} else if n < noLimit {
 			s.MaxLength = int(n)
 		}
 	}
 	side, given := o.take("truncation_side")
 	if given && string(side) != `"left"` && string(side) != `"right"` {
-		o.fail(ErrFormat, "truncation_side", "malformed")
+		o.fail(fault.ErrFormat, "truncation_side", "malformed")
 	}
 	s.side = string(side)
 	if v, ok := o.take("split_special_tokens"); ok && !slices.Contains([]string{"false", "0", "0.0", `""`, "[]", "{}"}, string(v)) {
-		o.fail(ErrUnsupported, "split_special_tokens", "not supported")
+		o.fail(fault.ErrConfig, "split_special_tokens", "not supported")
 	}
 	if err := s.readTemplates(fsys); err != nil {
 		return nil, err
@@ -268,7 +269,7 @@ func (s *settings) mergeExtra(o *object) error {
 // tokenList reads a list of tokens.
 func (s *settings) tokenList(o *object, field string, v value) ([]AddedToken, error) {
 	if v[0] != '[' {
-		return nil, fmt.Errorf("%w: %s.%s: %s", ErrFormat, o.what, field, v)
+		return nil, fmt.Errorf("%w: %s.%s: %s", fault.ErrFormat, o.what, field, v)
 	}
 	list := []AddedToken{}
 	err := v.each(func(_, v value) error {
@@ -305,7 +306,7 @@ func (s *settings) readAdded(fsys fs.FS) error {
 			name, _ := key.text()
 			id, err := strconv.ParseUint(name, 10, 31)
 			if err != nil {
-				return fmt.Errorf("%w: added_tokens_decoder: %q is not an id", ErrFormat, name)
+				return fmt.Errorf("%w: added_tokens_decoder: %q is not an id", fault.ErrFormat, name)
 			}
 			t, said, err := configToken("added_tokens_decoder."+name, v, false)
 			t.ID, s.unsaid[t.Content] = uint32(id), !said
@@ -324,7 +325,7 @@ func (s *settings) readAdded(fsys fs.FS) error {
 		for content, v := range o.fields {
 			id, ok := v.uint32()
 			if !ok || id > maxID {
-				return fmt.Errorf("%w: added_tokens.json: %q: %s", ErrFormat, content, v)
+				return fmt.Errorf("%w: added_tokens.json: %q: %s", fault.ErrFormat, content, v)
 			}
 			special := !s.typed[content] && (contains(s.extra, content) || contains(slices.Collect(maps.Values(s.special)), content))
 			t := AddedToken{ID: id, Content: content, Normalized: !special, Special: special}

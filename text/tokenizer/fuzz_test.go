@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // open reads a folder of testdata.
@@ -42,7 +44,7 @@ func fuzzTexts(f *testing.F, names ...string) {
 			e, err := tok.EncodePair(first, second, Options{Offsets: Bytes, Tokens: true, Overflow: true})
 			if err == nil {
 				checkEncoding(t, tok, e, max(len(first), len(second)))
-			} else if !errors.Is(err, ErrTruncation) {
+			} else if !errors.Is(err, fault.ErrTruncation) {
 				t.Fatal(err)
 			}
 		}
@@ -165,7 +167,7 @@ func FuzzOlder(f *testing.F) {
 // checkError demands that an error is one of those promised.
 func checkError(t *testing.T, err error) {
 	t.Helper()
-	if err != nil && !errors.Is(err, ErrFormat) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+	if err != nil && !errors.Is(err, fault.ErrFormat) && !errors.Is(err, fault.ErrConfig) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
 		t.Fatalf("%v matches no error of this package", err)
 	}
 }

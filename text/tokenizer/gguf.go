@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -26,15 +27,15 @@ func openGGUF(fsys fs.FS, name string) (*Tokenizer, error) {
 	}
 	reader, ok := file.(io.ReaderAt)
 	if !ok {
-		return nil, check.InFile(name, ErrUnsupported, errors.New("the file system cannot read at a place"))
+		return nil, check.InFile(name, fault.ErrConfig, errors.New("the file system cannot read at a place"))
 	}
 	f, err := gguf.NewFile(reader, info.Size())
 	if err != nil {
-		return nil, check.InFile(name, ErrFormat, err)
+		return nil, check.InFile(name, fault.ErrFormat, err)
 	}
 	t, err := FromGGUF(f)
 	if err != nil {
-		return nil, check.InFile(name, ErrFormat, err)
+		return nil, check.InFile(name, fault.ErrFormat, err)
 	}
 	return t, nil
 }
@@ -59,14 +60,14 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 		g.types = slices.Repeat([]int64{pieceNormal}, len(g.tokens))
 	}
 	if g.err == nil && (len(g.tokens) == 0 || len(g.types) != len(g.tokens)) {
-		g.err = fmt.Errorf("%w: %d tokens and %d types", ErrFormat, len(g.tokens), len(g.types))
+		g.err = fmt.Errorf("%w: %d tokens and %d types", fault.ErrFormat, len(g.tokens), len(g.types))
 	}
 	if g.err != nil {
 		return nil, g.err
 	}
 	var err error
 	if g.ends, err = f.EndTokens(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		return nil, fmt.Errorf("%w: %w", fault.ErrFormat, err)
 	}
 	var t *Tokenizer
 	switch kind {
@@ -79,7 +80,7 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	case "t5":
 		t, err = g.t5()
 	default:
-		err = &check.Error{Kind: ErrUnsupported, Field: "tokenizer.ggml.model", Value: kind}
+		err = &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer.ggml.model", Value: kind}
 	}
 	if err = errors.Join(g.err, err); err != nil {
 		return nil, err
@@ -101,8 +102,8 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 // get reads a key if the file has it.
 func get[T any](g *ggufVocab, key string, read func(string) (T, error)) T {
 	v, err := read("tokenizer.ggml." + key)
-	if err != nil && !errors.Is(err, gguf.ErrAbsent) && g.err == nil {
-		g.err = fmt.Errorf("%w: %w", ErrFormat, err)
+	if err != nil && !errors.Is(err, fault.ErrAbsent) && g.err == nil {
+		g.err = fmt.Errorf("%w: %w", fault.ErrFormat, err)
 	}
 	return v
 }
@@ -164,12 +165,12 @@ func (g *ggufVocab) vocabulary(spell func(string) string) *vocabulary {
 func (g *ggufVocab) pieces() ([]spmPiece, error) {
 	scores := get(g, "scores", g.file.Floats)
 	if len(scores) != len(g.tokens) {
-		return nil, fmt.Errorf("%w: %d tokens and %d scores", ErrFormat, len(g.tokens), len(scores))
+		return nil, fmt.Errorf("%w: %d tokens and %d scores", fault.ErrFormat, len(g.tokens), len(scores))
 	}
 	pieces := make([]spmPiece, len(g.tokens))
 	for id, t := range g.tokens {
 		if x := scores[id]; x != x {
-			return nil, fmt.Errorf("%w: token %d has no score", ErrFormat, id)
+			return nil, fmt.Errorf("%w: token %d has no score", fault.ErrFormat, id)
 		}
 		pieces[id] = spmPiece{t, scores[id], int(g.types[id])}
 	}
@@ -186,7 +187,7 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 	for i, line := range lines {
 		pair, err := mergesText([]byte(line))
 		if err != nil || len(pair) != 1 {
-			return nil, fmt.Errorf("%w: tokenizer.ggml.merges[%d] is %q, not two tokens", ErrFormat, i, line)
+			return nil, fmt.Errorf("%w: tokenizer.ggml.merges[%d] is %q, not two tokens", fault.ErrFormat, i, line)
 		}
 		merges[i] = pair[0]
 	}
@@ -195,7 +196,7 @@ func (g *ggufVocab) byteLevel() (*Tokenizer, error) {
 		return nil, err
 	}
 	if g.bool("add_space_prefix", false) {
-		return nil, fmt.Errorf("%w: tokenizer.ggml.add_space_prefix with the model gpt2", ErrUnsupported)
+		return nil, fmt.Errorf("%w: tokenizer.ggml.add_space_prefix with the model gpt2", fault.ErrConfig)
 	}
 	t := &Tokenizer{model: m, decoder: byteLevelDecoder{}}
 	if err := pre.cut(t); err != nil {
@@ -213,7 +214,7 @@ func (g *ggufVocab) encoder(m model, ends ggufEnds) (postProcessor, error) {
 	bos, okBOS := g.special("bos")
 	eos, okEOS := g.special("eos")
 	if !okBOS || !okEOS || !g.bool("add_bos_token", true) || !g.bool("add_eos_token", true) {
-		return nil, fmt.Errorf("%w: texts of an encoder without bos or eos", ErrUnsupported)
+		return nil, fmt.Errorf("%w: texts of an encoder without bos or eos", fault.ErrConfig)
 	}
 	if ends == modernBERTEnds {
 		return around(m, []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}}, []typedPiece{{bos, 0}, {textA, 0}, {eos, 0}, {textB, 0}, {eos, 0}})
@@ -258,7 +259,7 @@ func (g *ggufVocab) bert() (*Tokenizer, error) {
 	}
 	sep, okSEP := g.special("seperator")
 	if !ok || !okCLS || !okSEP {
-		return nil, fmt.Errorf("%w: unknown, cls or separator token", ErrFormat)
+		return nil, fmt.Errorf("%w: unknown, cls or separator token", fault.ErrFormat)
 	}
 	v := g.vocabulary(shown)
 	lower := g.bool("normalizer.lowercase", true)
@@ -283,7 +284,7 @@ func (g *ggufVocab) t5() (*Tokenizer, error) {
 	}
 	eos, ok := g.special("eos")
 	if !ok || !g.bool("add_eos_token", true) {
-		return nil, fmt.Errorf("%w: the model t5 without eos", ErrUnsupported)
+		return nil, fmt.Errorf("%w: the model t5 without eos", fault.ErrConfig)
 	}
 	if !g.beginsToo() {
 		t.post, err = endWith(t.model, eos)

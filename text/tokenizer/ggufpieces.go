@@ -5,6 +5,8 @@ package tokenizer
 import (
 	"fmt"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // unigram makes a tokenizer of Unigram's pieces.
@@ -24,10 +26,10 @@ func (m *spmModel) unigram(pieces []spmPiece, unknown string) (*Tokenizer, error
 	t := &Tokenizer{model: model, decoder: metaspaceDecoder{space, true}}
 	t.pre = preTokenizers{whitespaceSplit{}, metaspace{space, always, true}}
 	if !m.dummyPrefix {
-		return nil, fmt.Errorf("%w: Unigram without add_dummy_prefix", ErrUnsupported)
+		return nil, fmt.Errorf("%w: Unigram without add_dummy_prefix", fault.ErrConfig)
 	}
 	if !m.removeSpaces {
-		return nil, fmt.Errorf("%w: Unigram without remove_extra_whitespaces", ErrUnsupported)
+		return nil, fmt.Errorf("%w: Unigram without remove_extra_whitespaces", fault.ErrConfig)
 	}
 	if len(m.charsmap) > 0 {
 		c, err := parseCharsmap(m.charsmap)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
@@ -95,7 +95,7 @@ func (g *ggufVocab) pre() (ggufPre, error) {
 	p, ok := ggufPres[name]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(ggufPres)), ", ")
-		return p, &check.Error{Kind: ErrUnsupported, Field: "tokenizer.ggml.pre", Value: name, Err: errors.New("want one of " + known)}
+		return p, &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer.ggml.pre", Value: name, Err: errors.New("want one of " + known)}
 	}
 	return p, nil
 }

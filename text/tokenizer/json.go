@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // value is the text of one JSON value, known to be well formed.
@@ -19,7 +21,7 @@ const maxDepth = 128
 // parseJSON checks that data is one JSON value.
 func parseJSON(data []byte) (value, error) {
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%w: JSON is not valid UTF-8", ErrFormat)
+		return nil, fmt.Errorf("%w: JSON is not valid UTF-8", fault.ErrFormat)
 	}
 	c := checker{data: data}
 	c.space()
@@ -41,7 +43,7 @@ type checker struct {
 }
 
 func (c *checker) fail(what string) error {
-	return fmt.Errorf("%w: JSON at byte %d: %s", ErrFormat, c.at, what)
+	return fmt.Errorf("%w: JSON at byte %d: %s", fault.ErrFormat, c.at, what)
 }
 
 func (c *checker) peek() byte {

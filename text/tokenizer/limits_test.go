@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // parse reads a tokenizer.json of a word-level model, of which fields are given.
@@ -27,7 +29,7 @@ func parse(tb testing.TB, fields string) *Tokenizer {
 func TestNormalizersWithoutEnd(t *testing.T) {
 	const twice = `{"type":"Replace","pattern":{"String":"a"},"content":"aa"}`
 	tok := parse(t, `"normalizer":{"type":"Sequence","normalizers":[`+strings.Repeat(twice+",", 39)+twice+`]},`)
-	if _, err := tok.Encode("a", Options{}); !errors.Is(err, ErrText) {
+	if _, err := tok.Encode("a", Options{}); !errors.Is(err, fault.ErrText) {
 		t.Errorf("40 doublings: %v", err)
 	}
 	if e, err := tok.Encode("b", Options{}); err != nil || len(e.IDs) != 1 {
@@ -35,7 +37,7 @@ func TestNormalizersWithoutEnd(t *testing.T) {
 	}
 	levels := `"pre_tokenizer":{"type":"Sequence","pretokenizers":[` +
 		strings.Repeat(`{"type":"ByteLevel","add_prefix_space":false,"use_regex":false},`, 39) + `{"type":"Whitespace"}]},`
-	if _, err := parse(t, levels).Encode("é", Options{}); !errors.Is(err, ErrText) {
+	if _, err := parse(t, levels).Encode("é", Options{}); !errors.Is(err, fault.ErrText) {
 		t.Errorf("40 spellings of bytes: %v", err)
 	}
 }
@@ -45,15 +47,15 @@ func TestPaddingLimits(t *testing.T) {
 	for _, strategy := range []string{`{"Fixed":100000000}`, `{"Fixed":2147483646}`, `"BatchLongest"`} {
 		fields := fmt.Sprintf(`"padding":{"strategy":%s,"direction":"Right","pad_to_multiple_of":2147483646,"pad_id":0,"pad_type_id":0,"pad_token":"a"},`, strategy)
 		tok := parse(t, fields)
-		if _, err := tok.Encode("a", Options{}); !errors.Is(err, ErrPadding) {
+		if _, err := tok.Encode("a", Options{}); !errors.Is(err, fault.ErrPadding) {
 			t.Errorf("%s: %v", strategy, err)
 		}
-		if _, err := tok.EncodeBatch([]string{"a", "a"}, Options{}); !errors.Is(err, ErrPadding) {
+		if _, err := tok.EncodeBatch([]string{"a", "a"}, Options{}); !errors.Is(err, fault.ErrPadding) {
 			t.Errorf("%s of two: %v", strategy, err)
 		}
 	}
 	tok := parse(t, "").WithPadding(&Padding{Length: maxPadding})
-	if _, err := tok.EncodeBatch(make([]string, maxPaddingOfAll/maxPadding+1), Options{}); !errors.Is(err, ErrPadding) {
+	if _, err := tok.EncodeBatch(make([]string, maxPaddingOfAll/maxPadding+1), Options{}); !errors.Is(err, fault.ErrPadding) {
 		t.Errorf("many of a length that is possible: %v", err)
 	}
 	if e, err := tok.WithPadding(&Padding{Length: 64}).Encode("a", Options{}); err != nil || len(e.IDs) != 64 {

@@ -5,6 +5,8 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // model is safe for concurrent use.
@@ -74,7 +76,7 @@ func (v *vocabulary) token(id uint32) (string, bool) {
 // parseVocabulary reads {"token": id, …}.
 func parseVocabulary(what string, in value) (*vocabulary, error) {
 	if len(in) == 0 || in[0] != '{' {
-		return nil, fmt.Errorf("%w: %s must be an object", ErrFormat, what)
+		return nil, fmt.Errorf("%w: %s must be an object", fault.ErrFormat, what)
 	}
 	v := newVocabulary(len(in) / 16)
 	var tokens arena
@@ -82,7 +84,7 @@ func parseVocabulary(what string, in value) (*vocabulary, error) {
 		token, _ := tokens.text(key)
 		id, ok := in.uint32()
 		if !ok || id > maxID {
-			return fmt.Errorf("%w: %s[%q] is %s, not an id", ErrFormat, what, token, in)
+			return fmt.Errorf("%w: %s[%q] is %s, not an id", fault.ErrFormat, what, token, in)
 		}
 		v.set(token, id)
 		return nil

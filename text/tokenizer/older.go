@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
@@ -66,7 +67,7 @@ func openVocabText(fsys fs.FS, s *settings) (*Tokenizer, error) {
 // vocabText reads tokens, one a line, whose ids are the lines' numbers.
 func vocabText(data []byte) (*vocabulary, error) {
 	if !utf8.Valid(data) {
-		return nil, check.Errorf(ErrFormat, "not UTF-8")
+		return nil, check.Errorf(fault.ErrFormat, "not UTF-8")
 	}
 	v := newVocabulary(len(data) / 8)
 	for id := uint32(0); len(data) > 0; id++ {
@@ -110,7 +111,7 @@ func openMerges(fsys fs.FS, s *settings) (*Tokenizer, error) {
 		t.pre = byteLevel{space, true, true}
 		t.post = byteLevelOffsets{false, true}
 		if s.fields.bool("add_bos_token", false) {
-			return nil, fmt.Errorf("%w: GPT2Tokenizer with add_bos_token and merges.txt alone", ErrUnsupported)
+			return nil, fmt.Errorf("%w: GPT2Tokenizer with add_bos_token and merges.txt alone", fault.ErrConfig)
 		}
 	case "RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer":
 		s.role("bos_token", "<s>")
@@ -157,7 +158,7 @@ func readVocabJSON(fsys fs.FS) (*vocabulary, error) {
 // mergesText reads merges, one a line.
 func mergesText(data []byte) ([][2]string, error) {
 	if !utf8.Valid(data) {
-		return nil, check.InFile("merges.txt", ErrFormat, errors.New("not UTF-8"))
+		return nil, check.InFile("merges.txt", fault.ErrFormat, errors.New("not UTF-8"))
 	}
 	var merges [][2]string
 	for n, line := range strings.Split(string(data), "\n") {
@@ -167,7 +168,7 @@ func mergesText(data []byte) ([][2]string, error) {
 		}
 		a, b, ok := strings.Cut(line, " ")
 		if !ok || strings.Contains(b, " ") {
-			return nil, &check.Error{Kind: ErrFormat, File: "merges.txt", Field: fmt.Sprintf("line %d", n+1), Value: check.Short(strconv.Quote(string(line))), Err: errors.New("not two tokens")}
+			return nil, &fault.Error{Kind: fault.ErrFormat, File: "merges.txt", Field: fmt.Sprintf("line %d", n+1), Value: check.Short(strconv.Quote(string(line))), Err: errors.New("not two tokens")}
 		}
 		merges = append(merges, [2]string{a, b})
 	}
@@ -179,7 +180,7 @@ const space = '▁'
 // openMarian reads source.spm for the pieces and vocab.json for their ids.
 func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	if s.fields.bool("separate_vocabs", false) {
-		return nil, fmt.Errorf("%w: separate_vocabs", ErrUnsupported)
+		return nil, fmt.Errorf("%w: separate_vocabs", fault.ErrConfig)
 	}
 	v, err := readVocabJSON(fsys)
 	if err != nil {
@@ -200,7 +201,7 @@ func openMarian(fsys fs.FS, s *settings) (*Tokenizer, error) {
 	s.role("pad_token", "<pad>")
 	tokens, scores := v.tokens, make([]float64, len(v.tokens))
 	if len(v.sparse) > 0 || len(v.ids) != len(tokens) {
-		return nil, check.Errorf(ErrFormat, "ids are not 0 to %d", len(v.ids)-1)
+		return nil, check.Errorf(fault.ErrFormat, "ids are not 0 to %d", len(v.ids)-1)
 	}
 	for i := range scores {
 		scores[i] = math.NaN() // nothing in the text becomes this token

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -32,7 +33,7 @@ func (o Opening) Open(dir string) (*Tokenizer, error) {
 	dir = hub.Folder(dir)
 	open := func() (*Tokenizer, error) { return o.OpenFS(os.DirFS(dir)) }
 	if info, err := hub.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, check.Errorf(check.ErrFolder, "%w", err)
+		return nil, check.Errorf(fault.ErrFolder, "%w", err)
 	} else if err == nil && info.Mode().IsRegular() {
 		open = func() (*Tokenizer, error) { return openGGUF(os.DirFS(filepath.Dir(dir)), filepath.Base(dir)) }
 	}
@@ -75,7 +76,7 @@ func (o Opening) OpenFS(fsys fs.FS) (*Tokenizer, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		t, err = openOlder(fsys, s)
 	default:
-		err = check.InFile("tokenizer.json", check.ErrFolder, err)
+		err = check.InFile("tokenizer.json", fault.ErrFolder, err)
 	}
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func openOlder(fsys fs.FS, s *settings) (*Tokenizer, error) {
 		return openGGUF(fsys, path.Clean(files[0]))
 	}
 	if name == "" {
-		return nil, check.Errorf(check.ErrFolder, "no tokenizer: %w", fs.ErrNotExist)
+		return nil, check.Errorf(fault.ErrFolder, "no tokenizer: %w", fs.ErrNotExist)
 	}
 	t, err := open(fsys, s)
 	if err != nil {
@@ -199,7 +200,7 @@ func (s *settings) class(fsys fs.FS) (string, error) {
 	case class == "" && known:
 		return genericClass, nil
 	case class == "" && modelType != "":
-		return "", &check.Error{Kind: ErrUnsupported, File: "config.json", Field: "model_type", Value: strconv.Quote(modelType), Err: errors.New("and no tokenizer_class")}
+		return "", &fault.Error{Kind: fault.ErrConfig, File: "config.json", Field: "model_type", Value: strconv.Quote(modelType), Err: errors.New("and no tokenizer_class")}
 	case registered == genericClass, registered != "" && misnamed[modelType]:
 		return registered, nil
 	}
@@ -223,7 +224,7 @@ func (s *settings) classFor(fsys fs.FS, data []byte) (string, error) {
 }
 
 func unknownClass(class, file string) error {
-	return &check.Error{Kind: ErrUnsupported, Field: "tokenizer_class", Value: strconv.Quote(class), Err: fmt.Errorf("not supported with %s alone", file)}
+	return &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer_class", Value: strconv.Quote(class), Err: fmt.Errorf("not supported with %s alone", file)}
 }
 
 // role gives the token with a role, and what it is called if the files do not say.
@@ -264,7 +265,7 @@ func (s *settings) hasID(content string) bool {
 func specialOf(m model, token string) (special, error) {
 	id, ok := m.id(token)
 	if !ok {
-		return special{}, fmt.Errorf("%w: the vocabulary lacks %q", ErrFormat, token)
+		return special{}, fmt.Errorf("%w: the vocabulary lacks %q", fault.ErrFormat, token)
 	}
 	return special{token, int(id)}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 )
 
@@ -29,7 +30,7 @@ type object struct {
 func parseObject(what string, in value) (*object, error) {
 	o := &object{what: what, in: in, fields: map[string]value{}}
 	if len(in) == 0 || in[0] != '{' {
-		return nil, failure(ErrFormat, what, "", "must be an object")
+		return nil, failure(fault.ErrFormat, what, "", "must be an object")
 	}
 	in.each(func(key, v value) error {
 		name, _ := key.text()
@@ -56,7 +57,7 @@ func parseOnce(what string, in value) (*object, error) {
 func (o *object) once(names ...string) error {
 	for _, name := range names {
 		if slices.Contains(o.repeated, name) {
-			return failure(ErrFormat, o.what, name, "occurs twice")
+			return failure(fault.ErrFormat, o.what, name, "occurs twice")
 		}
 	}
 	return nil
@@ -64,8 +65,8 @@ func (o *object) once(names ...string) error {
 
 // failure is an error about a field of an object, or of the object without one. What begins with the name of
 // the file names it; else whoever read it does.
-func failure(kind error, what, field, format string, args ...any) *check.Error {
-	e := &check.Error{Kind: kind, Field: what}
+func failure(kind error, what, field, format string, args ...any) *fault.Error {
+	e := &fault.Error{Kind: kind, Field: what}
 	if file, rest, ok := strings.Cut(what, ".json"); ok {
 		e.File, e.Field = file+".json", strings.TrimPrefix(rest, ".")
 	}
@@ -79,10 +80,10 @@ func failure(kind error, what, field, format string, args ...any) *check.Error {
 
 // inFile is an error about a file, which that in it does not name.
 func inFile(name string, err error) error {
-	if e := (*check.Error)(nil); errors.As(err, &e) && e.File != "" {
+	if e := (*fault.Error)(nil); errors.As(err, &e) && e.File != "" {
 		return err
 	}
-	return check.InFile(name, ErrFormat, err)
+	return check.InFile(name, fault.ErrFormat, err)
 }
 
 // fail keeps the first error about a field; format and its arguments say
@@ -114,7 +115,7 @@ func (o *object) text(name string, fallback ...string) string {
 	}
 	s, isText := v.text()
 	if !isText {
-		o.fail(ErrFormat, name, "must be a string")
+		o.fail(fault.ErrFormat, name, "must be a string")
 	}
 	return s
 }
@@ -126,7 +127,7 @@ func (o *object) bool(name string, fallback ...bool) bool {
 	}
 	b, isBool := v.bool()
 	if !isBool {
-		o.fail(ErrFormat, name, "must be true or false")
+		o.fail(fault.ErrFormat, name, "must be true or false")
 	}
 	return b
 }
@@ -138,7 +139,7 @@ func (o *object) number(name string, fallback ...int) int {
 	}
 	n, isNumber := v.uint32()
 	if !isNumber || n > maxID {
-		o.fail(ErrFormat, name, "must be a whole number of up to 31 bits")
+		o.fail(fault.ErrFormat, name, "must be a whole number of up to 31 bits")
 	}
 	return int(n)
 }
@@ -147,7 +148,7 @@ func (o *object) rune(name string) rune {
 	s := o.text(name)
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 || n != len(s) {
-		o.fail(ErrFormat, name, "must be one character")
+		o.fail(fault.ErrFormat, name, "must be one character")
 	}
 	return r
 }
@@ -157,7 +158,7 @@ func choice[T any](o *object, name string, names map[string]T, fallback ...strin
 	s := o.text(name, fallback...)
 	v, ok := names[s]
 	if !ok {
-		o.fail(ErrUnsupported, name, "not supported")
+		o.fail(fault.ErrConfig, name, "not supported")
 	}
 	return v
 }
@@ -167,7 +168,7 @@ func (o *object) done() error {
 	delete(o.fields, "type")
 	for name, v := range o.fields {
 		if o.err == nil && !v.isNull() {
-			o.fail(ErrUnsupported, name, "not supported")
+			o.fail(fault.ErrConfig, name, "not supported")
 		}
 	}
 	return o.err
@@ -177,7 +178,7 @@ func (o *object) done() error {
 func parts[T any](o *object, name string, parse func(what string, in value) (T, error)) []T {
 	v, ok := o.take(name)
 	if !ok || v[0] != '[' {
-		o.fail(ErrFormat, name, "must be an array")
+		o.fail(fault.ErrFormat, name, "must be an array")
 		return nil
 	}
 	var list []T
@@ -200,13 +201,13 @@ func typed(what string, in value) (*object, string, error) {
 	}
 	kind, ok := o.fields["type"].text()
 	if !ok {
-		return nil, "", failure(ErrUnsupported, what, "type", "missing")
+		return nil, "", failure(fault.ErrConfig, what, "type", "missing")
 	}
 	return o, kind, nil
 }
 
 func unknownType(what, kind string) error {
-	e := failure(ErrUnsupported, what, "type", "not supported")
+	e := failure(fault.ErrConfig, what, "type", "not supported")
 	e.Value = strconv.Quote(kind)
 	return e
 }

@@ -2,7 +2,11 @@ package tokenizer
 
 // tokenizer.json: models, added tokens, truncation and padding.
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/fault"
+)
 
 // parseModel reads the model; files of before 2021 do not name its type.
 func parseModel(in value) (model, error) {
@@ -52,7 +56,7 @@ func modelType(o *object) (string, error) {
 	if v, ok := o.fields["type"]; ok {
 		kind, isText := v.text()
 		if !isText {
-			return "", fmt.Errorf("%w: model.type is %s", ErrFormat, v)
+			return "", fmt.Errorf("%w: model.type is %s", fault.ErrFormat, v)
 		}
 		return kind, nil
 	}
@@ -74,7 +78,7 @@ func modelType(o *object) (string, error) {
 	case has("vocab", "unk_token"):
 		return "WordLevel", nil
 	}
-	return "", fmt.Errorf("%w: model.type is missing, and no model has these fields", ErrFormat)
+	return "", fmt.Errorf("%w: model.type is missing, and no model has these fields", fault.ErrFormat)
 }
 
 func parseBPE(o *object, vocab value) (model, error) {
@@ -84,7 +88,7 @@ func parseBPE(o *object, vocab value) (model, error) {
 	}
 	if v, ok := o.take("dropout"); ok {
 		if p, isNumber := v.float(); !isNumber || p != 0 {
-			return nil, fmt.Errorf("%w: model.dropout: %s", ErrUnsupported, v)
+			return nil, fmt.Errorf("%w: model.dropout: %s", fault.ErrConfig, v)
 		}
 	}
 	v, err := parseVocabulary("model.vocab", vocab)
@@ -104,7 +108,7 @@ func parseUnigram(o *object, vocab value) (model, error) {
 	unknown := o.number("unk_id", -1)
 	fallback := o.bool("byte_fallback", false)
 	if len(vocab) == 0 || vocab[0] != '[' {
-		return nil, fmt.Errorf("%w: model.vocab must be an array", ErrFormat)
+		return nil, fmt.Errorf("%w: model.vocab must be an array", fault.ErrFormat)
 	}
 	var tokens []string
 	var scores []float64
@@ -125,7 +129,7 @@ func parseUnigram(o *object, vocab value) (model, error) {
 			})
 		}
 		if !ok || i != 2 {
-			return fmt.Errorf("%w: model.vocab[%d] is %s, not a token and its score", ErrFormat, len(tokens), v)
+			return fmt.Errorf("%w: model.vocab[%d] is %s, not a token and its score", fault.ErrFormat, len(tokens), v)
 		}
 		return nil
 	})
@@ -140,7 +144,7 @@ func parseAdded(in value) ([]AddedToken, error) {
 		return nil, nil
 	}
 	if in[0] != '[' {
-		return nil, fmt.Errorf("%w: added_tokens must be an array", ErrFormat)
+		return nil, fmt.Errorf("%w: added_tokens must be an array", fault.ErrFormat)
 	}
 	var list []AddedToken
 	err := in.each(func(_, v value) error {
@@ -189,7 +193,7 @@ func parsePadding(in value) (*Padding, error) {
 	v, _ := o.take("strategy")
 	if s, ok := v.text(); ok {
 		if s != "BatchLongest" {
-			o.fail(ErrUnsupported, "strategy", "not supported")
+			o.fail(fault.ErrConfig, "strategy", "not supported")
 		}
 		return c, o.done()
 	}

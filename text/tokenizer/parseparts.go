@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
@@ -57,7 +58,7 @@ func parseNormalizer(what string, in value) (normalizer, error) {
 	case "Precompiled":
 		data, err := base64.StdEncoding.DecodeString(o.text("precompiled_charsmap"))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s.precompiled_charsmap: %v", ErrFormat, what, err)
+			return nil, fmt.Errorf("%w: %s.precompiled_charsmap: %v", fault.ErrFormat, what, err)
 		}
 		if n, err = parseCharsmap(data); err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
@@ -101,7 +102,7 @@ func parsePreTokenizer(what string, in value) (preTokenizer, error) {
 	case "FixedLength":
 		n := o.number("length", 5)
 		if n < 1 {
-			o.fail(ErrFormat, "length", "is 0")
+			o.fail(fault.ErrFormat, "length", "is 0")
 		}
 		p = fixedLength(n)
 	case "Split":
@@ -129,7 +130,7 @@ func parseMetaspace(o *object) metaspace {
 	p.scheme = choice(o, "prepend_scheme", schemes, "always")
 	if !o.bool("add_prefix_space", true) {
 		if given && p.scheme != never {
-			o.fail(ErrFormat, "", "add_prefix_space is false, but prepend_scheme is not never")
+			o.fail(fault.ErrFormat, "", "add_prefix_space is false, but prepend_scheme is not never")
 		}
 		p.scheme = never
 	}
@@ -183,7 +184,7 @@ func parseSpecial(o *object, name string) special {
 		})
 	}
 	if !ok || i != 2 {
-		o.fail(ErrFormat, name, "must be a token and its id")
+		o.fail(fault.ErrFormat, name, "must be a token and its id")
 	}
 	return s
 }
@@ -197,7 +198,7 @@ func parseTemplate(o *object) *template {
 			return nil
 		})
 	} else {
-		o.fail(ErrFormat, "special_tokens", "must be an object")
+		o.fail(fault.ErrFormat, "special_tokens", "must be an object")
 	}
 	return &template{single: parsePieces(o, "single", tokens), pair: parsePieces(o, "pair", tokens)}
 }
@@ -207,19 +208,19 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 	var list []special
 	fields, err := parseObject(o.what+".special_tokens", in)
 	if err != nil {
-		o.fail(ErrFormat, "special_tokens", "%q must be an object", name)
+		o.fail(fault.ErrFormat, "special_tokens", "%q must be an object", name)
 		return nil
 	}
 	ids, okIDs := fields.take("ids")
 	texts, okTexts := fields.take("tokens")
 	if !okIDs || !okTexts || ids[0] != '[' || texts[0] != '[' {
-		o.fail(ErrFormat, "special_tokens", "%q must have ids and tokens", name)
+		o.fail(fault.ErrFormat, "special_tokens", "%q must have ids and tokens", name)
 		return nil
 	}
 	ids.each(func(_, v value) error {
 		id, ok := v.uint32()
 		if !ok || id > maxID {
-			o.fail(ErrFormat, "special_tokens", "the ids of %q hold %s", name, v)
+			o.fail(fault.ErrFormat, "special_tokens", "the ids of %q hold %s", name, v)
 		}
 		list = append(list, special{id: int(id)})
 		return nil
@@ -228,7 +229,7 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 	texts.each(func(_, v value) error {
 		s, ok := v.text()
 		if !ok || i >= len(list) {
-			o.fail(ErrFormat, "special_tokens", "%q must have as many tokens as ids", name)
+			o.fail(fault.ErrFormat, "special_tokens", "%q must have as many tokens as ids", name)
 			return nil
 		}
 		list[i].token = s
@@ -236,7 +237,7 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 		return nil
 	})
 	if i != len(list) {
-		o.fail(ErrFormat, "special_tokens", "%q must have as many tokens as ids", name)
+		o.fail(fault.ErrFormat, "special_tokens", "%q must have as many tokens as ids", name)
 	}
 	return list
 }
@@ -244,7 +245,7 @@ func parseSpecialTokens(o *object, name string, in value) []special {
 func parsePieces(o *object, name string, tokens map[string][]special) []templatePiece {
 	v, ok := o.take(name)
 	if !ok || v[0] != '[' {
-		o.fail(ErrFormat, name, "must be an array")
+		o.fail(fault.ErrFormat, name, "must be an array")
 		return nil
 	}
 	var pieces []templatePiece
@@ -260,14 +261,14 @@ func parsePieces(o *object, name string, tokens map[string][]special) []template
 		}
 		fields, err := parseObject(o.what+"."+name, inner)
 		if err != nil {
-			o.fail(ErrFormat, name, "must hold objects")
+			o.fail(fault.ErrFormat, name, "must hold objects")
 			return nil
 		}
 		id := fields.text("id")
 		piece.typeID = fields.number("type_id")
 		switch {
 		case fields.done() != nil:
-			o.fail(ErrFormat, name, "%v", fields.err)
+			o.fail(fault.ErrFormat, name, "%v", fields.err)
 		case kind == "Sequence" && id == "A":
 			piece.text = 0
 		case kind == "Sequence" && id == "B" && name == "pair":
@@ -275,10 +276,10 @@ func parsePieces(o *object, name string, tokens map[string][]special) []template
 		case kind == "SpecialToken":
 			known := false
 			if piece.tokens, known = tokens[id]; !known {
-				o.fail(ErrFormat, name, "%q is not in special_tokens", id)
+				o.fail(fault.ErrFormat, name, "%q is not in special_tokens", id)
 			}
 		default:
-			o.fail(ErrUnsupported, name, "%s %q", kind, id)
+			o.fail(fault.ErrConfig, name, "%s %q", kind, id)
 		}
 		pieces = append(pieces, piece)
 		return nil

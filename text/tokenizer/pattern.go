@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
@@ -63,9 +64,9 @@ func parsePattern(what string, v value) (p pattern, err error) {
 		s, ok := v.text()
 		switch {
 		case !ok || p != nil:
-			return fmt.Errorf("%w: %s.pattern must hold one string", ErrFormat, what)
+			return fmt.Errorf("%w: %s.pattern must hold one string", fault.ErrFormat, what)
 		case kind == "String" && s == "":
-			return fmt.Errorf("%w: %s.pattern is empty", ErrUnsupported, what)
+			return fmt.Errorf("%w: %s.pattern is empty", fault.ErrConfig, what)
 		case kind == "String":
 			p = literal(s)
 			return nil
@@ -76,10 +77,10 @@ func parsePattern(what string, v value) (p pattern, err error) {
 			}
 			return nil
 		}
-		return fmt.Errorf("%w: %s.pattern.%s", ErrUnsupported, what, kind)
+		return fmt.Errorf("%w: %s.pattern.%s", fault.ErrConfig, what, kind)
 	})
 	if err == nil && p == nil {
-		err = fmt.Errorf("%w: %s.pattern must hold one string", ErrFormat, what)
+		err = fmt.Errorf("%w: %s.pattern must hold one string", fault.ErrFormat, what)
 	}
 	return p, err
 }
@@ -91,7 +92,7 @@ func compile(source string) (pattern, error) {
 	}
 	re, err := onig.Compile(source)
 	if err != nil {
-		return nil, fmt.Errorf("%w: pattern %q: %v", ErrUnsupported, source, err)
+		return nil, fmt.Errorf("%w: pattern %q: %v", fault.ErrConfig, source, err)
 	}
 	return expression{re}, nil
 }

@@ -2,7 +2,11 @@ package tokenizer
 
 // Post-processors: special tokens around the texts.
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/avoformer/avoformer/fault"
+)
 
 type postProcessor interface {
 	// added counts the special tokens around one text or two.
@@ -187,7 +191,7 @@ func (p *template) process(parts []*Encoding, add bool, opts *Options) ([]*Encod
 	case 2:
 		pieces = p.pair
 	default:
-		return nil, fmt.Errorf("%w: a template after another", ErrUnsupported)
+		return nil, fmt.Errorf("%w: a template after another", fault.ErrConfig)
 	}
 	var out []*Encoding
 	used := [2]bool{}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // rules sets the parts that a class builds, by its name in transformers.
@@ -198,10 +200,10 @@ func (b *building) whisper() {
 	case "translate", "transcribe":
 		front += " <|" + task + "|>:0"
 	default:
-		b.fields.fail(ErrUnsupported, "task", "want translate or transcribe")
+		b.fields.fail(fault.ErrConfig, "task", "want translate or transcribe")
 	}
 	if language := b.fields.text("language", ""); language != "" {
-		b.fields.fail(ErrUnsupported, "language", "not supported beside tokenizer.json")
+		b.fields.fail(fault.ErrConfig, "language", "not supported beside tokenizer.json")
 	}
 	if !b.truth("predict_timestamps") {
 		front += " <|notimestamps|>:0"

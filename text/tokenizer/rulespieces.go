@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // t5 has its extra ids among the special tokens.
@@ -27,7 +29,7 @@ func (b *building) t5(unknown int) {
 			b.own = append(b.own, AddedToken{Content: fmt.Sprintf("<extra_id_%d>", i), Special: true})
 		}
 	case n > 0 && given != n && !b.noMore:
-		b.fields.fail(ErrFormat, "extra_ids", "is %d, and additional_special_tokens has %d", n, given)
+		b.fields.fail(fault.ErrFormat, "extra_ids", "is %d, and additional_special_tokens has %d", n, given)
 	}
 }
 
@@ -127,7 +129,7 @@ func (b *building) pegasus() {
 	case !given:
 		text, isText = "<mask_1>", true
 	case !isText && !sent.isNull():
-		b.fields.fail(ErrUnsupported, "mask_token_sent", "is not a string")
+		b.fields.fail(fault.ErrConfig, "mask_token_sent", "is not a string")
 	}
 	b.own = []AddedToken{}
 	if isText && !contains(b.additional, text) {
@@ -167,7 +169,7 @@ func (b *building) mbart50() {
 		b.fields.err = b.notAsWritten(b.class, "its vocabulary has codes of languages, of which the file has none")
 	}
 	if b.language("en_XX"); !slices.Contains(codes, b.lang) {
-		b.fields.fail(ErrFormat, "src_lang", "is no language of %s", b.class)
+		b.fields.fail(fault.ErrFormat, "src_lang", "is no language of %s", b.class)
 	}
 	b.ends = &ends{single: "lang:0 A:0 eos:0", pair: "lang:0 A:0 B:0 eos:0"}
 }
@@ -202,7 +204,7 @@ func (b *building) language(otherwise string) {
 		if text, isText := v.text(); isText {
 			b.lang = text
 		} else {
-			b.fields.fail(ErrFormat, "src_lang", "is not a string")
+			b.fields.fail(fault.ErrFormat, "src_lang", "is not a string")
 		}
 	}
 }
@@ -236,11 +238,11 @@ func (b *building) reformer() {
 func (b *building) number(name string) int {
 	n, _ := value(tokenizerClasses[b.class].fields[name]).uint32()
 	if v, given := b.fields.fields[name]; given && v.isNull() {
-		b.fields.fail(ErrUnsupported, name, "is null, which %s does not take", b.class)
+		b.fields.fail(fault.ErrConfig, name, "is null, which %s does not take", b.class)
 	}
 	n2 := b.fields.number(name, int(n))
 	if n2 > 1<<16 {
-		b.fields.fail(ErrUnsupported, name, "is %d, at most %d is possible", n2, 1<<16)
+		b.fields.fail(fault.ErrConfig, name, "is %d, at most %d is possible", n2, 1<<16)
 		return 0
 	}
 	return n2

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Types of pieces.
@@ -69,7 +71,7 @@ func eachField(data []byte, f func(field) error) error {
 	for len(data) > 0 {
 		key, n := binary.Uvarint(data)
 		if n <= 0 || key>>3 == 0 || key>>3 > 1<<29 {
-			return fmt.Errorf("%w: protocol buffer: no field where one should begin", ErrFormat)
+			return fmt.Errorf("%w: protocol buffer: no field where one should begin", fault.ErrFormat)
 		}
 		data = data[n:]
 		x := field{number: int(key >> 3)}
@@ -77,23 +79,23 @@ func eachField(data []byte, f func(field) error) error {
 		switch key & 7 {
 		case 0:
 			if x.varint, n = binary.Uvarint(data); n <= 0 {
-				return fmt.Errorf("%w: protocol buffer: field %d ends early", ErrFormat, x.number)
+				return fmt.Errorf("%w: protocol buffer: field %d ends early", fault.ErrFormat, x.number)
 			}
 			data = data[n:]
 		case 1:
 			size = 8
 		case 2:
 			if size, n = binary.Uvarint(data); n <= 0 {
-				return fmt.Errorf("%w: protocol buffer: field %d ends early", ErrFormat, x.number)
+				return fmt.Errorf("%w: protocol buffer: field %d ends early", fault.ErrFormat, x.number)
 			}
 			data = data[n:]
 		case 5:
 			size = 4
 		default:
-			return fmt.Errorf("%w: protocol buffer: field %d has wire type %d", ErrFormat, x.number, key&7)
+			return fmt.Errorf("%w: protocol buffer: field %d has wire type %d", fault.ErrFormat, x.number, key&7)
 		}
 		if size > uint64(len(data)) {
-			return fmt.Errorf("%w: protocol buffer: field %d has %d bytes, %d are left", ErrFormat, x.number, size, len(data))
+			return fmt.Errorf("%w: protocol buffer: field %d has %d bytes, %d are left", fault.ErrFormat, x.number, size, len(data))
 		}
 		x.bytes, data = data[:size], data[size:]
 		if err := f(x); err != nil {
@@ -127,7 +129,7 @@ func parseSPM(data []byte) (*spmModel, error) {
 		return nil, err
 	}
 	if len(m.pieces) == 0 {
-		return nil, fmt.Errorf("%w: SentencePiece model without pieces", ErrFormat)
+		return nil, fmt.Errorf("%w: SentencePiece model without pieces", fault.ErrFormat)
 	}
 	return m, nil
 }
@@ -149,11 +151,11 @@ func (m *spmModel) piece(data []byte) error {
 	case err != nil:
 		return err
 	case !utf8.ValidString(p.text):
-		return fmt.Errorf("%w: piece %d is not UTF-8", ErrFormat, len(m.pieces))
+		return fmt.Errorf("%w: piece %d is not UTF-8", fault.ErrFormat, len(m.pieces))
 	case math.IsNaN(p.score) || math.IsInf(p.score, 0):
-		return fmt.Errorf("%w: piece %d has the score %v", ErrFormat, len(m.pieces), p.score)
+		return fmt.Errorf("%w: piece %d has the score %v", fault.ErrFormat, len(m.pieces), p.score)
 	case p.kind < pieceNormal || p.kind > pieceByte:
-		return fmt.Errorf("%w: piece %d is of type %d", ErrUnsupported, len(m.pieces), p.kind)
+		return fmt.Errorf("%w: piece %d is of type %d", fault.ErrConfig, len(m.pieces), p.kind)
 	}
 	m.pieces = append(m.pieces, p)
 	return nil
@@ -171,7 +173,7 @@ func (m *spmModel) trainer(x field) error {
 		m.specials[x.number-40].id = int(int32(x.varint))
 	case 45, 46, 47:
 		if !utf8.Valid(x.bytes) {
-			return fmt.Errorf("%w: trainer_spec: field %d is not UTF-8", ErrFormat, x.number)
+			return fmt.Errorf("%w: trainer_spec: field %d is not UTF-8", fault.ErrFormat, x.number)
 		}
 		m.specials[x.number-45].text = string(x.bytes)
 	}
@@ -196,11 +198,11 @@ func (m *spmModel) normalizer(x field) error {
 func (m *spmModel) check(kind int) error {
 	switch {
 	case m.kind != kind:
-		return fmt.Errorf("%w: SentencePiece model_type %d", ErrUnsupported, m.kind)
+		return fmt.Errorf("%w: SentencePiece model_type %d", fault.ErrConfig, m.kind)
 	case m.spaceAsSuffix:
-		return fmt.Errorf("%w: treat_whitespace_as_suffix", ErrUnsupported)
+		return fmt.Errorf("%w: treat_whitespace_as_suffix", fault.ErrConfig)
 	case m.keepSpaces:
-		return fmt.Errorf("%w: escape_whitespaces is false", ErrUnsupported)
+		return fmt.Errorf("%w: escape_whitespaces is false", fault.ErrConfig)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
 
@@ -97,7 +98,7 @@ func (f *spmFolder) gemma() (func() error, error) {
 func (f *spmFolder) t5() (func() error, error) {
 	n := f.fields.number("extra_ids", 100)
 	if n > 1<<16 {
-		return nil, fmt.Errorf("%w: extra_ids is %d", ErrUnsupported, n)
+		return nil, fmt.Errorf("%w: extra_ids is %d", fault.ErrConfig, n)
 	}
 	pieces := f.moved(0)
 	extra := make([]string, n)
@@ -117,7 +118,7 @@ func (f *spmFolder) t5() (func() error, error) {
 	case inModel == 0:
 		f.own = append(f.own, extraTokens(extra)...)
 	case n > 0 && inModel != n:
-		return nil, fmt.Errorf("%w: extra_ids is %d, and the model has %d", ErrUnsupported, n, inModel)
+		return nil, fmt.Errorf("%w: extra_ids is %d, and the model has %d", fault.ErrConfig, n, inModel)
 	}
 	var err error
 	if f.t.normalizer, err = f.precompiled(); err != nil {
@@ -188,7 +189,7 @@ func (f *spmFolder) plain(list normalizers, keepAccents, lower bool) error {
 func (f *spmFolder) albert() (func() error, error) {
 	for _, role := range []string{"cls", "sep"} {
 		if token := f.role(role); !slices.Contains(f.texts(), token) {
-			return nil, fmt.Errorf("%w: the model lacks %s_token %q", ErrFormat, role, token)
+			return nil, fmt.Errorf("%w: the model lacks %s_token %q", fault.ErrFormat, role, token)
 		}
 	}
 	if err := f.plain(quotes(), f.fields.bool("keep_accents", false), f.fields.bool("do_lower_case", true)); err != nil {
@@ -241,7 +242,7 @@ func (f *spmFolder) pegasus() (func() error, error) {
 	sent, isThere := f.fields.take("mask_token_sent")
 	offset := f.fields.number("offset", 103)
 	if text, ok := sent.text(); offset > 1<<16 || isThere && (!ok || text == "") {
-		return nil, fmt.Errorf("%w: offset %d, mask_token_sent %s", ErrUnsupported, offset, sent)
+		return nil, fmt.Errorf("%w: offset %d, mask_token_sent %s", fault.ErrConfig, offset, sent)
 	}
 	// The model's pieces and the class have each other's default.
 	masks := [2][]string{{"<mask_1>", "<mask_2>"}, {"<mask_1>"}}
@@ -267,7 +268,7 @@ func (f *spmFolder) pegasus() (func() error, error) {
 	f.own = extraTokens(slices.DeleteFunc(slices.Concat(masks[1], unknowns), missing))
 	unknown := indexOf(pieces, 1, f.role("unk"))
 	if unknown < 0 {
-		return nil, fmt.Errorf("%w: no piece %q with the score 0 after the first two", ErrFormat, f.role("unk"))
+		return nil, fmt.Errorf("%w: no piece %q with the score 0 after the first two", fault.ErrFormat, f.role("unk"))
 	}
 	if err := f.spacesToOne(); err != nil {
 		return nil, err

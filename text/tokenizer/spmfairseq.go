@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // camembert puts pieces of fairseq before all but the first.
@@ -57,7 +59,7 @@ func (f *spmFolder) mbart50() (func() error, error) {
 	f.own = append(f.own, extraTokens(codes)...)
 	code := f.fields.text("src_lang", "en_XX")
 	if !slices.Contains(codes, code) {
-		return nil, fmt.Errorf("%w: src_lang %q", ErrFormat, code)
+		return nil, fmt.Errorf("%w: src_lang %q", fault.ErrFormat, code)
 	}
 	if err := f.spacesToOne(); err != nil {
 		return nil, err
@@ -73,7 +75,7 @@ func (f *spmFolder) nllb() (func() error, error) {
 		ids[f.role(role)] = i
 	}
 	if len(ids) < 4 {
-		return nil, fmt.Errorf("%w: bos, pad, eos and unk are not four tokens", ErrUnsupported)
+		return nil, fmt.Errorf("%w: bos, pad, eos and unk are not four tokens", fault.ErrConfig)
 	}
 	for _, p := range f.pieces {
 		if _, ok := ids[p.text]; !ok {

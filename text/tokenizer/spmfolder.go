@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
@@ -40,14 +41,14 @@ func openSPM(fsys fs.FS, s *settings, name string) (*Tokenizer, error) {
 		return nil, err
 	}
 	if class == "" {
-		return nil, fmt.Errorf("%w: %s alone: no tokenizer_class and no model_type says how to read it", ErrUnsupported, name)
+		return nil, fmt.Errorf("%w: %s alone: no tokenizer_class and no model_type says how to read it", fault.ErrConfig, name)
 	}
 	c, ok := spmClasses[class]
 	if !ok {
 		return nil, unknownClass(class, name)
 	}
 	if name != "tokenizer.model" && name != c.file {
-		return nil, fmt.Errorf("%w: tokenizer_class %q reads %s, not %s", ErrUnsupported, class, c.file, name)
+		return nil, fmt.Errorf("%w: tokenizer_class %q reads %s, not %s", fault.ErrConfig, class, c.file, name)
 	}
 	data, err := regular.ReadFile(fsys, name)
 	if err != nil {
@@ -128,7 +129,7 @@ func (f *spmFolder) addTokens() error {
 	}
 	for _, a := range f.added {
 		if id, _ := f.t.TokenID(a.Content); a.Content != "" && uint32(id) != a.ID {
-			return fmt.Errorf("%w: added token %q has id %d, but becomes %d", ErrFormat, a.Content, a.ID, id)
+			return fmt.Errorf("%w: added token %q has id %d, but becomes %d", fault.ErrFormat, a.Content, a.ID, id)
 		}
 	}
 	return nil
@@ -138,7 +139,7 @@ func (f *spmFolder) addTokens() error {
 func (f *spmFolder) role(name string) string {
 	text := f.special[name+"_token"].Content
 	if text == "" {
-		f.fields.fail(ErrUnsupported, name+"_token", "is null")
+		f.fields.fail(fault.ErrConfig, name+"_token", "is null")
 	}
 	return text
 }
@@ -151,7 +152,7 @@ func (f *spmFolder) unigram(pieces []spmPiece, unknown int) error {
 // onlyUnigram is unigram for the classes that look at the type of the model.
 func (f *spmFolder) onlyUnigram(pieces []spmPiece, unknown int) error {
 	if f.kind != spmUnigram {
-		return fmt.Errorf("%w: SentencePiece model_type %d", ErrUnsupported, f.kind)
+		return fmt.Errorf("%w: SentencePiece model_type %d", fault.ErrConfig, f.kind)
 	}
 	return f.unigram(pieces, unknown)
 }
@@ -162,7 +163,7 @@ func (f *spmFolder) unigramOrBytes(pieces []spmPiece, unknown int, byteFallback 
 		tokens[i], scores[i] = p.text, p.score
 	}
 	if unknown < 0 || unknown >= len(tokens) {
-		return fmt.Errorf("%w: the unknown piece is %d of %d", ErrFormat, unknown, len(tokens))
+		return fmt.Errorf("%w: the unknown piece is %d of %d", fault.ErrFormat, unknown, len(tokens))
 	}
 	m, err := newUnigram(tokens, scores, int32(unknown), byteFallback)
 	f.t.model = m
@@ -196,7 +197,7 @@ func (f *spmFolder) bpe(texts []string, unknown string, byteFallback bool) error
 		v.set(text, uint32(id))
 	}
 	if v.repeats {
-		return fmt.Errorf("%w: a piece occurs twice", ErrUnsupported)
+		return fmt.Errorf("%w: a piece occurs twice", fault.ErrConfig)
 	}
 	m, err := mergedBPE(v, f.merges(), bpeConfig{unknown: unknown, fuseUnknown: true, byteFallback: byteFallback})
 	f.t.model = m
@@ -293,7 +294,7 @@ func (f *spmFolder) template(single, pair []typedPiece) func() error {
 						id, ok = f.t.TokenID(p.text)
 					}
 					if !ok {
-						return fmt.Errorf("%w: the vocabulary lacks %q", ErrFormat, p.text)
+						return fmt.Errorf("%w: the vocabulary lacks %q", fault.ErrFormat, p.text)
 					}
 					piece.tokens = []special{{p.text, id}}
 				}

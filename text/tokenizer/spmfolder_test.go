@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestSentencePieceClasses: every class has a folder in testdata/pieces.
@@ -38,15 +40,15 @@ func TestSentencePieceClass(t *testing.T) {
 		{"tokenizer.model", `{}`, `{"model_type":"llama"}`, nil, "always"},
 		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer"}`, `{"model_type":"mistral"}`, nil, "always"},
 		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer","legacy":true}`, `{}`, nil, "always"},
-		{"tokenizer.model", `{"tokenizer_class":"FunnyTokenizer"}`, `{}`, ErrUnsupported, `"FunnyTokenizer"`},
-		{"tokenizer.model", `{}`, `{"model_type":"funny"}`, ErrUnsupported, `"funny"`},
-		{"tokenizer.model", `{}`, `{}`, ErrUnsupported, "tokenizer_class"},
-		{t5, `{"tokenizer_class":"LlamaTokenizer"}`, `{}`, ErrUnsupported, "tokenizer.model"},
-		{t5, `{"tokenizer_class":"T5Tokenizer","eos_token":null}`, `{}`, ErrUnsupported, "eos_token"},
-		{t5, `{"tokenizer_class":"T5Tokenizer","extra_ids":1000000}`, `{}`, ErrUnsupported, "extra_ids"},
-		{t5, `{"tokenizer_class":"PegasusTokenizer","offset":1000000}`, `{}`, ErrUnsupported, "offset"},
-		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer","added_tokens_decoder":{"9":{"content":"new"}}}`, `{}`, ErrFormat, `"new" has id 9`},
-		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer"}`, `{"model_type":7}`, ErrFormat, "model_type"},
+		{"tokenizer.model", `{"tokenizer_class":"FunnyTokenizer"}`, `{}`, fault.ErrConfig, `"FunnyTokenizer"`},
+		{"tokenizer.model", `{}`, `{"model_type":"funny"}`, fault.ErrConfig, `"funny"`},
+		{"tokenizer.model", `{}`, `{}`, fault.ErrConfig, "tokenizer_class"},
+		{t5, `{"tokenizer_class":"LlamaTokenizer"}`, `{}`, fault.ErrConfig, "tokenizer.model"},
+		{t5, `{"tokenizer_class":"T5Tokenizer","eos_token":null}`, `{}`, fault.ErrConfig, "eos_token"},
+		{t5, `{"tokenizer_class":"T5Tokenizer","extra_ids":1000000}`, `{}`, fault.ErrConfig, "extra_ids"},
+		{t5, `{"tokenizer_class":"PegasusTokenizer","offset":1000000}`, `{}`, fault.ErrConfig, "offset"},
+		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer","added_tokens_decoder":{"9":{"content":"new"}}}`, `{}`, fault.ErrFormat, `"new" has id 9`},
+		{"tokenizer.model", `{"tokenizer_class":"LlamaTokenizer"}`, `{"model_type":7}`, fault.ErrFormat, "model_type"},
 	} {
 		fsys := fstest.MapFS{x.file: {Data: model}, "tokenizer_config.json": {Data: []byte(x.class)}, "config.json": {Data: []byte(x.config)}}
 		tok, err := OpenFS(fsys)
@@ -75,7 +77,7 @@ func TestSentencePieceClass(t *testing.T) {
 // TestUnigramOfNoClass: tokens of tokenizer_config.json beside pieces that no class places.
 func TestUnigramOfNoClass(t *testing.T) {
 	model := must(os.ReadFile("testdata/pieces/T5Tokenizer-unigram/spiece.model"))
-	for added, want := range map[string]error{"": nil, `, "added_tokens_decoder": {"9": {"content": "new"}}`: ErrFormat} {
+	for added, want := range map[string]error{"": nil, `, "added_tokens_decoder": {"9": {"content": "new"}}`: fault.ErrFormat} {
 		_, err := OpenFS(fstest.MapFS{"tokenizer.model": {Data: model}, "tokenizer_config.json": {Data: []byte(`{"tokenizer_class": "TokenizersBackend"` + added + "}")}})
 		if !errors.Is(err, want) {
 			t.Errorf("with%s: error %v, want %v", added, err, want)
@@ -94,7 +96,7 @@ func TestUnknownClass(t *testing.T) {
 			fsys[name] = &fstest.MapFile{Data: []byte(contents[i])}
 		}
 		want := fmt.Sprintf("tokenizer_class = %q: not supported with %s alone", "FunnyTokenizer", files)
-		if _, err := OpenFS(fsys); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		if _, err := OpenFS(fsys); !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -131,7 +133,7 @@ func TestSentencePieceDamaged(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	if _, err := OpenFS(fstest.MapFS{"tokenizer.model": &fstest.MapFile{Data: nil}, "tokenizer_config.json": &fstest.MapFile{Data: []byte(`{"tokenizer_class":"LlamaTokenizer"}`)}}); !errors.Is(err, ErrFormat) || errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenFS(fstest.MapFS{"tokenizer.model": &fstest.MapFile{Data: nil}, "tokenizer_config.json": &fstest.MapFile{Data: []byte(`{"tokenizer_class":"LlamaTokenizer"}`)}}); !errors.Is(err, fault.ErrFormat) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty model: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 )
 
@@ -106,7 +107,7 @@ func (f *spmFolder) bpeByScore(texts []string) error {
 		userDefined = userDefined || f.pieces[id].kind == pieceUserDefined
 	}
 	if v.repeats {
-		return fmt.Errorf("%w: a piece occurs twice", ErrUnsupported)
+		return fmt.Errorf("%w: a piece occurs twice", fault.ErrConfig)
 	}
 	var ids []int
 	for _, id := range normal {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/regular"
 )
 
@@ -70,7 +71,7 @@ func (s *settings) configTemplates() error {
 		}
 		return o.err
 	}
-	return fmt.Errorf("%w: %s: %s", ErrFormat, what, v)
+	return fmt.Errorf("%w: %s: %s", fault.ErrFormat, what, v)
 }
 
 // templateFiles gives the templates that have files of their own, by name.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"testing"
 	"testing/fstest"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestChatTemplates reads chat templates from where transformers finds them.
@@ -40,8 +42,8 @@ func TestChatTemplates(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`7`, `[7]`, `[{"name": "x"}]`, `[{"name": 1, "template": "x"}]`, `{"x": 1}`, `true`} {
-		if _, err := readSettings(textFiles(map[string]string{config: `{"chat_template": ` + bad + `}`}), nil); !errors.Is(err, ErrFormat) {
-			t.Errorf("chat_template %s: error %v, want an ErrFormat", bad, err)
+		if _, err := readSettings(textFiles(map[string]string{config: `{"chat_template": ` + bad + `}`}), nil); !errors.Is(err, fault.ErrFormat) {
+			t.Errorf("chat_template %s: error %v, want a fault.ErrFormat", bad, err)
 		}
 	}
 }

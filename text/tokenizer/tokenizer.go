@@ -17,17 +17,6 @@ import (
 	"strings"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/internal/check"
-)
-
-// Errors that errors.Is matches, beside those of package transformer, whose Error tells the file, the field and the
-// value. Files that do not exist are fs.ErrNotExist.
-var (
-	ErrFormat      = fault.ErrFormat
-	ErrUnsupported = fault.ErrConfig
-	ErrTruncation  = fault.ErrTruncation
-	ErrPadding     = fault.ErrPadding
-	ErrText        = fault.ErrText
 )
 
 // Tokenizer is a tokenizer as its files describe it.
@@ -87,7 +76,7 @@ func parseFile(data []byte) (*Tokenizer, error) {
 		return nil, err
 	}
 	if version := o.text("version", "1.0"); version != "1.0" {
-		return nil, &check.Error{Kind: ErrUnsupported, Field: "version", Value: version}
+		return nil, &fault.Error{Kind: fault.ErrConfig, Field: "version", Value: version}
 	}
 	t := new(Tokenizer)
 	m, _ := o.take("model")
@@ -114,7 +103,7 @@ func parseFile(data []byte) (*Tokenizer, error) {
 			return nil, err
 		}
 		if n := growth(t.decoder); n > maxGrowth {
-			return nil, fmt.Errorf("%w: decoder: a text becomes %.0f times as long, at most %d is possible", ErrUnsupported, n, maxGrowth)
+			return nil, fmt.Errorf("%w: decoder: a text becomes %.0f times as long, at most %d is possible", fault.ErrConfig, n, maxGrowth)
 		}
 	}
 	v, _ := o.take("truncation")
@@ -190,7 +179,7 @@ func onBytes(p preTokenizer, m *bpe) preTokenizer {
 // tokenize fills w with the tokens of text.
 func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 	if len(text) > maxText {
-		return fmt.Errorf("%w: %d bytes, at most %d are possible", ErrText, len(text), maxText)
+		return fmt.Errorf("%w: %d bytes, at most %d are possible", fault.ErrText, len(text), maxText)
 	}
 	w.reset(text, opts.Offsets != NoOffsets || t.places)
 	a := &t.added
@@ -216,7 +205,7 @@ func (t *Tokenizer) tokenize(w *work, text string, opts *Options) error {
 		}
 		n := len(w.tokens)
 		if err := t.model.tokenize(w, s.start, s.end); err != nil {
-			return fmt.Errorf("%w: %w", ErrText, err)
+			return fmt.Errorf("%w: %w", fault.ErrText, err)
 		}
 		for ; n < len(w.tokens); n++ {
 			w.tokens[n].split = int32(i)
@@ -269,7 +258,7 @@ func (t *Tokenizer) unpadded(first string, second *string, opts *Options) (*Enco
 		return nil, err
 	}
 	if c != nil && limit < 0 {
-		return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", ErrTruncation, c.MaxLength)
+		return nil, fmt.Errorf("%w: %d tokens do not hold the special ones", fault.ErrTruncation, c.MaxLength)
 	}
 	if c != nil {
 		if e, f, err = c.truncate(e, f, limit, opts.Overflow); err != nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // TestRefused lists what is an error on loading, and what the message names.
@@ -23,48 +25,48 @@ func TestRefused(t *testing.T) {
 		is         error
 		says       string
 	}{
-		{"not JSON", `{`, ErrFormat, "byte 1"},
-		{"lone surrogate", `{"a":"\ud800"}`, ErrFormat, "surrogate"},
-		{"invalid UTF-8", "{\"a\":\"\xff\"}", ErrFormat, "UTF-8"},
-		{"text after", `{} x`, ErrFormat, "byte 3"},
-		{"deep", strings.Repeat("[", 5000), ErrFormat, "deep"},
-		{"version", `{"version":"2.0",` + model + `}`, ErrUnsupported, "version = 2.0"},
-		{"field", `{"colour":1,` + model + `}`, ErrUnsupported, "colour"},
-		{"model", `{"model":{"type":"Neural","vocab":{}}}`, ErrUnsupported, `"Neural"`},
-		{"no model", `{}`, ErrFormat, "model"},
-		{"type twice", `{"model":{"type":"WordLevel","type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}`, ErrFormat, "twice"},
-		{"field of truncation twice", `{"truncation":{"max_length":1,"max_length":2,"stride":0,"strategy":"LongestFirst"},` + model + `}`, ErrFormat, "max_length"},
-		{"field of a post-processor twice", `{"post_processor":{"type":"BertProcessing","sep":["a",0],"cls":["a",0],"sep":["a",0]},` + model + `}`, ErrFormat, ".sep"},
-		{"key in another case", `{"normalizer":{"type":"Strip","Strip_left":true,"strip_right":true},` + model + `}`, ErrFormat, "strip_left"},
-		{"model that is none", `{"model":{"vocab":{"a":0}}}`, ErrFormat, "type"},
-		{"model of a null type", `{"model":{"type":null,"vocab":{"a":0},"unk_token":"a"}}`, ErrFormat, "null"},
-		{"WordPiece without its limit", `{"model":{"type":"WordPiece","vocab":{"a":0},"unk_token":"a","continuing_subword_prefix":"##"}}`, ErrFormat, "max_input_chars_per_word"},
-		{"decoders without end", `{"decoder":{"type":"Sequence","decoders":[` + strings.Repeat(doubles+",", 39) + doubles + `]},` + model + `}`, ErrUnsupported, "long"},
+		{"not JSON", `{`, fault.ErrFormat, "byte 1"},
+		{"lone surrogate", `{"a":"\ud800"}`, fault.ErrFormat, "surrogate"},
+		{"invalid UTF-8", "{\"a\":\"\xff\"}", fault.ErrFormat, "UTF-8"},
+		{"text after", `{} x`, fault.ErrFormat, "byte 3"},
+		{"deep", strings.Repeat("[", 5000), fault.ErrFormat, "deep"},
+		{"version", `{"version":"2.0",` + model + `}`, fault.ErrConfig, "version = 2.0"},
+		{"field", `{"colour":1,` + model + `}`, fault.ErrConfig, "colour"},
+		{"model", `{"model":{"type":"Neural","vocab":{}}}`, fault.ErrConfig, `"Neural"`},
+		{"no model", `{}`, fault.ErrFormat, "model"},
+		{"type twice", `{"model":{"type":"WordLevel","type":"WordLevel","vocab":{"a":0},"unk_token":"a"}}`, fault.ErrFormat, "twice"},
+		{"field of truncation twice", `{"truncation":{"max_length":1,"max_length":2,"stride":0,"strategy":"LongestFirst"},` + model + `}`, fault.ErrFormat, "max_length"},
+		{"field of a post-processor twice", `{"post_processor":{"type":"BertProcessing","sep":["a",0],"cls":["a",0],"sep":["a",0]},` + model + `}`, fault.ErrFormat, ".sep"},
+		{"key in another case", `{"normalizer":{"type":"Strip","Strip_left":true,"strip_right":true},` + model + `}`, fault.ErrFormat, "strip_left"},
+		{"model that is none", `{"model":{"vocab":{"a":0}}}`, fault.ErrFormat, "type"},
+		{"model of a null type", `{"model":{"type":null,"vocab":{"a":0},"unk_token":"a"}}`, fault.ErrFormat, "null"},
+		{"WordPiece without its limit", `{"model":{"type":"WordPiece","vocab":{"a":0},"unk_token":"a","continuing_subword_prefix":"##"}}`, fault.ErrFormat, "max_input_chars_per_word"},
+		{"decoders without end", `{"decoder":{"type":"Sequence","decoders":[` + strings.Repeat(doubles+",", 39) + doubles + `]},` + model + `}`, fault.ErrConfig, "long"},
 		{"added token without end", `{"normalizer":{"type":"Sequence","normalizers":[` + strings.Repeat(doubles+",", 39) + doubles + `]},"added_tokens":[` +
-			`{"id":0,"content":"a","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],` + model + `}`, ErrFormat, "normalizing"},
-		{"id", `{"model":{"type":"WordLevel","vocab":{"a":-1},"unk_token":"a"}}`, ErrFormat, "-1"},
-		{"dropout", `{"model":{"type":"BPE","dropout":0.1,"vocab":{"a":0},"merges":[]}}`, ErrUnsupported, "dropout"},
-		{"merge", `{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}}`, ErrFormat, `"aa"`},
-		{"merge of three", `{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a a"]}}`, ErrFormat, "a a a"},
-		{"unk_id", `{"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":1}}`, ErrFormat, "unk_id"},
-		{"score", `{"model":{"type":"Unigram","vocab":[["a","b"]],"unk_id":0}}`, ErrFormat, "vocab[1]"},
-		{"normalizer", `{"normalizer":{"type":"Upper"},` + model + `}`, ErrUnsupported, `"Upper"`},
-		{"normalizer in a sequence", `{"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]},` + model + `}`, ErrUnsupported, "normalizers[1]"},
-		{"charsmap", `{"normalizer":{"type":"Precompiled","precompiled_charsmap":"////////"},` + model + `}`, ErrFormat, "charsmap"},
-		{"pre-tokenizer", `{"pre_tokenizer":{"type":"UnicodeScripts"},` + model + `}`, ErrUnsupported, "UnicodeScripts"},
-		{"behavior", `{"pre_tokenizer":{"type":"Split","pattern":{"String":"a"},"behavior":"Sometimes","invert":false},` + model + `}`, ErrUnsupported, "Sometimes"},
-		{"look-behind", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(?<=ab)c"},"behavior":"Isolated","invert":false},` + model + `}`, ErrUnsupported, "(?<=ab)"},
-		{"property", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\p{Klingon}"},"behavior":"Isolated","invert":false},` + model + `}`, ErrUnsupported, "Klingon"},
-		{"empty match", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a*"},"behavior":"Isolated","invert":false},` + model + `}`, ErrUnsupported, "a*"},
-		{"anchor", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\Ga"},"behavior":"Isolated","invert":false},` + model + `}`, ErrUnsupported, `\\Ga`},
-		{"prepend_scheme", `{"pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"last"},` + model + `}`, ErrUnsupported, "last"},
-		{"field of a part", `{"pre_tokenizer":{"type":"Digits","individual_digits":true,"hex":true},` + model + `}`, ErrUnsupported, "hex"},
-		{"template", `{"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"pair":[],"special_tokens":{}},` + model + `}`, ErrFormat, `"x"`},
-		{"template of one with B", `{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}},` + model + `}`, ErrUnsupported, "B"},
-		{"decoder", `{"decoder":{"type":"Morse"},` + model + `}`, ErrUnsupported, "Morse"},
-		{"truncation", `{"truncation":{"max_length":1,"stride":0,"strategy":"Fair"},` + model + `}`, ErrUnsupported, "Fair"},
-		{"truncation that is a number", `{"truncation":1,` + model + `}`, ErrFormat, "must be an object"},
-		{"padding", `{"padding":{"strategy":"Round","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"a"},` + model + `}`, ErrUnsupported, "Round"},
+			`{"id":0,"content":"a","single_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],` + model + `}`, fault.ErrFormat, "normalizing"},
+		{"id", `{"model":{"type":"WordLevel","vocab":{"a":-1},"unk_token":"a"}}`, fault.ErrFormat, "-1"},
+		{"dropout", `{"model":{"type":"BPE","dropout":0.1,"vocab":{"a":0},"merges":[]}}`, fault.ErrConfig, "dropout"},
+		{"merge", `{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}}`, fault.ErrFormat, `"aa"`},
+		{"merge of three", `{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a a"]}}`, fault.ErrFormat, "a a a"},
+		{"unk_id", `{"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":1}}`, fault.ErrFormat, "unk_id"},
+		{"score", `{"model":{"type":"Unigram","vocab":[["a","b"]],"unk_id":0}}`, fault.ErrFormat, "vocab[1]"},
+		{"normalizer", `{"normalizer":{"type":"Upper"},` + model + `}`, fault.ErrConfig, `"Upper"`},
+		{"normalizer in a sequence", `{"normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Upper"}]},` + model + `}`, fault.ErrConfig, "normalizers[1]"},
+		{"charsmap", `{"normalizer":{"type":"Precompiled","precompiled_charsmap":"////////"},` + model + `}`, fault.ErrFormat, "charsmap"},
+		{"pre-tokenizer", `{"pre_tokenizer":{"type":"UnicodeScripts"},` + model + `}`, fault.ErrConfig, "UnicodeScripts"},
+		{"behavior", `{"pre_tokenizer":{"type":"Split","pattern":{"String":"a"},"behavior":"Sometimes","invert":false},` + model + `}`, fault.ErrConfig, "Sometimes"},
+		{"look-behind", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(?<=ab)c"},"behavior":"Isolated","invert":false},` + model + `}`, fault.ErrConfig, "(?<=ab)"},
+		{"property", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\p{Klingon}"},"behavior":"Isolated","invert":false},` + model + `}`, fault.ErrConfig, "Klingon"},
+		{"empty match", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"a*"},"behavior":"Isolated","invert":false},` + model + `}`, fault.ErrConfig, "a*"},
+		{"anchor", `{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\Ga"},"behavior":"Isolated","invert":false},` + model + `}`, fault.ErrConfig, `\\Ga`},
+		{"prepend_scheme", `{"pre_tokenizer":{"type":"Metaspace","replacement":"_","prepend_scheme":"last"},` + model + `}`, fault.ErrConfig, "last"},
+		{"field of a part", `{"pre_tokenizer":{"type":"Digits","individual_digits":true,"hex":true},` + model + `}`, fault.ErrConfig, "hex"},
+		{"template", `{"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"pair":[],"special_tokens":{}},` + model + `}`, fault.ErrFormat, `"x"`},
+		{"template of one with B", `{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}},` + model + `}`, fault.ErrConfig, "B"},
+		{"decoder", `{"decoder":{"type":"Morse"},` + model + `}`, fault.ErrConfig, "Morse"},
+		{"truncation", `{"truncation":{"max_length":1,"stride":0,"strategy":"Fair"},` + model + `}`, fault.ErrConfig, "Fair"},
+		{"truncation that is a number", `{"truncation":1,` + model + `}`, fault.ErrFormat, "must be an object"},
+		{"padding", `{"padding":{"strategy":"Round","direction":"Left","pad_id":0,"pad_type_id":0,"pad_token":"a"},` + model + `}`, fault.ErrConfig, "Round"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			_, err := Parse([]byte(x.json))
@@ -80,7 +82,7 @@ func TestNoTokenizer(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	_, err := OpenFS(fstest.MapFS{"vocab.txt": {Data: []byte("a")}, "tokenizer_config.json": {Data: []byte(`{"tokenizer_class":"FunnyTokenizer"}`)}})
-	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "FunnyTokenizer") {
+	if !errors.Is(err, fault.ErrConfig) || !strings.Contains(err.Error(), "FunnyTokenizer") {
 		t.Errorf("an unknown class: %v", err)
 	}
 }
@@ -125,7 +127,7 @@ func TestLongWords(t *testing.T) {
 			}
 		}
 	}
-	if _, err := open(t, "gpt2").Encode(strings.Repeat("a", maxText+1), Options{}); !errors.Is(err, ErrText) {
+	if _, err := open(t, "gpt2").Encode(strings.Repeat("a", maxText+1), Options{}); !errors.Is(err, fault.ErrText) {
 		t.Errorf("a text that is too long: %v", err)
 	}
 }

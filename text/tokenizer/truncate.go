@@ -5,6 +5,8 @@ package tokenizer
 import (
 	"fmt"
 	"math"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Strategy says which text of a pair is truncated.
@@ -89,9 +91,9 @@ func (c *Truncation) truncate(first, second *Encoding, limit int, over bool) (*E
 	case c.Strategy == OnlySecond && second != nil && n2 > excess:
 		n2 -= excess
 	case c.Strategy == OnlySecond && second == nil:
-		return nil, nil, fmt.Errorf("%w: the second text is to be truncated, but there is only one", ErrTruncation)
+		return nil, nil, fmt.Errorf("%w: the second text is to be truncated, but there is only one", fault.ErrTruncation)
 	default:
-		return nil, nil, fmt.Errorf("%w: the text to be truncated is too short for %d tokens in all", ErrTruncation, limit)
+		return nil, nil, fmt.Errorf("%w: the text to be truncated is too short for %d tokens in all", fault.ErrTruncation, limit)
 	}
 	var err error
 	if first, err = c.shorten(first, n1, over); err != nil || second == nil {
@@ -130,7 +132,7 @@ func (c *Truncation) shorten(e *Encoding, n int, over bool) (*Encoding, error) {
 		}
 		return out, nil
 	case c.Stride >= n:
-		return nil, fmt.Errorf("%w: a stride of %d with %d tokens left", ErrTruncation, c.Stride, n)
+		return nil, fmt.Errorf("%w: a stride of %d with %d tokens left", fault.ErrTruncation, c.Stride, n)
 	}
 	var parts []*Encoding
 	for at := 0; ; at += n - c.Stride {
@@ -166,7 +168,7 @@ func (c *Padding) pad(all []*Encoding, opts *Options) error {
 	}
 	if c.MultipleOf > 0 && length%c.MultipleOf > 0 {
 		if c.MultipleOf > math.MaxInt-length {
-			return fmt.Errorf("%w: a multiple of %d tokens", ErrPadding, c.MultipleOf)
+			return fmt.Errorf("%w: a multiple of %d tokens", fault.ErrPadding, c.MultipleOf)
 		}
 		length += c.MultipleOf - length%c.MultipleOf
 	}
@@ -176,7 +178,7 @@ func (c *Padding) pad(all []*Encoding, opts *Options) error {
 			add := max(0, length-len(o.IDs))
 			if sum += min(add, maxPaddingOfAll+1); add > maxPadding || sum > maxPaddingOfAll {
 				return fmt.Errorf("%w: an encoding of %d tokens to %d tokens; at most %d can be added to it and %d in a call",
-					ErrPadding, len(o.IDs), length, maxPadding, maxPaddingOfAll)
+					fault.ErrPadding, len(o.IDs), length, maxPadding, maxPaddingOfAll)
 			}
 		}
 	}

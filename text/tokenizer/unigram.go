@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 type unigram struct {
@@ -28,7 +30,7 @@ type latticeNode struct {
 // newUnigram takes tokens by id. One with the score NaN is found in no text.
 func newUnigram(tokens []string, scores []float64, unknown int32, byteFallback bool) (*unigram, error) {
 	if unknown >= int32(len(tokens)) {
-		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", ErrFormat, unknown, len(tokens))
+		return nil, fmt.Errorf("%w: model.unk_id is %d with %d tokens", fault.ErrFormat, unknown, len(tokens))
 	}
 	m := &unigram{vocabulary: newVocabulary(len(tokens)), scores: scores, unknown: unknown, cache: newWordCache()}
 	lowest := math.Inf(1)

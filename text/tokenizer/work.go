@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/onig"
 	"github.com/avoformer/avoformer/text/tokenizer/internal/ucd"
 )
@@ -106,7 +107,7 @@ func (w *work) reset(s string, wantAlign bool) {
 }
 
 func (w *work) lengthError() error {
-	return fmt.Errorf("%w: normalizing makes more than %d bytes of %d", ErrText, w.limit, len(w.original))
+	return fmt.Errorf("%w: normalizing makes more than %d bytes of %d", fault.ErrText, w.limit, len(w.original))
 }
 
 // alignOf says which bytes of the original text[i] came from.

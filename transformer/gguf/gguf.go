@@ -24,13 +24,6 @@ import (
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
-// Errors that those of this package match, for use with errors.Is.
-var (
-	ErrFormat = fault.ErrFormat
-	ErrAbsent = fault.ErrAbsent
-	ErrType   = fault.ErrType
-)
-
 // Info describes a tensor.
 type Info struct {
 	Type Type

@@ -204,14 +204,14 @@ func TestMetadata(t *testing.T) {
 	_, errs["Bool of an integer"] = f.Bool("t.u8")
 	for what, err := range errs {
 		if !errors.Is(err, fault.ErrType) {
-			t.Errorf("%s: %v, want ErrType", what, err)
+			t.Errorf("%s: %v, want fault.ErrType", what, err)
 		}
 	}
 	if _, err := f.Int("t.none"); !errors.Is(err, fault.ErrAbsent) {
-		t.Errorf("Int of an absent key: %v, want ErrAbsent", err)
+		t.Errorf("Int of an absent key: %v, want fault.ErrAbsent", err)
 	}
 	if _, err := f.Float32("none"); !errors.Is(err, fault.ErrAbsent) {
-		t.Errorf("Float32 of an absent tensor: %v, want ErrAbsent", err)
+		t.Errorf("Float32 of an absent tensor: %v, want fault.ErrAbsent", err)
 	}
 }
 
@@ -360,7 +360,7 @@ func TestHostileFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, err := Parse(data)
 			if !errors.Is(err, fault.ErrFormat) {
-				t.Errorf("Parse gave %v, %v, want ErrFormat", f, err)
+				t.Errorf("Parse gave %v, %v, want fault.ErrFormat", f, err)
 			}
 			t.Log(err)
 		})
@@ -387,7 +387,7 @@ func TestAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := f.Float32("x"); !errors.Is(err, fault.ErrType) || !strings.Contains(err.Error(), "IQ2_XXS") {
-		t.Errorf("Float32 of IQ2_XXS: %v, want ErrType", err)
+		t.Errorf("Float32 of IQ2_XXS: %v, want fault.ErrType", err)
 	}
 }
 
@@ -397,7 +397,7 @@ func TestTruncated(t *testing.T) {
 	whole := small(3)
 	for n := range len(whole) {
 		if _, err := Parse(whole[:n]); !errors.Is(err, fault.ErrFormat) {
-			t.Errorf("%d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
+			t.Errorf("%d of %d bytes: error %v, want fault.ErrFormat", n, len(whole), err)
 		}
 		f, err := NewFile(bytes.NewReader(whole[:n]), int64(len(whole)))
 		for _, name := range []string{"a", "b"} {
@@ -407,7 +407,7 @@ func TestTruncated(t *testing.T) {
 		}
 		// Between the tensors lie bytes that nobody reads.
 		if !errors.Is(err, fault.ErrFormat) {
-			t.Errorf("a reader of %d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
+			t.Errorf("a reader of %d of %d bytes: error %v, want fault.ErrFormat", n, len(whole), err)
 		}
 	}
 }
@@ -429,7 +429,7 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 		_, err := NewFile(bytes.NewReader(data), 1<<40)
 		runtime.ReadMemStats(&after)
 		if !errors.Is(err, fault.ErrFormat) {
-			t.Errorf("%s: error %v, want ErrFormat", name, err)
+			t.Errorf("%s: error %v, want fault.ErrFormat", name, err)
 		}
 		if got := after.TotalAlloc - before.TotalAlloc; got > 1<<18 {
 			t.Errorf("%s: %d bytes allocated for what is not there", name, got)
@@ -510,7 +510,7 @@ func FuzzParse(f *testing.F) {
 		file, err := Parse(data)
 		if err != nil {
 			if !errors.Is(err, fault.ErrFormat) {
-				t.Fatalf("error %v, want ErrFormat", err)
+				t.Fatalf("error %v, want fault.ErrFormat", err)
 			}
 			return
 		}

@@ -29,9 +29,6 @@ type Tensor struct {
 	Data func(w io.Writer) error
 }
 
-// fault.ErrInput is matched by errors of Write about what it was given.
-var ErrWrite = fault.ErrInput
-
 // Write writes a file of version 3 with metadata and tensors in the given order.
 func Write(w io.Writer, metadata []Pair, tensors []Tensor) error {
 	head := bytes.NewBufferString(magic)

@@ -92,11 +92,11 @@ func TestWriteErrors(t *testing.T) {
 		"a name that is long": {nil, []Tensor{{strings.Repeat("x", maxName+1), Info{F32, []int{2}}, data(8)}}},
 	} {
 		if err := Write(io.Discard, c.pairs, c.tensors); !errors.Is(err, fault.ErrInput) {
-			t.Errorf("%s: error %v, want ErrWrite", name, err)
+			t.Errorf("%s: error %v, want fault.ErrInput", name, err)
 		}
 	}
 	if err := open(t).Copy(io.Discard, "none"); !errors.Is(err, fault.ErrAbsent) {
-		t.Errorf("Copy of an absent tensor: %v, want ErrAbsent", err)
+		t.Errorf("Copy of an absent tensor: %v, want fault.ErrAbsent", err)
 	}
 	failed := errors.New("failed")
 	fails := Tensor{"x", Info{F32, []int{2}}, func(io.Writer) error { return failed }}

@@ -24,14 +24,6 @@ import (
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
-// Errors that those of this package match, for use with errors.Is.
-var (
-	ErrFormat  = fault.ErrFormat
-	ErrRefused = fault.ErrUnsupported
-	ErrAbsent  = fault.ErrAbsent
-	ErrDType   = fault.ErrType
-)
-
 // Info describes a tensor.
 type Info struct {
 	DType DType

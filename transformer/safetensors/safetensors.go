@@ -27,13 +27,6 @@ import (
 	"github.com/avoformer/avoformer/transformer/internal/datafile"
 )
 
-// Errors that those of this package match, for use with errors.Is.
-var (
-	ErrFormat = fault.ErrFormat
-	ErrAbsent = fault.ErrAbsent
-	ErrDType  = fault.ErrType
-)
-
 // maxHeader is the longest header that is accepted, the limit of the reference
 // implementation.
 const maxHeader = 100_000_000

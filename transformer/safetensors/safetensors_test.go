@@ -59,10 +59,10 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if _, err := f.Float32("c"); !errors.Is(err, fault.ErrAbsent) {
-		t.Errorf("Float32 of an absent tensor: %v, want ErrAbsent", err)
+		t.Errorf("Float32 of an absent tensor: %v, want fault.ErrAbsent", err)
 	}
 	if _, err := f.Int64("a"); !errors.Is(err, fault.ErrType) {
-		t.Errorf("Int64 of an F32 tensor: %v, want ErrDType", err)
+		t.Errorf("Int64 of an F32 tensor: %v, want fault.ErrType", err)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestHostileFiles(t *testing.T) {
 	for name, data := range hostile {
 		t.Run(name, func(t *testing.T) {
 			if f, err := Parse(data); !errors.Is(err, fault.ErrFormat) {
-				t.Errorf("Parse gave %v, %v, want ErrFormat", f, err)
+				t.Errorf("Parse gave %v, %v, want fault.ErrFormat", f, err)
 			}
 		})
 	}
@@ -186,10 +186,10 @@ func TestUnknownDType(t *testing.T) {
 	}
 	for _, name := range []string{"x", "z"} {
 		if _, err := f.Float32(name); !errors.Is(err, fault.ErrType) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s as float32: error %v, want ErrDType", name, err)
+			t.Errorf("%s as float32: error %v, want fault.ErrType", name, err)
 		}
 		if _, err := f.Int64(name); !errors.Is(err, fault.ErrType) {
-			t.Errorf("%s as int64: error %v, want ErrDType", name, err)
+			t.Errorf("%s as int64: error %v, want fault.ErrType", name, err)
 		}
 		if raw, err := f.Bytes(name); err != nil || len(raw) == 0 {
 			t.Errorf("bytes of %s: %v, %v", name, raw, err)
@@ -251,7 +251,7 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 	_, err := NewFile(lyingReader{bytes.NewReader(data)}, 1<<40)
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, fault.ErrFormat) {
-		t.Errorf("error %v, want ErrFormat", err)
+		t.Errorf("error %v, want fault.ErrFormat", err)
 	}
 	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
 		t.Errorf("%d bytes allocated for a header that is not there", got)
@@ -294,7 +294,7 @@ func TestTruncated(t *testing.T) {
 	whole := file(`{"__metadata__":{"a":"b"},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"y":{"dtype":"U8","shape":[],"data_offsets":[8,9]}}`, make([]byte, 9))
 	for n := range len(whole) {
 		if _, err := Parse(whole[:n]); !errors.Is(err, fault.ErrFormat) {
-			t.Errorf("%d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
+			t.Errorf("%d of %d bytes: error %v, want fault.ErrFormat", n, len(whole), err)
 		}
 		f, err := NewFile(bytes.NewReader(whole[:n]), int64(len(whole)))
 		if err == nil {
@@ -304,7 +304,7 @@ func TestTruncated(t *testing.T) {
 			_, err = f.Int64("y")
 		}
 		if !errors.Is(err, fault.ErrFormat) {
-			t.Errorf("a reader of %d of %d bytes: error %v, want ErrFormat", n, len(whole), err)
+			t.Errorf("a reader of %d of %d bytes: error %v, want fault.ErrFormat", n, len(whole), err)
 		}
 	}
 }

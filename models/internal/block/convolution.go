@@ -1,6 +1,7 @@
 package block
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -44,7 +45,7 @@ func (c *Convolution) Forward(ws *transformer.Workspace, dst, x []float32) error
 	n, width, out := len(x)/c.In, c.Steps*c.In, c.Linear.Out
 	rows := len(dst) / out
 	if len(x) != n*c.In || len(dst) != rows*out || rows > c.Rows(n) {
-		return check.Errorf(transformer.ErrShape, "convolution of %d elements to %d, want rows of %d and at most %d of %d", len(x), len(dst), c.In, c.Rows(n), out)
+		return check.Errorf(fault.ErrShape, "convolution of %d elements to %d, want rows of %d and at most %d of %d", len(x), len(dst), c.In, c.Rows(n), out)
 	}
 	defer ws.Release(ws.Mark())
 	all := ws.Alloc(min(rows, convolutionRows) * width)

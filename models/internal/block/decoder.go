@@ -3,6 +3,7 @@ package block
 import (
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -188,7 +189,7 @@ func (e CausalEncoder) BothWays() bool {
 
 func (e CausalEncoder) Encode(ws *transformer.Workspace, dst []float32, in transformer.Tokens) error {
 	if in.Types != nil {
-		return check.Errorf(transformer.ErrShape, "this model has no types of tokens")
+		return check.Errorf(fault.ErrShape, "this model has no types of tokens")
 	}
 	return e.Hidden(ws, dst, in.IDs, in.Batch, nil, nil) // [rows, D]
 }

@@ -3,6 +3,7 @@ package block
 import (
 	"math"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/transformer"
 )
@@ -46,10 +47,10 @@ func (e *Embedder) PositionLimit() int {
 func (e *Embedder) check(dst []float32, in transformer.Tokens, cache *transformer.Cache) error {
 	rows := in.Batch.Rows()
 	if len(in.IDs) != rows || in.Types != nil && len(in.Types) != rows {
-		return check.Errorf(transformer.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.IDs), len(in.Types), rows)
+		return check.Errorf(fault.ErrShape, "%d tokens and %d types in a batch of %d rows", len(in.IDs), len(in.Types), rows)
 	}
 	if cache != nil && cache.Sequences() != in.Batch.Len() {
-		return check.Errorf(transformer.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
+		return check.Errorf(fault.ErrShape, "batch of %d sequences with a cache of %d", in.Batch.Len(), cache.Sequences())
 	}
 	return check.Len("dst", dst, rows*e.Dim(), "rows*dim")
 }
@@ -112,7 +113,7 @@ func (e *Embedder) addPositions(ws *transformer.Workspace, x []float32, in trans
 	for i := range batch.Len() {
 		past, end := cache.Len(i), cache.Len(i)+batch.Length(i)
 		if end > most {
-			return check.Errorf(transformer.ErrTooLong, "sequence of %d tokens, the model has %d positions", end, most)
+			return check.Errorf(fault.ErrTooLong, "sequence of %d tokens, the model has %d positions", end, most)
 		}
 		next := e.First + past
 		for _, t := range in.IDs[batch.Start(i):batch.Start(i+1)] {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -37,7 +38,7 @@ func (h *Head) Forward(ws *transformer.Workspace, dst, x []float32, in transform
 	defer ws.Release(ws.Mark())
 	dim := h.width()
 	if len(x) != in.Batch.Rows()*dim {
-		return check.Errorf(transformer.ErrShape, "%d hidden states for %d rows of %d", len(x), in.Batch.Rows(), dim)
+		return check.Errorf(fault.ErrShape, "%d hidden states for %d rows of %d", len(x), in.Batch.Rows(), dim)
 	}
 	if h.Pool != nil {
 		pooled := ws.Alloc(in.Batch.Len() * dim) // [sequences, D]
@@ -57,7 +58,7 @@ func (h *Head) Forward(ws *transformer.Workspace, dst, x []float32, in transform
 		x = y
 	} else if h.Last == nil {
 		if len(dst) != len(x) {
-			return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d results of %d", len(dst), len(x)/dim, dim)
+			return check.Errorf(fault.ErrShape, "dst has %d elements, want %d results of %d", len(dst), len(x)/dim, dim)
 		}
 		copy(dst, x)
 		x = dst
@@ -134,11 +135,11 @@ func pooled(f func(dst, rows []float32, first int)) Pooling {
 // its rows of x, [rows, dim], except for the first skip of them.
 func eachSequence(dst, x []float32, batch transformer.Batch, dim, skip int, f func(i int, dst, rows []float32) error) error {
 	if len(x) != batch.Rows()*dim || len(dst) != batch.Len()*dim {
-		return check.Errorf(transformer.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
+		return check.Errorf(fault.ErrShape, "pooling of %d elements to %d, want rows and sequences of %d", len(x), len(dst), dim)
 	}
 	for i := range batch.Len() {
 		if batch.Length(i) <= skip {
-			return check.Errorf(transformer.ErrShape, "sequence %d has %d rows, none to pool after %d", i, batch.Length(i), skip)
+			return check.Errorf(fault.ErrShape, "sequence %d has %d rows, none to pool after %d", i, batch.Length(i), skip)
 		}
 		if err := f(i, dst[i*dim:(i+1)*dim], x[(batch.Start(i)+skip)*dim:batch.Start(i+1)*dim]); err != nil {
 			return err
@@ -152,12 +153,12 @@ func eachSequence(dst, x []float32, batch transformer.Batch, dim, skip int, f fu
 func PoolAt(at func(tokens []int) int) Pooling {
 	return func(dst, x []float32, in transformer.Tokens, dim, skip int) error {
 		if len(in.IDs) != in.Batch.Rows() {
-			return check.Errorf(transformer.ErrShape, "%d tokens in a batch of %d rows", len(in.IDs), in.Batch.Rows())
+			return check.Errorf(fault.ErrShape, "%d tokens in a batch of %d rows", len(in.IDs), in.Batch.Rows())
 		}
 		return eachSequence(dst, x, in.Batch, dim, skip, func(i int, dst, rows []float32) error {
 			row := at(in.IDs[in.Batch.Start(i)+skip : in.Batch.Start(i+1)])
 			if row < 0 {
-				return check.Errorf(transformer.ErrShape, "sequence %d lacks the token whose hidden state counts", i)
+				return check.Errorf(fault.ErrShape, "sequence %d lacks the token whose hidden state counts", i)
 			}
 			copy(dst, rows[row*dim:])
 			return nil

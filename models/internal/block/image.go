@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
@@ -28,7 +29,7 @@ func LoadPatches(l *transformer.Loader, dim, channels, height, width int, bias b
 // and right edge is not seen.
 func (p *Patches) grid(height, width int) (down, across int, err error) {
 	if height < p.Height || width < p.Width {
-		return 0, 0, check.Errorf(transformer.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.Height, p.Width)
+		return 0, 0, check.Errorf(fault.ErrShape, "image of %dx%d, want at least the patch of %dx%d", height, width, p.Height, p.Width)
 	}
 	return height / p.Height, width / p.Width, nil
 }
@@ -41,7 +42,7 @@ func (p *Patches) forward(ws *transformer.Workspace, dst, pixels []float32, imag
 		return err
 	}
 	if len(pixels) != images*p.Channels*height*width {
-		return check.Errorf(transformer.ErrShape, "%d pixels for %d images of %d channels of %dx%d", len(pixels), images, p.Channels, height, width)
+		return check.Errorf(fault.ErrShape, "%d pixels for %d images of %d channels of %dx%d", len(pixels), images, p.Channels, height, width)
 	}
 	defer ws.Release(ws.Mark())
 	cut := ws.Alloc(images * down * across * p.Project.In) // [images, patches, channels*ph*pw]
@@ -162,7 +163,7 @@ func (t *ImageTower) EncodeImages(ws *transformer.Workspace, dst, pixels []float
 	class := len(t.Class) // elements
 	rows := class/t.Width + down*across
 	if len(dst) != images*rows*t.Width {
-		return check.Errorf(transformer.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.Width)
+		return check.Errorf(fault.ErrShape, "dst has %d elements, want %d images of %d rows of %d", len(dst), images, rows, t.Width)
 	}
 	resize := t.Resize
 	if resize == nil {

@@ -1,6 +1,7 @@
 package block
 
 import (
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -60,7 +61,7 @@ func (j *Joint) Compare(ws *transformer.Workspace, dst, images, texts []float32)
 	dim := j.Dim()
 	m, n := len(images)/dim, len(texts)/dim
 	if len(images) != m*dim || len(texts) != n*dim || len(dst) != m*n {
-		return check.Errorf(transformer.ErrShape, "%d elements for vectors of images of %d and of texts of %d, each of %d", len(dst), len(images), len(texts), dim)
+		return check.Errorf(fault.ErrShape, "%d elements for vectors of images of %d and of texts of %d, each of %d", len(dst), len(images), len(texts), dim)
 	}
 	ws.Threads.Gemm(kernels.NoTrans, kernels.Trans, m, n, dim, j.Scale, images, dim, texts, dim, 0, dst, n) // [images, texts]
 	for i := range dst {

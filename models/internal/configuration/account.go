@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	beside "github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
@@ -110,7 +111,7 @@ func (d Document) SettleBy(class string, warnings *[]string, idle ...string) err
 		*warnings = append(*warnings, d.Name+": "+w)
 	}
 	if err != nil {
-		return check.InFile(d.Name, check.ErrConfig, err)
+		return check.InFile(d.Name, fault.ErrConfig, err)
 	}
 	return nil
 }

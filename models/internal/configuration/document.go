@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/kernels"
@@ -85,7 +86,7 @@ func (d Document) ErrorWith(field, value, format string, args ...any) error {
 		file = "" // whoever opened it names it
 	}
 	parts := slices.DeleteFunc([]string{strings.ReplaceAll(object, ": ", "."), field}, func(s string) bool { return s == "" })
-	return &check.Error{Kind: check.ErrConfig, File: file, Field: strings.Join(parts, "."), Value: value, Err: fmt.Errorf(format, args...)}
+	return &fault.Error{Kind: fault.ErrConfig, File: file, Field: strings.Join(parts, "."), Value: value, Err: fmt.Errorf(format, args...)}
 }
 
 // Value is the text of a field's value, shortened.
@@ -237,7 +238,7 @@ func LabelNames(n int) []string {
 
 // KeyError is an error about a key of a GGUF file.
 func KeyError(key string, value any, format string, args ...any) error {
-	return &check.Error{Kind: check.ErrConfig, Field: key, Value: check.Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
+	return &fault.Error{Kind: fault.ErrConfig, Field: key, Value: check.Short(fmt.Sprint(value)), Err: fmt.Errorf(format, args...)}
 }
 
 // GGUFMetadata is the name of what is made of a GGUF file's metadata.

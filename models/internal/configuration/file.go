@@ -3,6 +3,7 @@ package configuration
 import (
 	"io/fs"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/regular"
 )
@@ -22,7 +23,7 @@ func ReadJSON(fsys fs.FS, name string) (Document, error) {
 func ReadFile(fsys fs.FS, name string) ([]byte, error) {
 	text, err := regular.ReadFile(fsys, name)
 	if err != nil {
-		return nil, check.InFile(name, check.ErrFolder, err)
+		return nil, check.InFile(name, fault.ErrFolder, err)
 	}
 	return text, nil
 }

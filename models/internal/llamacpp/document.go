@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models/internal/block"
@@ -41,11 +42,11 @@ func (r *Reader) Document() (configuration.Document, error) {
 	var ok bool
 	if r.own, ok = r.known[r.Architecture]; !ok {
 		all := slices.SortedFunc(maps.Keys(r.known), r.order)
-		return configuration.Document{}, &check.Error{Kind: check.ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture), Err: fmt.Errorf("want one of %s", strings.Join(all, ", "))}
+		return configuration.Document{}, &fault.Error{Kind: fault.ErrModelType, Field: "general.architecture", Value: strconv.Quote(r.Architecture), Err: fmt.Errorf("want one of %s", strings.Join(all, ", "))}
 	}
 	embedding, _ := r.File.Info("token_embd.weight")
 	if len(embedding.Shape) != 2 {
-		return configuration.Document{}, &check.Error{Kind: transformer.ErrMissing, Field: "token_embd.weight", Err: errors.New("missing, or no matrix")}
+		return configuration.Document{}, &fault.Error{Kind: fault.ErrMissing, Field: "token_embd.weight", Err: errors.New("missing, or no matrix")}
 	}
 	r.Fields["vocab_size"] = embedding.Shape[0]
 	r.Integer("hidden_size", "embedding_length", true)
@@ -60,7 +61,7 @@ func (r *Reader) Document() (configuration.Document, error) {
 	}
 	ends, err := r.File.EndTokens()
 	if err != nil {
-		return configuration.Document{}, &check.Error{Kind: check.ErrConfig, Field: "tokenizer.ggml", Err: err}
+		return configuration.Document{}, &fault.Error{Kind: fault.ErrConfig, Field: "tokenizer.ggml", Err: err}
 	}
 	r.Fields["eos_token_id"] = ends
 	r.Pool = r.pooling()
@@ -74,7 +75,7 @@ func (r *Reader) Document() (configuration.Document, error) {
 	}
 	text, err := json.Marshal(r.Fields)
 	if err != nil {
-		return configuration.Document{}, check.Errorf(check.ErrConfig, "%v", err) // an infinite number
+		return configuration.Document{}, check.Errorf(fault.ErrConfig, "%v", err) // an infinite number
 	}
 	return configuration.Parse(configuration.GGUFMetadata, text)
 }
@@ -123,11 +124,11 @@ func (r *Reader) encoder() {
 		r.Number(r.own.Epsilon, "attention.layer_norm_epsilon", true)
 	}
 	if r.Flag("attention.causal", false) {
-		r.Note(check.Errorf(check.ErrConfig, "%s.attention.causal = true: not supported", r.Architecture))
+		r.Note(check.Errorf(fault.ErrConfig, "%s.attention.causal = true: not supported", r.Architecture))
 	}
 	heads := r.IntegerOf("attention.head_count")
 	if n := r.IntegerOf("attention.head_count_kv"); n != 0 && n != heads {
-		r.Note(check.Errorf(check.ErrConfig, "%s.attention.head_count_kv = %d, want head_count = %d", r.Architecture, n, heads))
+		r.Note(check.Errorf(fault.ErrConfig, "%s.attention.head_count_kv = %d, want head_count = %d", r.Architecture, n, heads))
 	}
 	r.own.Read(r)
 }
@@ -139,7 +140,7 @@ var poolings = []block.Pooling{1: block.PoolMean, 2: block.PoolFirst, 3: block.P
 func (r *Reader) pooling() block.Pooling {
 	n := r.IntegerOf("pooling_type")
 	if n < 0 || n >= int64(len(poolings)) {
-		r.Note(check.Errorf(check.ErrConfig, "%s.pooling_type = %d: not supported", r.Architecture, n))
+		r.Note(check.Errorf(fault.ErrConfig, "%s.pooling_type = %d: not supported", r.Architecture, n))
 		return nil
 	}
 	return poolings[n]

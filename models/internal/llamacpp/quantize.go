@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer/gguf"
@@ -63,7 +64,7 @@ type Quantizer struct {
 func (q *Quantizer) Write(w io.Writer, path string) error {
 	for _, f := range append([]Pattern{{Format: q.Weights}}, q.Patterns...) {
 		if _, ok := typeOf(f.Format); !ok {
-			return check.Errorf(check.ErrOption, "weights in %v: want a format that GGUF files have", f.Format)
+			return check.Errorf(fault.ErrOption, "weights in %v: want a format that GGUF files have", f.Format)
 		}
 	}
 	if err := q.writeFile(w); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models/internal/block"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
@@ -74,8 +74,8 @@ func (r *Reader) Integer(field, key string, wanted bool) {
 	switch {
 	case err == nil:
 		r.Fields[field] = n
-	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.Note(&check.Error{Kind: check.ErrConfig, Field: key, Err: err})
+	case wanted || !errors.Is(err, fault.ErrAbsent):
+		r.Note(&fault.Error{Kind: fault.ErrConfig, Field: key, Err: err})
 	}
 }
 
@@ -87,15 +87,15 @@ func (r *Reader) Number(field, key string, wanted bool) {
 		// The decimal number that the float32 was written for: 1e-6, not 9.99999997e-07.
 		short, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
 		r.Fields[field] = short
-	case wanted || !errors.Is(err, gguf.ErrAbsent):
-		r.Note(&check.Error{Kind: check.ErrConfig, Field: r.Key(key), Err: err})
+	case wanted || !errors.Is(err, fault.ErrAbsent):
+		r.Note(&fault.Error{Kind: fault.ErrConfig, Field: r.Key(key), Err: err})
 	}
 }
 
 // IntegerOf is the architecture's integer, 0 if there is none.
 func (r *Reader) IntegerOf(key string) int64 {
 	n, err := r.File.Int(r.Key(key))
-	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
+	if err != nil && !errors.Is(err, fault.ErrAbsent) {
 		r.Note(err)
 	}
 	return n
@@ -104,7 +104,7 @@ func (r *Reader) IntegerOf(key string) int64 {
 // NumberOf is the architecture's number, or what holds without one.
 func (r *Reader) NumberOf(key string, without float64) float64 {
 	x, err := r.File.Float(r.Key(key))
-	if errors.Is(err, gguf.ErrAbsent) {
+	if errors.Is(err, fault.ErrAbsent) {
 		return without
 	}
 	r.Note(err)

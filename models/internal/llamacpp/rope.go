@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
 // Rotary positions of GGUF files. Source: what llama.cpp does with their metadata.
@@ -34,7 +34,7 @@ func (r *Reader) Rope() {
 // type beside it, and by those of tensors, one for each frequency.
 func (r *Reader) scaling(frequencies int) {
 	kind, err := r.File.Text(r.Key("rope.scaling.type"))
-	if err != nil && !errors.Is(err, gguf.ErrAbsent) {
+	if err != nil && !errors.Is(err, fault.ErrAbsent) {
 		r.Note(err)
 	}
 	old := r.NumberOf("rope.scale_linear", 0)
@@ -95,7 +95,7 @@ func (r *Reader) yarn(factor, attention float64, original int64) map[string]any 
 func (r *Reader) floats(name string) []float32 {
 	const most = 1 << 16
 	if info, _ := r.File.Info(name); info.Len() > most {
-		r.Note(check.Errorf(check.ErrConfig, "%s has %d elements", name, info.Len()))
+		r.Note(check.Errorf(fault.ErrConfig, "%s has %d elements", name, info.Len()))
 		return nil
 	}
 	x, err := r.File.Float32(name)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -133,10 +134,10 @@ func (a *adapter) matrices(f *factors, b Base) error {
 	for i, m := range []factor{f.left, f.right} {
 		shape, ok := a.tensors.Shape(m.name)
 		if !ok {
-			return check.Errorf(transformer.ErrMissing, "%s", m.name)
+			return check.Errorf(fault.ErrMissing, "%s", m.name)
 		}
 		if len(shape) != 2 || shape[0] < 1 || shape[1] < 1 {
-			return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a matrix", m.name, shape)
+			return check.Errorf(fault.ErrMisshapen, "%s has shape %v, want a matrix", m.name, shape)
 		}
 		if shapes[i] = shape; m.transposed {
 			shapes[i] = []int{shape[1], shape[0]}
@@ -144,12 +145,12 @@ func (a *adapter) matrices(f *factors, b Base) error {
 	}
 	left, right := shapes[0], shapes[1]
 	if left[1] != right[0] {
-		return check.Errorf(transformer.ErrMisshapen, "%s and %s are of the ranks %d and %d", f.left.name, f.right.name, left[1], right[0])
+		return check.Errorf(fault.ErrMisshapen, "%s and %s are of the ranks %d and %d", f.left.name, f.right.name, left[1], right[0])
 	}
 	stored, ok := b.shape(f.weight)
 	sizes := []int{left[0], right[1]}
 	if ok && !slices.Equal(stored, sizes) && !slices.Equal(stored, []int{sizes[1], sizes[0]}) { // a Loader knows which
-		return check.Errorf(transformer.ErrMisshapen, "%s and %s make %v, and %s has shape %v", f.left.name, f.right.name, sizes, f.weight, stored)
+		return check.Errorf(fault.ErrMisshapen, "%s and %s make %v, and %s has shape %v", f.left.name, f.right.name, sizes, f.weight, stored)
 	}
 	f.rank, f.rows = left[1], left[0]
 	return nil

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
@@ -62,7 +63,7 @@ func (a *adapter) readGGUF(file *gguf.File, b Base) error {
 			weight, second = strings.CutSuffix(name, ".lora_a")
 		}
 		if !second {
-			return check.Errorf(transformer.ErrLeftOver, "%s is neither lora_a nor lora_b of a weight", name)
+			return check.Errorf(fault.ErrLeftOver, "%s is neither lora_a nor lora_b of a weight", name)
 		}
 		if strings.HasSuffix(name, ".lora_b") && slices.Contains(names, weight+".lora_a") {
 			continue // is noted with the other
@@ -81,10 +82,10 @@ func (a *adapter) readGGUF(file *gguf.File, b Base) error {
 // noteGGUF notes what is added to a weight.
 func (a *adapter) noteGGUF(f factors, alpha float64, b Base) error {
 	if !slices.Contains(b.Names(), f.weight) {
-		return check.Errorf(transformer.ErrLeftOver, "%s: the model has no tensor %s", f.left.name, f.weight)
+		return check.Errorf(fault.ErrLeftOver, "%s: the model has no tensor %s", f.left.name, f.weight)
 	}
 	if f.weight == ggufTokens && !slices.Contains(b.Names(), "output.weight") {
-		return check.Errorf(transformer.ErrConfig, "%s adds to one of two weights that the file has as one, the embedding's and the projection's to the vocabulary: not supported", f.left.name)
+		return check.Errorf(fault.ErrConfig, "%s adds to one of two weights that the file has as one, the embedding's and the projection's to the vocabulary: not supported", f.left.name)
 	}
 	if err := a.matrices(&f, b); err != nil {
 		return err

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/models/internal/configuration"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // Which modules an adapter of peft is for, and with which rank and scale: lists of names, and
@@ -141,12 +141,12 @@ func (m moduleNames) matcher(doc configuration.Document, field string) (func(mod
 // chooses returns an error unless an adapter is for a module.
 func (r *moduleRules) chooses(module string) error {
 	refused := func(field string) error {
-		return check.Errorf(transformer.ErrLeftOver, "%s of %s leaves this module out", field, PEFTConfig)
+		return check.Errorf(fault.ErrLeftOver, "%s of %s leaves this module out", field, PEFTConfig)
 	}
 	matches := func(e *regexp.Regexp) bool { return e.MatchString(module) }
 	switch {
 	case strings.ContainsFunc(module, func(c rune) bool { return c < ' ' || c > '~' }):
-		return check.Errorf(transformer.ErrLeftOver, "the name is not of letters that names of modules have")
+		return check.Errorf(fault.ErrLeftOver, "the name is not of letters that names of modules have")
 	case r.exclude(module):
 		return refused("exclude_modules")
 	case slices.ContainsFunc(r.saved, matches):

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
@@ -54,11 +55,11 @@ func Open(wanted []Wanted, b Base) (*Adapters, error) {
 
 // inAdapter is an error about an adapter or a file of it.
 func inAdapter(path string, err error) error {
-	var e *check.Error
-	if errors.As(err, &e) && e.File != "" || errors.Is(err, check.ErrOption) {
+	var e *fault.Error
+	if errors.As(err, &e) && e.File != "" || errors.Is(err, fault.ErrOption) {
 		return fmt.Errorf("adapter %s: %w", path, err)
 	}
-	return check.InFile(path, check.ErrFormat, err)
+	return check.InFile(path, fault.ErrFormat, err)
 }
 
 // open reads all but the elements of an adapter's tensors.
@@ -73,16 +74,16 @@ func (a Wanted) open(b Base) (*adapter, error) {
 	path := hub.Folder(a.Path)
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, check.Errorf(check.ErrFolder, "%w", err)
+		return nil, check.Errorf(fault.ErrFolder, "%w", err)
 	}
 	var opened *adapter
 	switch {
 	case info.IsDir() && b.Architecture != "":
-		return nil, check.Errorf(check.ErrOption, "an adapter's folder beside a GGUF file: not supported; llama.cpp's convert_lora_to_gguf.py makes a GGUF file of it")
+		return nil, check.Errorf(fault.ErrOption, "an adapter's folder beside a GGUF file: not supported; llama.cpp's convert_lora_to_gguf.py makes a GGUF file of it")
 	case info.IsDir():
 		opened, err = openPEFT(os.DirFS(path), b)
 	case b.Architecture == "":
-		return nil, check.Errorf(check.ErrOption, "an adapter's file beside a model's folder: not supported; want the adapter's folder")
+		return nil, check.Errorf(fault.ErrOption, "an adapter's file beside a model's folder: not supported; want the adapter's folder")
 	default:
 		opened, err = openGGUFAdapter(path, b)
 	}
@@ -152,10 +153,10 @@ func (a *Adapters) replace(by *adapter, b Base) error {
 	_, ofFiles := b.Weights.(transformer.Reader)
 	for name := range by.replaced {
 		if !ofFiles {
-			return check.Errorf(check.ErrOption, "it replaces %s, which is supported for weights of files only", name)
+			return check.Errorf(fault.ErrOption, "it replaces %s, which is supported for weights of files only", name)
 		}
 		if a.from[name] != nil {
-			return check.Errorf(check.ErrOption, "it replaces %s, as %s does", name, a.from[name].path)
+			return check.Errorf(fault.ErrOption, "it replaces %s, as %s does", name, a.from[name].path)
 		}
 		a.from[name] = by
 	}
@@ -192,7 +193,7 @@ func (a *Adapters) AddTo(l *transformer.Loader) error {
 		}
 		for _, f := range one.factors {
 			if by := a.from[f.weight]; by != nil && by != one {
-				return check.Errorf(check.ErrOption, "adapter %s: it adds to %s, which %s replaces", one.path, f.weight, by.path)
+				return check.Errorf(fault.ErrOption, "adapter %s: it adds to %s, which %s replaces", one.path, f.weight, by.path)
 			}
 			d, err := one.read(f)
 			if err == nil {

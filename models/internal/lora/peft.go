@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // Adapters in folders as Python's peft writes them. Every field of adapter_config.json is read, has
@@ -41,7 +41,7 @@ func openPEFT(fsys fs.FS, b Base) (*adapter, error) {
 		a.warnings = append(a.warnings, fmt.Sprintf("%s: base_model_name_or_path = %q, and the model is in %s", PEFTConfig, f.Base, b.Path))
 	}
 	if err := a.readPEFT(&f, modules, b); err != nil {
-		return a, check.InFile(name, check.ErrFormat, err)
+		return a, check.InFile(name, fault.ErrFormat, err)
 	}
 	return a, nil
 }
@@ -56,11 +56,11 @@ func (a *adapter) readPEFT(f *peftFields, modules *moduleRules, b Base) error {
 	}
 	for i := range a.factors {
 		if f := &a.factors[i]; modules.magnitudes && f.right.name != "" && f.magnitude == "" {
-			return check.Errorf(transformer.ErrMissing, "the magnitudes of %s", f.left.name)
+			return check.Errorf(fault.ErrMissing, "the magnitudes of %s", f.left.name)
 		}
 	}
 	if len(f.Tokens) > 0 && len(a.rows) == 0 {
-		return check.Errorf(transformer.ErrMissing, "what trainable_token_indices of %s is for", PEFTConfig)
+		return check.Errorf(fault.ErrMissing, "what trainable_token_indices of %s is for", PEFTConfig)
 	}
 	a.warnings = append(a.warnings, modules.without(a, b)...)
 	return nil
@@ -88,5 +88,5 @@ func (n baseNames) find(name string) (string, error) {
 	case 1:
 		return all[0], nil
 	}
-	return "", check.Errorf(transformer.ErrLeftOver, "it may be for %s", strings.Join(all, " or "))
+	return "", check.Errorf(fault.ErrLeftOver, "it may be for %s", strings.Join(all, " or "))
 }

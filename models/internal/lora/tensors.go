@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/weightfile"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // The tensors of an adapter as Python's peft names them, and what each does to which tensor of the model.
@@ -35,7 +35,7 @@ const (
 func (p *peftFile) note(name string) error {
 	rest, ok := strings.CutPrefix(name, peftPrefix)
 	if !ok {
-		return check.Errorf(transformer.ErrLeftOver, "%s does not begin with %s", name, peftPrefix)
+		return check.Errorf(fault.ErrLeftOver, "%s does not begin with %s", name, peftPrefix)
 	}
 	for _, kind := range []struct {
 		end  string
@@ -49,7 +49,7 @@ func (p *peftFile) note(name string) error {
 		}
 	}
 	if strings.Contains(rest, "lora_") || strings.Contains(rest, "token_adapter.") {
-		return check.Errorf(transformer.ErrLeftOver, "%s: not supported", name)
+		return check.Errorf(fault.ErrLeftOver, "%s: not supported", name)
 	}
 	return p.replace(name, strings.Replace(rest, ".base_layer.", ".", 1))
 }
@@ -64,15 +64,15 @@ func (p *peftFile) replace(name, of string) error {
 		in = of
 	}
 	if other := p.replaced[in].name; other != "" {
-		return check.Errorf(transformer.ErrLeftOver, "%s and %s are both for %s", other, name, in)
+		return check.Errorf(fault.ErrLeftOver, "%s and %s are both for %s", other, name, in)
 	}
 	copies := p.modules.copies(of)
 	if p.fields.Tie && strings.HasSuffix(of, "shared.weight") && copies {
-		return check.Errorf(transformer.ErrLeftOver, "%s: ensure_weight_tying of a table that encoder and decoder share: not supported", name)
+		return check.Errorf(fault.ErrLeftOver, "%s: ensure_weight_tying of a table that encoder and decoder share: not supported", name)
 	}
 	module := of[:max(strings.LastIndexByte(of, '.'), 0)]
 	if !copies && p.adapts(module) && !strings.Contains(name, ".base_layer.") {
-		return check.Errorf(transformer.ErrLeftOver, "%s: target_modules of %s chooses this module, whose own tensors peft calls %s.base_layer: not supported", name, PEFTConfig, module)
+		return check.Errorf(fault.ErrLeftOver, "%s: target_modules of %s chooses this module, whose own tensors peft calls %s.base_layer: not supported", name, PEFTConfig, module)
 	}
 	saved, _ := p.fields.ties(p.modules)
 	p.replaced[in] = replacement{name, copies && !saved}
@@ -115,7 +115,7 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 	}
 	own := lastPart(module)
 	if slices.Contains(embeddings, own) != embedding || own == "shared" {
-		return check.Errorf(transformer.ErrLeftOver, "%s: not supported for a module of this name", name)
+		return check.Errorf(fault.ErrLeftOver, "%s: not supported for a module of this name", name)
 	}
 	weight, err := p.weight(module, name)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 	}
 	stem := strings.TrimSuffix(weight, own+".weight")
 	if own == "out_proj" && slices.Contains(p.found, stem+"in_proj_weight") { // peft leaves the latter without effect
-		return check.Errorf(transformer.ErrLeftOver, "%s: the model has no weight %s.weight of its own", name, module)
+		return check.Errorf(fault.ErrLeftOver, "%s: the model has no weight %s.weight of its own", name, module)
 	}
 	_, tied := p.fields.ties(p.modules)
 	add := factors{left: factor{name: second}, right: factor{name: first}, weight: weight, tied: tied}
@@ -135,7 +135,7 @@ func (p *peftFile) factor(module, name, first, second string, embedding bool) er
 	}
 	rank, scale := p.scale(module)
 	if float64(add.rank) != rank {
-		return check.Errorf(transformer.ErrMisshapen, "%s is of rank %d, and %s says %g", first, add.rank, PEFTConfig, rank)
+		return check.Errorf(fault.ErrMisshapen, "%s is of rank %d, and %s says %g", first, add.rank, PEFTConfig, rank)
 	}
 	add.scale = scale
 	for _, end := range []string{peftMagnitude, peftOldMagnitude} {
@@ -160,7 +160,7 @@ func (p *peftFile) weight(module, name string) (string, error) {
 	case weight != "":
 		return weight, nil
 	case weightfile.Repeats(module):
-		return "", check.Errorf(transformer.ErrLeftOver, "%s: the model has no weight %s.weight of its own", name, module)
+		return "", check.Errorf(fault.ErrLeftOver, "%s: the model has no weight %s.weight of its own", name, module)
 	}
 	return module + ".weight", nil
 }
@@ -184,11 +184,11 @@ func (p *peftFile) addition(module, name string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	case !p.fields.Added:
-		return check.Errorf(transformer.ErrLeftOver, "%s, and lora_bias of %s is false", name, PEFTConfig)
+		return check.Errorf(fault.ErrLeftOver, "%s, and lora_bias of %s is false", name, PEFTConfig)
 	case bias == "":
-		return check.Errorf(transformer.ErrLeftOver, "%s: the model has no %s.bias: not supported", name, module)
+		return check.Errorf(fault.ErrLeftOver, "%s: the model has no %s.bias: not supported", name, module)
 	case len(shape) != 1 || shape[0] < 1:
-		return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want a vector", name, shape)
+		return check.Errorf(fault.ErrMisshapen, "%s has shape %v, want a vector", name, shape)
 	default:
 		_, scale := p.scale(module)
 		p.factors = append(p.factors, factors{left: factor{name: name}, weight: bias, rank: 1, rows: shape[0], scale: scale})
@@ -201,11 +201,11 @@ func (p *peftFile) magnitudes(module, name string) error {
 	own := lastPart(module)
 	switch _, ok := p.tensors.Shape(peftPrefix + module + peftFirst); {
 	case !p.fields.Magnitudes:
-		return check.Errorf(transformer.ErrLeftOver, "%s, and use_dora of %s is false", name, PEFTConfig)
+		return check.Errorf(fault.ErrLeftOver, "%s, and use_dora of %s is false", name, PEFTConfig)
 	case slices.Contains(embeddings, own):
-		return check.Errorf(transformer.ErrLeftOver, "%s: use_dora is not supported for embeddings", name)
+		return check.Errorf(fault.ErrLeftOver, "%s: use_dora is not supported for embeddings", name)
 	case !ok:
-		return check.Errorf(transformer.ErrMissing, "%s%s%s, beside %s", peftPrefix, module, peftFirst, name)
+		return check.Errorf(fault.ErrMissing, "%s%s%s, beside %s", peftPrefix, module, peftFirst, name)
 	}
 	return nil
 }
@@ -216,20 +216,20 @@ func (p *peftFile) tokens(module, name string) error {
 	for end, indices := range p.fields.Tokens {
 		if strings.HasSuffix(module, end) {
 			if at != nil && !slices.Equal(at, indices) {
-				return check.Errorf(transformer.ErrLeftOver, "%s: several entries of trainable_token_indices are for it", name)
+				return check.Errorf(fault.ErrLeftOver, "%s: several entries of trainable_token_indices are for it", name)
 			}
 			at = indices
 		}
 	}
 	shape, _ := p.tensors.Shape(name)
 	if len(at) == 0 || len(shape) != 2 || shape[0] != len(at) || slices.Min(at) < 0 {
-		return check.Errorf(transformer.ErrMisshapen, "%s has shape %v, and trainable_token_indices of %s says %v", name, shape, PEFTConfig, at)
+		return check.Errorf(fault.ErrMisshapen, "%s has shape %v, and trainable_token_indices of %s says %v", name, shape, PEFTConfig, at)
 	}
 	if lastPart(module) == "shared" { // whose copies peft changes too, or not, by tie_word_embeddings
-		return check.Errorf(transformer.ErrLeftOver, "%s: trainable_token_indices of a table that encoder and decoder share: not supported", name)
+		return check.Errorf(fault.ErrLeftOver, "%s: trainable_token_indices of a table that encoder and decoder share: not supported", name)
 	}
 	if slices.Contains([]string{"decoder", "vocab_projector", "generator_lm_head"}, lastPart(module)) {
-		return check.Errorf(transformer.ErrLeftOver, "%s: trainable_token_indices of a projection with a bias, which peft leaves out unless it merges: not supported", name)
+		return check.Errorf(fault.ErrLeftOver, "%s: trainable_token_indices of a projection with a bias, which peft leaves out unless it merges: not supported", name)
 	}
 	weight, err := p.found.find(module + ".weight")
 	if err != nil {

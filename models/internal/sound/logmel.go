@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/cmplx"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // This file makes of sound what Whisper takes: a log-mel spectrogram.
@@ -31,10 +31,10 @@ const (
 func LogMel(samples []float32, bins int) ([]float32, error) {
 	const pad = spectrogramWindow / 2
 	if len(samples) <= pad {
-		return nil, check.Errorf(transformer.ErrShape, "log-mel spectrogram of %d samples, want more than %d", len(samples), pad)
+		return nil, check.Errorf(fault.ErrShape, "log-mel spectrogram of %d samples, want more than %d", len(samples), pad)
 	}
 	if bins < 1 || bins > spectrogramWindow/2 {
-		return nil, check.Errorf(transformer.ErrConfig, "log-mel spectrogram of %d bins, want 1 to %d", bins, spectrogramWindow/2)
+		return nil, check.Errorf(fault.ErrConfig, "log-mel spectrogram of %d bins, want 1 to %d", bins, spectrogramWindow/2)
 	}
 	at := func(i int) float64 { // mirrored, without repeating the ends
 		if i < 0 {

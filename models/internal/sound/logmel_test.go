@@ -7,7 +7,7 @@ import (
 	"math/cmplx"
 	"testing"
 
-	"github.com/avoformer/avoformer/transformer"
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
@@ -62,10 +62,10 @@ func TestLogMel(t *testing.T) {
 	}
 	near("sound of 30 seconds", first, want)
 
-	if _, err := LogMel(samples[:200], 80); !errors.Is(err, transformer.ErrShape) {
+	if _, err := LogMel(samples[:200], 80); !errors.Is(err, fault.ErrShape) {
 		t.Errorf("200 samples: %v", err)
 	}
-	if _, err := LogMel(samples, 0); !errors.Is(err, transformer.ErrConfig) {
+	if _, err := LogMel(samples, 0); !errors.Is(err, fault.ErrConfig) {
 		t.Errorf("no bins: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/regular"
@@ -52,7 +53,7 @@ func OpenFile(fsys fs.FS, name string) (*files, error) {
 	w := &files{Name: name, of: map[string]transformer.Reader{}}
 	if err := w.add(fsys, name); err != nil {
 		w.Close()
-		return nil, check.InFile(name, check.ErrFormat, err)
+		return nil, check.InFile(name, fault.ErrFormat, err)
 	}
 	w.names = slices.Sorted(maps.Keys(w.of))
 	return w, nil
@@ -80,18 +81,18 @@ func OpenFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 			if w.Name == index {
 				err = fmt.Errorf("%w (%s names the file)", err, index)
 			}
-			return nil, check.InFile(shard, check.ErrFormat, err)
+			return nil, check.InFile(shard, fault.ErrFormat, err)
 		}
 	}
 	for name := range listed {
 		if w.of[name] == nil {
 			w.Close()
-			return nil, &check.Error{Kind: check.ErrFolder, File: index, Field: name, Err: errors.New("no shard has it")}
+			return nil, &fault.Error{Kind: fault.ErrFolder, File: index, Field: name, Err: errors.New("no shard has it")}
 		}
 	}
 	if err := w.joinMXFP4(); err != nil {
 		w.Close()
-		return nil, check.InFile(w.Name, check.ErrFormat, err)
+		return nil, check.InFile(w.Name, fault.ErrFormat, err)
 	}
 	for name := range w.of {
 		w.names = append(w.names, name)
@@ -104,10 +105,10 @@ func OpenFiles(fsys fs.FS, dir, single, index string) (*files, error) {
 func noWeights(fsys fs.FS, dir string) error {
 	for _, name := range []string{"tf_model.h5", "flax_model.msgpack"} {
 		if name := path.Join(dir, name); configuration.Exists(fsys, name) {
-			return check.InFile(name, check.ErrFolder, fmt.Errorf("not supported; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", single[0]))
+			return check.InFile(name, fault.ErrFolder, fmt.Errorf("not supported; in Python, from_pretrained(folder) and then save_pretrained(folder) of transformers writes %s", single[0]))
 		}
 	}
-	return check.Errorf(check.ErrFolder, "neither %s nor %s.index.json, and nothing of that form for %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
+	return check.Errorf(fault.ErrFolder, "neither %s nor %s.index.json, and nothing of that form for %s", path.Join(dir, single[0]), path.Join(dir, single[0]), path.Join(dir, single[1]))
 }
 
 // indexed is the shards that an index names, in the same folder. It notes the tensors.
@@ -137,7 +138,7 @@ func (w *files) indexed(doc configuration.Document, dir string) ([]string, error
 func (w *files) add(fsys fs.FS, name string) error {
 	f, err := regular.OpenFS(fsys, name)
 	if err != nil {
-		return &check.Error{Kind: check.ErrFolder, File: name, Err: err}
+		return &fault.Error{Kind: fault.ErrFolder, File: name, Err: err}
 	}
 	w.open = append(w.open, f)
 	info, err := f.Stat()
@@ -155,7 +156,7 @@ func (w *files) add(fsys fs.FS, name string) error {
 		at, size = bytes.NewReader(data), int64(len(data))
 	}
 	if hub.IsPointer(at) {
-		return check.Errorf(check.ErrFolder, "%w", hub.ErrPointer)
+		return check.Errorf(fault.ErrFolder, "%w", hub.ErrPointer)
 	}
 	r, err := tensorsOf(at, size, name)
 	if err != nil {
@@ -163,7 +164,7 @@ func (w *files) add(fsys fs.FS, name string) error {
 	}
 	for _, tensor := range r.Names() {
 		if w.of[tensor] != nil {
-			return &check.Error{Kind: check.ErrFormat, Field: tensor, Err: errors.New("the tensor is in another shard too")}
+			return &fault.Error{Kind: fault.ErrFormat, Field: tensor, Err: errors.New("the tensor is in another shard too")}
 		}
 		w.of[tensor] = r
 	}
@@ -200,7 +201,7 @@ func (w *files) Names() []string { return w.names }
 func (w *files) Tensor(name string, shape ...int) ([]float32, error) {
 	f, ok := w.of[name]
 	if !ok {
-		return nil, check.Errorf(transformer.ErrMissing, "%s", name)
+		return nil, check.Errorf(fault.ErrMissing, "%s", name)
 	}
 	return f.Tensor(name, shape...)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models/internal/configuration"
 	"github.com/avoformer/avoformer/transformer"
@@ -146,7 +147,7 @@ func (w *files) JoinFP8(doc configuration.Document) (bool, error) {
 		if r := w.of[name]; isFP8(r, name) {
 			t, err := s.join(w, r, name)
 			if err != nil {
-				return false, &check.Error{Kind: check.ErrFormat, Field: name, Err: err}
+				return false, &fault.Error{Kind: fault.ErrFormat, Field: name, Err: err}
 			}
 			w.of[name] = t
 			delete(w.of, name+s.scale)

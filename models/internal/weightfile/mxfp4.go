@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/transformer"
@@ -46,7 +47,7 @@ func (w *files) joinMXFP4() error {
 		scales, _ := t.scales.Shape(stem + "_scales")
 		n := len(scales)
 		if n < 2 || len(shape) != n+1 || !slices.Equal(shape[:n], scales) || shape[n] != mxfp4Block/2 {
-			return &check.Error{Kind: check.ErrFormat, Field: name, Err: check.Errorf(check.ErrFormat, "shape %v beside scales of shape %v: want blocks of %d", shape, scales, mxfp4Block/2)}
+			return &fault.Error{Kind: fault.ErrFormat, Field: name, Err: check.Errorf(fault.ErrFormat, "shape %v beside scales of shape %v: want blocks of %d", shape, scales, mxfp4Block/2)}
 		}
 		t.shape = slices.Clone(scales)
 		t.shape[n-1] *= mxfp4Block
@@ -69,7 +70,7 @@ func (t mxfp4Tensor) Format(string) kernels.Format { return kernels.FormatMXFP4 
 // Tensor implements transformer.Weights.
 func (t mxfp4Tensor) Tensor(name string, shape ...int) ([]float32, error) {
 	if !slices.Equal(shape, t.shape) {
-		return nil, check.Errorf(transformer.ErrMisshapen, "%s has shape %v, want %v", name, t.shape, shape)
+		return nil, check.Errorf(fault.ErrMisshapen, "%s has shape %v, want %v", name, t.shape, shape)
 	}
 	x := make([]float32, check.Product(shape))
 	return x, t.Read(x, name, 0)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/tokenizer"
 )
@@ -231,7 +232,7 @@ func TestCallsInPrompts(t *testing.T) {
 		}
 	}
 	c := New(tokenizer.Config{ChatTemplate: "{{ raise_exception('no ' + messages[1].tool_calls[0].function.arguments.city) }}"})
-	if _, err := c.prompt(chat, Options{}); !errors.Is(err, ErrTemplate) || !strings.Contains(err.Error(), "no Zürich") {
+	if _, err := c.prompt(chat, Options{}); !errors.Is(err, fault.ErrTemplate) || !strings.Contains(err.Error(), "no Zürich") {
 		t.Errorf("error %v, want the first one", err)
 	}
 	chat[1].ToolCalls = []answer.Call{{Name: "f", Arguments: "no JSON"}}

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/jinja"
 	"github.com/avoformer/avoformer/text/tokenizer"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // chatRequest is a line of what scripts/chats.py and compare_chats.py ask for.
@@ -72,7 +72,7 @@ func TestChats(t *testing.T) {
 	for i, r := range requests {
 		got, err := r.prompt(r.chats())
 		switch {
-		case r.Expected == nil && !errors.Is(err, ErrTemplate) && !errors.Is(err, transformer.ErrInput) && !errors.Is(err, transformer.ErrOption):
+		case r.Expected == nil && !errors.Is(err, fault.ErrTemplate) && !errors.Is(err, fault.ErrInput) && !errors.Is(err, fault.ErrOption):
 			t.Errorf("case %d: %q, %v, want an error like %q", i, got, err, r.Error)
 		case r.Expected != nil && (err != nil || got != *r.Expected):
 			t.Errorf("case %d: %q, %v, want %q", i, got, err, *r.Expected)
@@ -90,21 +90,21 @@ func TestPromptErrors(t *testing.T) {
 		is       error
 		says     string
 	}{
-		{user, Options{}, ErrTemplate, `["other" "rag"]`},
-		{user, Options{Template: "other"}, ErrTemplate, "line 1"},
-		{[]Message{}, Options{Template: "rag"}, transformer.ErrInput, "no messages"},
-		{nil, Options{Template: "rag"}, transformer.ErrInput, "no messages"},
-		{"Hi", Options{Template: "rag"}, transformer.ErrInput, "array of objects"},
-		{json.RawMessage(`[{}, 3]`), Options{Template: "rag"}, transformer.ErrInput, "element 1"},
-		{json.RawMessage(`[{}] x`), Options{Template: "rag"}, transformer.ErrInput, "invalid character 'x'"},
-		{make(chan int), Options{Template: "rag"}, transformer.ErrInput, "chan int"},
-		{user, Options{Template: "rag", Tools: map[string]int{"a": 1}}, transformer.ErrOption, "tools"},
-		{user, Options{Template: "rag", Documents: []string{"a"}}, transformer.ErrOption, "documents: element 0"},
-		{user, Options{Template: "rag", Variables: map[string]any{"tools": nil}}, transformer.ErrOption, "Variables = tools"},
-		{user, Options{Template: "rag", Variables: map[string]any{"messages": nil}}, transformer.ErrOption, "Variables = messages"},
-		{user, Options{Template: "rag", Variables: map[string]any{"f": func() {}}}, ErrTemplate, "func()"},
-		{user, Options{Template: "rag", Continue: "content"}, ErrTemplate, "content"},
-		{user, Options{Template: "rag", Continue: "prefix"}, transformer.ErrInput, "prefix"},
+		{user, Options{}, fault.ErrTemplate, `["other" "rag"]`},
+		{user, Options{Template: "other"}, fault.ErrTemplate, "line 1"},
+		{[]Message{}, Options{Template: "rag"}, fault.ErrInput, "no messages"},
+		{nil, Options{Template: "rag"}, fault.ErrInput, "no messages"},
+		{"Hi", Options{Template: "rag"}, fault.ErrInput, "array of objects"},
+		{json.RawMessage(`[{}, 3]`), Options{Template: "rag"}, fault.ErrInput, "element 1"},
+		{json.RawMessage(`[{}] x`), Options{Template: "rag"}, fault.ErrInput, "invalid character 'x'"},
+		{make(chan int), Options{Template: "rag"}, fault.ErrInput, "chan int"},
+		{user, Options{Template: "rag", Tools: map[string]int{"a": 1}}, fault.ErrOption, "tools"},
+		{user, Options{Template: "rag", Documents: []string{"a"}}, fault.ErrOption, "documents: element 0"},
+		{user, Options{Template: "rag", Variables: map[string]any{"tools": nil}}, fault.ErrOption, "Variables = tools"},
+		{user, Options{Template: "rag", Variables: map[string]any{"messages": nil}}, fault.ErrOption, "Variables = messages"},
+		{user, Options{Template: "rag", Variables: map[string]any{"f": func() {}}}, fault.ErrTemplate, "func()"},
+		{user, Options{Template: "rag", Continue: "content"}, fault.ErrTemplate, "content"},
+		{user, Options{Template: "rag", Continue: "prefix"}, fault.ErrInput, "prefix"},
 	} {
 		_, err := c.prompt(x.messages, x.opts)
 		if !errors.Is(err, x.is) || !strings.Contains(err.Error(), x.says) {

@@ -11,11 +11,7 @@ import (
 	"unicode"
 
 	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/transformer"
 )
-
-// ErrTemplate is text.ErrTemplate.
-var ErrTemplate = fault.ErrTemplate
 
 // conversation is the messages as templates get them.
 type conversation []*object
@@ -24,10 +20,10 @@ type conversation []*object
 func readMessages(messages any) (conversation, error) {
 	list, err := objects(messages)
 	if err != nil {
-		return nil, fmt.Errorf("%w: messages: %w", transformer.ErrInput, err)
+		return nil, fmt.Errorf("%w: messages: %w", fault.ErrInput, err)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%w: no messages", transformer.ErrInput)
+		return nil, fmt.Errorf("%w: no messages", fault.ErrInput)
 	}
 	for i, m := range list {
 		list[i] = m.normal()
@@ -74,7 +70,7 @@ func (c conversation) leaveOpen(field, source string) (*continued, error) {
 	last := c[len(c)-1]
 	raw, ok := last.fields[field]
 	if !ok {
-		return nil, fmt.Errorf("%w: Continue: the last message has no %q", transformer.ErrInput, field)
+		return nil, fmt.Errorf("%w: Continue: the last message has no %q", fault.ErrInput, field)
 	}
 	// The copies of a reasoning are all marked: the template reads one of them.
 	names := []string{field}
@@ -82,11 +78,11 @@ func (c conversation) leaveOpen(field, source string) (*continued, error) {
 		names = slices.DeleteFunc(slices.Clone(reasoningFields), func(n string) bool { return !sameText(last.fields[n], raw) })
 	}
 	if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(source, n) }) {
-		return nil, fmt.Errorf("%w: Continue: the template does not read %q", ErrTemplate, field)
+		return nil, fmt.Errorf("%w: Continue: the template does not read %q", fault.ErrTemplate, field)
 	}
 	whole, marked, err := markEnd(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: Continue: %q of the last message: %w", transformer.ErrInput, field, err)
+		return nil, fmt.Errorf("%w: Continue: %q of the last message: %w", fault.ErrInput, field, err)
 	}
 	for _, name := range names {
 		last.set(name, marked)
@@ -129,7 +125,7 @@ func (c *continued) cut(prompt string) (string, error) {
 	mark := strings.TrimSpace(openEnd)
 	at := strings.LastIndex(prompt, mark)
 	if at < 0 || !strings.Contains(prompt, strings.TrimFunc(c.text, isSpace)) {
-		return "", fmt.Errorf("%w: Continue: the last message is not in the prompt", ErrTemplate)
+		return "", fmt.Errorf("%w: Continue: the last message is not in the prompt", fault.ErrTemplate)
 	}
 	if strings.HasPrefix(prompt[at:], openEnd) {
 		return prompt[:at], nil

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/internal/jinja"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // chatTemplate is a template with what may be wrong with it: a template beyond what is
@@ -30,7 +30,7 @@ func newTemplate(source string) *chatTemplate {
 func (t *chatTemplate) render(messages any, variables map[string]any, open string, calls callForm) (string, error) {
 	messages, err := calls.write(messages)
 	if err != nil {
-		return "", check.Errorf(transformer.ErrInput, "messages: %w", err)
+		return "", check.Errorf(fault.ErrInput, "messages: %w", err)
 	}
 	list, err := readMessages(messages)
 	if err != nil {
@@ -52,7 +52,7 @@ func (t *chatTemplate) renderList(list conversation, variables map[string]any, o
 	variables["messages"] = list
 	prompt, err := t.parsed.Render(variables)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+		return "", fmt.Errorf("%w: %w", fault.ErrTemplate, err)
 	}
 	if rest != nil {
 		return rest.cut(prompt)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -61,13 +62,13 @@ func (c *Templates) template(o *Options) (*chatTemplate, error) {
 	case c.single != nil:
 		return c.single, nil
 	case c.named == nil:
-		return nil, fmt.Errorf("%w: the folder has none", ErrTemplate)
+		return nil, fmt.Errorf("%w: the folder has none", fault.ErrTemplate)
 	case o.Tools != nil && c.named["tool_use"] != nil:
 		return c.named["tool_use"], nil
 	case c.named["default"] != nil:
 		return c.named["default"], nil
 	}
-	return nil, fmt.Errorf("%w: none is named default: name one of %q", ErrTemplate, slices.Sorted(maps.Keys(c.named)))
+	return nil, fmt.Errorf("%w: none is named default: name one of %q", fault.ErrTemplate, slices.Sorted(maps.Keys(c.named)))
 }
 
 // Format is how a model writes calls and reasoning in answers to prompts with these options, as text.Generator's AnswerFormat
@@ -106,7 +107,7 @@ func (c *Templates) prompt(messages any, o Options) (string, error) {
 		return "", err
 	}
 	if t.err != nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, t.err)
+		return "", fmt.Errorf("%w: %w", fault.ErrTemplate, t.err)
 	}
 	for role, token := range c.special {
 		if _, hidden := variables[role]; !hidden {

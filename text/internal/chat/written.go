@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/text/answer"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // The tags around calls and their results, where package chat writes them.
@@ -51,7 +51,7 @@ func (t *chatTemplate) renderWritten(messages any, variables map[string]any, ope
 	tools, _ := variables["tools"].([]*object)
 	told, err := toolText(tools)
 	if err != nil {
-		return "", fmt.Errorf("%w: tools: %w", transformer.ErrInput, err)
+		return "", fmt.Errorf("%w: tools: %w", fault.ErrInput, err)
 	}
 	variables["tools"] = nil
 	var failed error
@@ -75,7 +75,7 @@ func (t *chatTemplate) renderWritten(messages any, variables map[string]any, ope
 		}
 	}
 	if failed == nil {
-		failed = fmt.Errorf("%w: it leaves the tools out, which the messages have", ErrTemplate)
+		failed = fmt.Errorf("%w: it leaves the tools out, which the messages have", fault.ErrTemplate)
 	}
 	return "", failed
 }
@@ -91,12 +91,12 @@ func (c conversation) tell(told, role string) (conversation, error) {
 		c = slices.Insert(c, 0, m)
 	}
 	if at < 0 {
-		return nil, fmt.Errorf("%w: tools without a message of the user", transformer.ErrInput)
+		return nil, fmt.Errorf("%w: tools without a message of the user", fault.ErrInput)
 	}
 	m := c[at]
 	content, err := withText(m.fields["content"], told, role == "user")
 	if err != nil {
-		return nil, fmt.Errorf("%w: message %d: %w", transformer.ErrInput, at, err)
+		return nil, fmt.Errorf("%w: message %d: %w", fault.ErrInput, at, err)
 	}
 	m.set("content", content)
 	return c, nil
@@ -123,7 +123,7 @@ func (c conversation) written() (conversation, error) {
 			result = false
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: message %d: %w", transformer.ErrInput, i, err)
+			return nil, fmt.Errorf("%w: message %d: %w", fault.ErrInput, i, err)
 		}
 		out = append(out, m)
 	}

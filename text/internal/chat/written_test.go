@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/text/answer"
 	"github.com/avoformer/avoformer/text/tokenizer"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // writtenPrompt is what a template makes of messages with the tools of the tests.
@@ -55,12 +55,12 @@ func TestWrittenTools(t *testing.T) {
 		messages any
 		want     error
 	}{
-		{"nothing", hello, ErrTemplate},
-		{turns, rules, ErrTemplate},
-		{turns, []Message{{Role: "assistant", Content: "a"}}, transformer.ErrInput},
-		{plainTemplate, json.RawMessage(`[{"role": "system", "content": 7}]`), transformer.ErrInput},
-		{plainTemplate, json.RawMessage(`[{"role": "assistant", "tool_calls": [7]}]`), transformer.ErrInput},
-		{plainTemplate, json.RawMessage(`[{"role": "tool", "content": [{"type": "image"}]}]`), transformer.ErrInput},
+		{"nothing", hello, fault.ErrTemplate},
+		{turns, rules, fault.ErrTemplate},
+		{turns, []Message{{Role: "assistant", Content: "a"}}, fault.ErrInput},
+		{plainTemplate, json.RawMessage(`[{"role": "system", "content": 7}]`), fault.ErrInput},
+		{plainTemplate, json.RawMessage(`[{"role": "assistant", "tool_calls": [7]}]`), fault.ErrInput},
+		{plainTemplate, json.RawMessage(`[{"role": "tool", "content": [{"type": "image"}]}]`), fault.ErrInput},
 	} {
 		if got, err := writtenPrompt(c.template, c.messages, Options{}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %q, %v, want %v", c.template, got, err, c.want)

@@ -9,13 +9,13 @@ import (
 	"os"
 	"strings"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/hub"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
-	"github.com/avoformer/avoformer/transformer"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
 
@@ -79,7 +79,7 @@ func ReadJSON(fsys fs.FS, name string, into any) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return check.InFile(name, transformer.ErrFolder, err)
+		return check.InFile(name, fault.ErrFolder, err)
 	}
 	if err := pyjson.Unmarshal(data, into); err != nil {
 		return JSONError(name, err)
@@ -89,12 +89,12 @@ func ReadJSON(fsys fs.FS, name string, into any) error {
 
 // Errorf is an error about a folder.
 func Errorf(format string, args ...any) error {
-	return check.Errorf(transformer.ErrFolder, format, args...)
+	return check.Errorf(fault.ErrFolder, format, args...)
 }
 
 // FileError is an error about a field of a file, or about the file itself without a field.
 func FileError(file, field, value, format string, args ...any) error {
-	return &transformer.Error{Kind: transformer.ErrConfig, File: file, Field: field, Value: check.Short(value), Err: fmt.Errorf(format, args...)}
+	return &fault.Error{Kind: fault.ErrConfig, File: file, Field: field, Value: check.Short(value), Err: fmt.Errorf(format, args...)}
 }
 
 // JSONError is an error of reading a file of JSON.

@@ -10,13 +10,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/account"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/internal/pyjson"
 	"github.com/avoformer/avoformer/internal/regular"
 	"github.com/avoformer/avoformer/text/internal/folder"
-	"github.com/avoformer/avoformer/transformer"
 )
 
 // Settings is generation_config.json, or without one those fields of config.json. A field
@@ -96,7 +96,7 @@ func Read(fsys fs.FS, vocab int, warn func(warning string)) (*Settings, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil // a GGUF file
 	} else if err != nil {
-		return nil, check.InFile(s.File, transformer.ErrFolder, err)
+		return nil, check.InFile(s.File, fault.ErrFolder, err)
 	}
 	var fields map[string]json.RawMessage
 	if err := errors.Join(pyjson.Unmarshal(data, &fields), pyjson.Unmarshal(data, s)); err != nil {
@@ -151,7 +151,7 @@ func (s *Settings) account(fields map[string]json.RawMessage, warn func(warning 
 		warn(s.File + ": " + w)
 	}
 	if err != nil {
-		return check.InFile(s.File, transformer.ErrConfig, err)
+		return check.InFile(s.File, fault.ErrConfig, err)
 	}
 	return nil
 }

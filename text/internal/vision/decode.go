@@ -20,8 +20,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// ErrImage is an image that cannot be read, or is of a kind not supported.
-var ErrImage = fault.ErrImage
+// fault.ErrImage is an image that cannot be read, or is of a kind not supported.
+var fault.ErrImage = fault.ErrImage
 
 // MaxPixels is what an image may have unless the caller says otherwise: a little more than
 // the cameras of telephones make, and 350 MB while the image is decoded.
@@ -67,14 +67,14 @@ func Decode(data []byte, maxPixels int) (*RGB, error) {
 		}
 		w, h, err := f.size(data)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrImage, f.name, err)
+			return nil, fmt.Errorf("%w: %s: %w", fault.ErrImage, f.name, err)
 		}
 		if w <= 0 || h <= 0 || w > maxPixels/h {
-			return nil, fmt.Errorf("%w: %s of %d x %d pixels, want 1 to %d", ErrImage, f.name, w, h, maxPixels)
+			return nil, fmt.Errorf("%w: %s of %d x %d pixels, want 1 to %d", fault.ErrImage, f.name, w, h, maxPixels)
 		}
 		m, err := f.decode(data)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrImage, f.name, err)
+			return nil, fmt.Errorf("%w: %s: %w", fault.ErrImage, f.name, err)
 		}
 		if f.notes == nil {
 			return m, nil
@@ -82,7 +82,7 @@ func Decode(data []byte, maxPixels int) (*RGB, error) {
 		exif, xmp := f.notes(data)
 		return oriented(m, exif, xmp), nil
 	}
-	return nil, fmt.Errorf("%w: neither JPEG nor PNG, WebP, GIF, BMP or TIFF", ErrImage)
+	return nil, fmt.Errorf("%w: neither JPEG nor PNG, WebP, GIF, BMP or TIFF", fault.ErrImage)
 }
 
 // sizeBy is the size that a header says, read by a function of the form that those of package

@@ -15,10 +15,6 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// ErrConfig is what errors match about values of a preprocessor_config.json that are unknown or that
-// contradict each other.
-var ErrConfig = fault.ErrConfig
-
 // Processor turns images into a model's pixel_values.
 type Processor struct {
 	Warnings []string // about fields that no class of these has
@@ -85,14 +81,14 @@ var (
 )
 
 func configError(field, format string, args ...any) error {
-	return &check.Error{Kind: ErrConfig, Field: field, Err: fmt.Errorf(format, args...)}
+	return &fault.Error{Kind: fault.ErrConfig, Field: field, Err: fmt.Errorf(format, args...)}
 }
 
 // NewProcessor reads the text of a preprocessor_config.json.
 func NewProcessor(text []byte) (*Processor, error) {
 	var c config
 	if err := pyjson.Unmarshal(text, &c); err != nil {
-		return nil, check.Errorf(ErrConfig, "%w", err)
+		return nil, check.Errorf(fault.ErrConfig, "%w", err)
 	}
 	name := c.Type
 	if name == "" {
@@ -107,7 +103,7 @@ func NewProcessor(text []byte) (*Processor, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := pyjson.Unmarshal(text, &fields); err != nil {
-		return nil, check.Errorf(ErrConfig, "%w", err)
+		return nil, check.Errorf(fault.ErrConfig, "%w", err)
 	}
 	warnings, err := account.Settle(account.Classes[name+"ImageProcessor"], fields, account.Tags(c), idle)
 	if err != nil {
@@ -228,7 +224,7 @@ func (p *Processor) Pixels(m *RGB) (pixels []float32, w, h int, err error) {
 		}
 	}
 	if p.patch > 0 && (m.W%p.patch != 0 || m.H%p.patch != 0) {
-		return nil, 0, 0, fmt.Errorf("%w: %d x %d pixels are not whole patches of %d, which do_resize would make of them", ErrImage, m.W, m.H, p.patch)
+		return nil, 0, 0, fmt.Errorf("%w: %d x %d pixels are not whole patches of %d, which do_resize would make of them", fault.ErrImage, m.W, m.H, p.patch)
 	}
 	if p.crop {
 		if m, err = m.CenterCrop(p.cropW, p.cropH); err != nil {

@@ -5,6 +5,8 @@ package vision
 import (
 	"fmt"
 	"math"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // Filter is how resizing weighs pixels, numbered as Pillow's resample.
@@ -86,13 +88,13 @@ const maxResized = 1 << 27
 // Resize is m with w by h pixels.
 func (m *RGB) Resize(w, h int, f Filter) (*RGB, error) {
 	if w < 1 || h < 1 || w > maxResized/h {
-		return nil, fmt.Errorf("%w: resizing to %d x %d pixels", ErrImage, w, h)
+		return nil, fmt.Errorf("%w: resizing to %d x %d pixels", fault.ErrImage, w, h)
 	}
 	if f == Nearest {
 		return m.nearest(w, h), nil
 	}
 	if _, ok := kernels[f]; !ok {
-		return nil, fmt.Errorf("%w: filter %d is unknown", ErrImage, f)
+		return nil, fmt.Errorf("%w: filter %d is unknown", fault.ErrImage, f)
 	}
 	// One direction, then the other, with 8 bits between. Columns come first
 	// where they lose more than twice as many pixels as rows do: how Pillow 13
@@ -171,7 +173,7 @@ func places(in, out int) []int {
 // CenterCrop is the w by h pixels in the middle of m, which is black outside.
 func (m *RGB) CenterCrop(w, h int) (*RGB, error) {
 	if w < 1 || h < 1 || w > maxResized/h {
-		return nil, fmt.Errorf("%w: cropping to %d x %d pixels", ErrImage, w, h)
+		return nil, fmt.Errorf("%w: cropping to %d x %d pixels", fault.ErrImage, w, h)
 	}
 	out := newRGB(w, h)
 	top, left := floorHalf(m.H-h), floorHalf(m.W-w)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/transformer/safetensors"
 )
 
@@ -172,7 +173,7 @@ func TestLimit(t *testing.T) {
 		if _, err := Decode(data, m.W*m.H); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := Decode(data, m.W*m.H-1); !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "pixels") {
+		if _, err := Decode(data, m.W*m.H-1); !errors.Is(err, fault.ErrImage) || !strings.Contains(err.Error(), "pixels") {
 			t.Errorf("%s: error %v of a pixel too many", name, err)
 		}
 	}
@@ -185,8 +186,8 @@ func TestLimit(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err = Decode(huge.Bytes(), MaxPixels)
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, ErrImage) || !strings.Contains(err.Error(), "12000 x 10000") {
-		t.Errorf("%d bytes: error %v, want an ErrImage that tells the size", huge.Len(), err)
+	if !errors.Is(err, fault.ErrImage) || !strings.Contains(err.Error(), "12000 x 10000") {
+		t.Errorf("%d bytes: error %v, want a fault.ErrImage that tells the size", huge.Len(), err)
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
 		t.Errorf("%d bytes allocated for an image that is refused", n)
@@ -215,8 +216,8 @@ func TestBroken(t *testing.T) {
 					broken[r.IntN(min(len(broken), 200))] = byte(r.Uint32())
 				}
 			}
-			if _, err := Decode(broken, 1<<16); err != nil && !errors.Is(err, ErrImage) {
-				t.Errorf("%s: error %v, want an ErrImage", name, err)
+			if _, err := Decode(broken, 1<<16); err != nil && !errors.Is(err, fault.ErrImage) {
+				t.Errorf("%s: error %v, want a fault.ErrImage", name, err)
 			}
 		}
 	}
@@ -224,8 +225,8 @@ func TestBroken(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for name, data := range map[string]string{"nothing": "", "text": "hello", "png": "\x89PNG\r\n\x1a\n", "jpeg": "\xff\xd8\xff", "huge": "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\x00\x00\x00"} {
-		if _, err := Decode([]byte(data), MaxPixels); !errors.Is(err, ErrImage) {
-			t.Errorf("%s: error %v, want an ErrImage", name, err)
+		if _, err := Decode([]byte(data), MaxPixels); !errors.Is(err, fault.ErrImage) {
+			t.Errorf("%s: error %v, want a fault.ErrImage", name, err)
 		}
 	}
 	for name, config := range map[string]string{
@@ -236,8 +237,8 @@ func TestRefused(t *testing.T) {
 		"null factor": `{"image_processor_type": "ViTImageProcessor", "rescale_factor": null}`, "null mean": `{"image_processor_type": "ViTImageProcessor", "image_mean": null}`, "no crop_size": `{"image_processor_type": "ViTImageProcessor", "do_center_crop": true}`,
 		"size text": `{"image_processor_type": "ViTImageProcessor", "size": "224"}`, "crop": `{"image_processor_type": "CLIPImageProcessor", "crop_size": {"shortest_edge": 3}}`,
 	} {
-		if _, err := NewProcessor([]byte(config)); !errors.Is(err, ErrConfig) {
-			t.Errorf("%s: error %v, want an ErrConfig", name, err)
+		if _, err := NewProcessor([]byte(config)); !errors.Is(err, fault.ErrConfig) {
+			t.Errorf("%s: error %v, want a fault.ErrConfig", name, err)
 		}
 	}
 }
@@ -286,7 +287,7 @@ func TestFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := p.Pixels(picture); !errors.Is(err, ErrImage) {
+	if _, _, _, err := p.Pixels(picture); !errors.Is(err, fault.ErrImage) {
 		t.Errorf("an image that is not whole patches: error %v", err)
 	}
 }
@@ -308,8 +309,8 @@ func FuzzDecode(f *testing.F) {
 			if _, err := m.Resize(8, 8, Bicubic); err != nil {
 				t.Error(err)
 			}
-		} else if !errors.Is(err, ErrImage) {
-			t.Errorf("%v is not an ErrImage", err)
+		} else if !errors.Is(err, fault.ErrImage) {
+			t.Errorf("%v is not a fault.ErrImage", err)
 		}
 	})
 }

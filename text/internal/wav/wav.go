@@ -12,9 +12,6 @@ import (
 	"github.com/avoformer/avoformer/internal/check"
 )
 
-// ErrSound is text.ErrSound.
-var ErrSound = fault.ErrSound
-
 // The rates, in Hz, and the most channels of a sound.
 const (
 	LeastRate    = 1000
@@ -49,7 +46,7 @@ func (w *wavReader) bytes(n int) ([]byte, error) {
 	read, err := io.ReadFull(w.in, b)
 	w.at += uint64(read)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return nil, check.Errorf(ErrSound, "the file is cut off before its samples")
+		return nil, check.Errorf(fault.ErrSound, "the file is cut off before its samples")
 	}
 	return b, err
 }
@@ -58,15 +55,15 @@ func (w *wavReader) skip(n uint64) error {
 	read, err := io.CopyN(io.Discard, w.in, int64(min(n, math.MaxInt64)))
 	w.at += uint64(read)
 	if err == io.EOF {
-		return check.Errorf(ErrSound, "no samples")
+		return check.Errorf(fault.ErrSound, "no samples")
 	}
 	return err
 }
 
 func (w *wavReader) read() error {
 	head, err := w.bytes(12)
-	if errors.Is(err, ErrSound) || err == nil && (string(head[8:]) != "WAVE" || !isRIFF(string(head[:4]))) {
-		return check.Errorf(ErrSound, "no WAV file")
+	if errors.Is(err, fault.ErrSound) || err == nil && (string(head[8:]) != "WAVE" || !isRIFF(string(head[:4]))) {
+		return check.Errorf(fault.ErrSound, "no WAV file")
 	} else if err != nil {
 		return err
 	}
@@ -77,8 +74,8 @@ func (w *wavReader) read() error {
 	}
 	for {
 		head, err := w.bytes(8)
-		if errors.Is(err, ErrSound) {
-			return check.Errorf(ErrSound, "no samples")
+		if errors.Is(err, fault.ErrSound) {
+			return check.Errorf(fault.ErrSound, "no samples")
 		} else if err != nil {
 			return err
 		}
@@ -89,7 +86,7 @@ func (w *wavReader) read() error {
 		case name == "fmt " && n >= 16:
 			err = w.format(n)
 		case name == "data" && w.sample == nil:
-			return check.Errorf(ErrSound, "the samples come before their format")
+			return check.Errorf(fault.ErrSound, "the samples come before their format")
 		case name == "data":
 			return w.data(n)
 		default:
@@ -141,7 +138,7 @@ func (w *wavReader) format(n uint64) error {
 	w.channels, w.rate = int(binary.LittleEndian.Uint16(b[2:])), binary.LittleEndian.Uint32(b[4:])
 	if format == wavExtensible {
 		if len(b) < 40 || string(b[26:]) != extensible {
-			return check.Errorf(ErrSound, "WAVE_FORMAT_EXTENSIBLE without a format that is known")
+			return check.Errorf(fault.ErrSound, "WAVE_FORMAT_EXTENSIBLE without a format that is known")
 		}
 		format = binary.LittleEndian.Uint16(b[24:])
 	}
@@ -149,15 +146,15 @@ func (w *wavReader) format(n uint64) error {
 	w.width = int(bits) / 8
 	switch other, named := wavOthers[format]; {
 	case named:
-		return check.Errorf(ErrSound, "a WAV file of %s; want PCM, floating point, A-law or mu-law: ffmpeg -i IN -c:a pcm_s16le OUT.wav makes one", other)
+		return check.Errorf(fault.ErrSound, "a WAV file of %s; want PCM, floating point, A-law or mu-law: ffmpeg -i IN -c:a pcm_s16le OUT.wav makes one", other)
 	case w.sample == nil:
-		return check.Errorf(ErrSound, "a WAV file of format %d with %d bits; want PCM of 8, 16, 24 or 32 bits, floating point of 32 or 64, A-law or mu-law", format, bits)
+		return check.Errorf(fault.ErrSound, "a WAV file of format %d with %d bits; want PCM of 8, 16, 24 or 32 bits, floating point of 32 or 64, A-law or mu-law", format, bits)
 	case w.channels == 0 || w.channels > MostChannels:
-		return check.Errorf(ErrSound, "%d channels, want 1 to %d", w.channels, MostChannels)
+		return check.Errorf(fault.ErrSound, "%d channels, want 1 to %d", w.channels, MostChannels)
 	case int(align) != w.width*w.channels:
-		return check.Errorf(ErrSound, "%d bytes for a sample of each of %d channels with %d bits", align, w.channels, bits)
+		return check.Errorf(fault.ErrSound, "%d bytes for a sample of each of %d channels with %d bits", align, w.channels, bits)
 	case w.rate < LeastRate || w.rate > MostRate:
-		return check.Errorf(ErrSound, "%d samples a second, want %d to %d", w.rate, LeastRate, MostRate)
+		return check.Errorf(fault.ErrSound, "%d samples a second, want %d to %d", w.rate, LeastRate, MostRate)
 	}
 	return w.skip(n - uint64(len(b)))
 }
@@ -237,7 +234,7 @@ func (w *wavReader) data(n uint64) error {
 		}
 		x := float32(sum / float64(w.channels))
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return check.Errorf(ErrSound, "sample %d is %v", read, x)
+			return check.Errorf(fault.ErrSound, "sample %d is %v", read, x)
 		}
 		if err := w.add(float64(x)); err != nil {
 			return err
@@ -245,7 +242,7 @@ func (w *wavReader) data(n uint64) error {
 		read++
 	}
 	if read == 0 {
-		return check.Errorf(ErrSound, "no samples")
+		return check.Errorf(fault.ErrSound, "no samples")
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
 // readAll is all samples of a file.
@@ -198,13 +200,13 @@ func TestWAVHostile(t *testing.T) {
 	} {
 		w := plain
 		change(&w)
-		if _, err := readAll(bytes.NewReader(w.bytes())); !errors.Is(err, ErrSound) || !strings.Contains(err.Error(), want) {
+		if _, err := readAll(bytes.NewReader(w.bytes())); !errors.Is(err, fault.ErrSound) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	whole := plain.bytes()
 	for n := range len(whole) - 3 {
-		if _, err := readAll(bytes.NewReader(whole[:n])); !errors.Is(err, ErrSound) {
+		if _, err := readAll(bytes.NewReader(whole[:n])); !errors.Is(err, fault.ErrSound) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -235,13 +237,13 @@ func floats(w wavFile, samples ...float32) wavFile {
 	return w
 }
 
-// FuzzRead: whatever a file holds, it is samples that are finite, or an ErrSound.
+// FuzzRead: whatever a file holds, it is samples that are finite, or a fault.ErrSound.
 func FuzzRead(f *testing.F) {
 	f.Add(wavFile{magic: "RIFF", format: wavPCM, bits: 16, channels: 1, rate: 16000, length: 4, data: []byte{1, 2, 3, 4}}.bytes())
 	f.Add(wavFile{magic: "RF64", format: wavMuLaw, bits: 8, channels: 2, rate: 8000, ds64: make([]byte, 28), data: make([]byte, 9)}.bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		samples, err := readAll(bytes.NewReader(data))
-		if err != nil && !errors.Is(err, ErrSound) {
+		if err != nil && !errors.Is(err, fault.ErrSound) {
 			t.Fatal(err)
 		}
 		for i, x := range samples {

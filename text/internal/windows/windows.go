@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
 	"github.com/avoformer/avoformer/transformer"
@@ -85,13 +86,13 @@ func (s *Splitter) Split(number int, text Text) ([]*tokenizer.Encoding, error) {
 		e, err = s.tokenizer.Encode(text.First, s.options)
 	}
 	if err != nil {
-		if s.refuse && errors.Is(err, tokenizer.ErrTruncation) { // the special tokens are too many
-			err = fmt.Errorf("%w: %w", transformer.ErrTooLong, err)
+		if s.refuse && errors.Is(err, fault.ErrTruncation) { // the special tokens are too many
+			err = fmt.Errorf("%w: %w", fault.ErrTooLong, err)
 		}
 		return nil, fmt.Errorf("text %d: %w", number, err)
 	}
 	if s.refuse && e.Cut > 0 {
-		return nil, fmt.Errorf("%w: text %d has %s, at most %d are possible", transformer.ErrTooLong, number, Count(e), s.limit)
+		return nil, fmt.Errorf("%w: text %d has %s, at most %d are possible", fault.ErrTooLong, number, Count(e), s.limit)
 	}
 	return append([]*tokenizer.Encoding{e}, e.Overflowing...), nil
 }
