@@ -196,7 +196,7 @@ func TestSameBytes(t *testing.T) {
 				for range threads {
 					runs.Go(func() {
 						report, err := bulk.Run(t.Context(), task, bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: format, Stale: time.Second, Concurrent: threads})
-						if err != nil || len(report.Failed) > 0 || report.Made+report.Found != len(names) || report.Rows != int64(n*(len(names)-1)) || report.Written != report.Rows {
+						if err != nil || len(report.Failed) > 0 || report.Made+report.Found != len(names) || report.Rows != uint64(n*(len(names)-1)) || report.Written != report.Rows {
 							t.Errorf("%+v, %v", report, err)
 						}
 					})

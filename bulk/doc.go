@@ -2,9 +2,9 @@
 //
 //	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Exact())
 //	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
-//	model, err := bulk.Model(ctx, "all-MiniLM-L6-v2")
+//	fingerprint, err := bulk.Fingerprint(ctx, "all-MiniLM-L6-v2")
 //	report, err := bulk.Run(ctx, task, bulk.Options{
-//		Inputs: files, Out: "vectors", Format: "parquet", Model: model,
+//		Inputs: files, Out: "vectors", Format: "parquet", Fingerprint: fingerprint,
 //	})
 //
 // # Shards

@@ -113,7 +113,7 @@ func (f *folder) check(t *testing.T) {
 			t.Errorf("file %d: dead letters %s, %v", i, dead, err)
 		}
 		m, err := bulk.ReadManifest(out + ".json")
-		if rows := int64(f.rows); err != nil || m.Counts.Rows != rows+1 || m.Counts.Written != rows || m.Counts.Dead != 1 {
+		if rows := uint64(f.rows); err != nil || m.Counts.Rows != rows+1 || m.Counts.Written != rows || m.Counts.Dead != 1 {
 			t.Errorf("file %d: %+v, %v", i, m, err)
 		}
 	}

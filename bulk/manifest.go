@@ -18,9 +18,9 @@ import (
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// Model is the fingerprint of a model, a folder or a GGUF file, and of adapters to it: the digests of the files that
+// Fingerprint is that of a model, a folder or a GGUF file, and of adapters to it: the digests of the files that
 // opening them reads, by their names.
-func Model(ctx context.Context, dir string, adapters ...string) (map[string]string, error) {
+func Fingerprint(ctx context.Context, dir string, adapters ...string) (map[string]string, error) {
 	files, err := modelfiles.List(dir, adapters...)
 	if err != nil {
 		return nil, err
@@ -30,12 +30,12 @@ func Model(ctx context.Context, dir string, adapters ...string) (map[string]stri
 
 // A Manifest is what OUT/NAME.json says of a shard that is there.
 type Manifest struct {
-	Input   Input             `json:"input"`
-	Work    string            `json:"work"`  // the task and the options
-	Model   map[string]string `json:"model"` // digests of its files
-	Counts  Counts            `json:"counts"`
-	Outputs []Output          `json:"outputs"`
-	Seconds float64           `json:"seconds"`
+	Input       Input             `json:"input"`
+	Work        string            `json:"work"`  // the task and the options
+	Fingerprint map[string]string `json:"model"` // digests of its files
+	Counts      Counts            `json:"counts"`
+	Outputs     []Output          `json:"outputs"`
+	Seconds     float64           `json:"seconds"`
 }
 
 // Input is a file that was read.
@@ -55,12 +55,12 @@ type Output struct {
 
 // Counts are of rows: those that were read are those that were written and those that are dead.
 type Counts struct {
-	Rows    int64 `json:"rows"`
-	Written int64 `json:"written"`
-	Dead    int64 `json:"dead"`
-	Cut     int64 `json:"cut"`    // of those written, texts of which something was cut off
-	Split   int64 `json:"split"`  // of those written, texts that were computed in several windows
-	Tokens  int64 `json:"tokens"` // of those written
+	Rows    uint64 `json:"rows"`
+	Written uint64 `json:"written"`
+	Dead    uint64 `json:"dead"`
+	Cut     uint64 `json:"cut"`    // of those written, texts of which something was cut off
+	Split   uint64 `json:"split"`  // of those written, texts that were computed in several windows
+	Tokens  uint64 `json:"tokens"` // of those written
 }
 
 func (c *Counts) add(d Counts) {

@@ -31,8 +31,8 @@ type Options struct {
 
 	Out    string // the folder of results
 	Format string // "parquet", "arrow", "npy" or "jsonl"
-	// Model is the model's fingerprint, and whatever else a run must have in common with those before.
-	Model map[string]string
+	// Fingerprint is that of the model, and whatever else a run must have in common with those before.
+	Fingerprint map[string]string
 
 	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
 	Shard, Shards int
@@ -203,7 +203,7 @@ func (r *run) there(s *shard) (bool, error) {
 	if m.Work != r.label {
 		return false, check.Errorf(fault.ErrOtherResults, "%s.json is of %s, this run is %s", s.path(""), m.Work, r.label)
 	}
-	if files := modelfiles.Different(m.Model, r.options.Model); files != "" {
+	if files := modelfiles.Different(m.Fingerprint, r.options.Fingerprint); files != "" {
 		return false, check.Errorf(fault.ErrOtherResults, "%s.json is of a model with other files (%s)", s.path(""), files)
 	}
 	if err := m.Input.same(s.input); err != nil {

@@ -101,7 +101,7 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 	}
 	m = &Manifest{
 		Input: Input{s.input, before.Size(), before.ModTime(), sum},
-		Work:  s.label, Model: s.options.Model, Counts: s.count,
+		Work:  s.label, Fingerprint: s.options.Fingerprint, Counts: s.count,
 	}
 	return s.finish(m, held)
 }
@@ -221,7 +221,7 @@ func (s *shard) take(c *chunk) error {
 			continue
 		}
 		s.count.Written++
-		s.count.Tokens += int64(r.Tokens)
+		s.count.Tokens += uint64(r.Tokens)
 		if r.Cut {
 			s.count.Cut++
 		}

@@ -132,7 +132,7 @@ func BenchmarkFiles(b *testing.B) {
 			whole := func() time.Duration {
 				began := time.Now()
 				report, err := bulk.Run(b.Context(), task, bulk.Options{Inputs: []string{in}, Out: b.TempDir(), Format: "parquet"})
-				if err != nil || report.Tokens != int64(tokens) {
+				if err != nil || report.Tokens != uint64(tokens) {
 					b.Fatalf("%+v, %v; want %d tokens", report, err, tokens)
 				}
 				return time.Since(began)

@@ -157,7 +157,7 @@ func TestAnthropic(t *testing.T) {
 		t.Fatal(err)
 	}
 	chat := func(o text.GenerateOptions) string {
-		s, err := text.CollectPieces(g.Chat(t.Context(), helloMessages(), o))
+		s, err := text.Collect(g.Chat(t.Context(), helloMessages(), o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestAnthropic(t *testing.T) {
 		{"greedy", anthropicHello + `, "max_tokens": 12`, chat(text.GenerateOptions{MaxTokens: 12}), "max_tokens", ""},
 		{"sampled", anthropicHello + `, "max_tokens": 12, "temperature": 0, "metadata": {"user_id": "u"}, "thinking": {"type": "disabled"}`, chat(text.GenerateOptions{MaxTokens: 12}), "max_tokens", ""},
 		{"stopped", anthropicHello + `, "max_tokens": 30, "stop_sequences": ["nothing", "ter"]`, chat(text.GenerateOptions{MaxTokens: 30, Stop: []string{"ter"}}), "stop_sequence", "ter"},
-		{"prefilled", strings.Replace(anthropicHello, `?"}]}`, `?"}]}, {"role": "assistant", "content": "The best"}`, 1) + `, "max_tokens": 6`, more, "max_tokens", ""},
+		{"prefilled", strings.Replace(anthropicHello, `?"}]}`, `?"}]}, {"role": "assistant", "content": "The best"}`, 1) + `, "max_tokens": 6`, more.Text, "max_tokens", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := messagesBoth(t, h.URL, c.fields)

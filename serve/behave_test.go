@@ -113,7 +113,7 @@ func TestShutdown(t *testing.T) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		d, err := s.Serve(ctx, l, Listening{})
+		d, err := s.Serve(ctx, l, ServeOptions{})
 		ended <- end{d, err}
 	}()
 	conn, err := net.Dial("tcp", l.Addr().String())

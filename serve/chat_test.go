@@ -102,7 +102,7 @@ func TestChat(t *testing.T) {
 		{"bias", `"max_tokens": 4, "logit_bias": {"40": 100}`, text.GenerateOptions{MaxTokens: 4, Hook: func(logits []float32, _ []int) { logits[40] += 100 }}, "length"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			want, err := text.CollectPieces(g.Chat(t.Context(), helloMessages(), c.o))
+			want, err := text.Collect(g.Chat(t.Context(), helloMessages(), c.o))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func penalty(t *testing.T, g *text.Generator, by float32) generation.LogitHook {
 		t.Fatal(err)
 	}
 	var first int
-	for piece, err := range g.ContinuePieces(t.Context(), prompt, text.GenerateOptions{MaxTokens: 1}) {
+	for piece, err := range g.ContinuePrompt(t.Context(), prompt, text.GenerateOptions{MaxTokens: 1}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestCompletions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, s, s)
+		want = append(want, s.Text, s.Text)
 	}
 	list, _ := json.Marshal(prompts)
 	for _, stream := range []bool{false, true} {

@@ -67,7 +67,7 @@ func ExampleLoadCertificate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := http.Server{TLSConfig: c.Config()} // or serve.Listening{TLS: c.Config()}
+	server := http.Server{TLSConfig: c.Config()} // or serve.ServeOptions{TLS: c.Config()}
 	fmt.Println(server.TLSConfig.GetCertificate != nil, c.Reload())
 	// Output: true <nil>
 }

@@ -198,7 +198,7 @@ func TestHuggingFaceTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want = append(want, out)
+			want = append(want, out.Text)
 		}
 		got := posted[[][]answer](t, h.URL+"/models/generate", object{"inputs": texts, "parameters": c.fields})
 		if len(got) != 2 || got[0][0].Generated != want[0] || got[1][0].Generated != want[1] {

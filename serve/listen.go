@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Listening says how Serve treats connections.
-type Listening struct {
+// ServeOptions says how Serve treats connections.
+type ServeOptions struct {
 	TLS   *tls.Config   // nil: plain HTTP
 	Grace time.Duration // after ctx has ended, for requests that run; 0: 30 seconds
 	Log   *slog.Logger  // of what is wrong with connections; nil: none
@@ -24,7 +24,7 @@ type Listening struct {
 
 // Serve answers what comes over a listener until ctx ends; then it takes no more connections and answers the
 // requests that run. Those that have not been answered after the grace time are cancelled, which is an error.
-func (s *Server) Serve(ctx context.Context, l net.Listener, o Listening) (Drained, error) {
+func (s *Server) Serve(ctx context.Context, l net.Listener, o ServeOptions) (Drained, error) {
 	base, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	log := o.Log

@@ -35,7 +35,7 @@ func TestOllama(t *testing.T) {
 	h := started(t, Options{}, "generate")
 	messages := []text.Message{{Role: "user", Content: "Hi"}}
 	collect := func(o text.GenerateOptions) string {
-		s, err := text.CollectPieces(g.Chat(t.Context(), messages, o))
+		s, err := text.Collect(g.Chat(t.Context(), messages, o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestOllama(t *testing.T) {
 		{"chat", hi + `, "options": {"num_predict": 8, "num_thread": 2}`, collect(text.GenerateOptions{MaxTokens: 8}), "length"},
 		{"chat", hi + `, "options": {"num_predict": 8, "temperature": 1, "top_k": 5, "seed": 3}, "keep_alive": "5m"`, collect(sampled), "length"},
 		{"generate", `"prompt": "Hi", "options": {"num_predict": 8}`, collect(text.GenerateOptions{MaxTokens: 8}), "length"},
-		{"generate", `"prompt": "The quick brown", "raw": true, "options": {"num_predict": 5}`, raw, "length"},
+		{"generate", `"prompt": "The quick brown", "raw": true, "options": {"num_predict": 5}`, raw.Text, "length"},
 		{"generate", `"prompt": "Hi", "format": {"const": 7}`, "7", "stop"},
 	} {
 		for _, whole := range []bool{false, true} {

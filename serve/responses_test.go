@@ -131,7 +131,7 @@ func TestResponses(t *testing.T) {
 		{`"input": [{"role": "developer", "content": "You are a pirate."}, {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello, wörld! How are you?"}]}], "max_output_tokens": 5, "temperature": 0`,
 			text.GenerateOptions{MaxTokens: 5}, "incomplete"},
 	} {
-		want, err := text.CollectPieces(g.Chat(t.Context(), helloMessages(), c.o))
+		want, err := text.Collect(g.Chat(t.Context(), helloMessages(), c.o))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,8 +50,8 @@ func TestTranscriptions(t *testing.T) {
 			if c.value != "text" {
 				got = decode[struct{ Text string }](t, answer).Text
 			}
-			if got != strings.TrimSpace(want) && got != want {
-				t.Errorf("%s %s: %q, want %q", c.name, c.value, got, want)
+			if got != strings.TrimSpace(want.Text) && got != want.Text {
+				t.Errorf("%s %s: %q, want %q", c.name, c.value, got, want.Text)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func TestNamedAdapter(t *testing.T) {
 	want := map[string]string{}
 	for name, opts := range map[string][]Option{"": nil, "one": {Adapter(paths["one"], 1)}, "two": {Adapter(paths["two"], 2)}} {
 		alone := tftest.Must(OpenGenerator(dir, opts...))(t)
-		want[name] = tftest.Must(Collect(alone.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 30})))(t)
+		want[name] = tftest.Must(textOf(alone.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 30})))(t)
 	}
 	if want[""] == want["one"] || want["one"] == want["two"] {
 		t.Fatalf("adapters change nothing: %q", want)
@@ -32,7 +32,7 @@ func TestNamedAdapter(t *testing.T) {
 	for range 3 {
 		for name, text := range want {
 			wg.Go(func() {
-				if got, err := Collect(g.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 30, Adapter: name})); err != nil || got != text {
+				if got, err := textOf(g.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 30, Adapter: name})); err != nil || got != text {
 					t.Errorf("adapter %q: %q, %v, want %q", name, got, err, text)
 				}
 			})
@@ -40,7 +40,7 @@ func TestNamedAdapter(t *testing.T) {
 	}
 	wg.Wait()
 	for name, o := range map[string]GenerateOptions{"unknown": {Adapter: "three"}, "search": {Adapter: "one", Beams: 2}} {
-		if _, err := Collect(g.Generate(t.Context(), "hello", o)); !errors.Is(err, fault.ErrOption) {
+		if _, err := textOf(g.Generate(t.Context(), "hello", o)); !errors.Is(err, fault.ErrOption) {
 			t.Errorf("%s: error %v, want fault.ErrOption", name, err)
 		}
 	}

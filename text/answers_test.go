@@ -96,7 +96,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("format of another template %+v", f)
 	}
 	messages := []Message{{Role: "user", Content: "Hello!"}}
-	want, err := CollectPieces(g.Chat(context.Background(), messages, GenerateOptions{MaxTokens: 8}))
+	want, err := Collect(g.Chat(context.Background(), messages, GenerateOptions{MaxTokens: 8}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +158,8 @@ func TestCutAnswer(t *testing.T) {
 	whole := 0
 	for most := 1; most < 30; most++ {
 		o := GenerateOptions{MaxTokens: most, Grammar: schema}
-		chat, chatErr := CollectPieces(g.Chat(ctx, messages, o))
-		generated, generateErr := Collect(g.Generate(ctx, "Where?", o))
+		chat, chatErr := Collect(g.Chat(ctx, messages, o))
+		generated, generateErr := textOf(g.Generate(ctx, "Where?", o))
 		var a answer.Answer
 		var answerErr error
 		for e, err := range g.Answer(ctx, messages, PromptOptions{}, o) {

@@ -168,11 +168,11 @@ func (f *base) workspace(threads kernels.Threads) *models.Workspace {
 	return ws
 }
 
-type totals struct{ inputs, tokens, cut, split atomic.Int64 }
+type totals struct{ inputs, tokens, cut, split atomic.Uint64 }
 
 // Totals says what all calls of the pipeline have computed with, those that return no [Counts] too, such as
 // EmbedDocuments. It is safe for concurrent use.
 func (f *base) Totals() Totals {
 	t := &f.totals
-	return Totals{int(t.inputs.Load()), int(t.tokens.Load()), int(t.cut.Load()), int(t.split.Load())}
+	return Totals{t.inputs.Load(), t.tokens.Load(), t.cut.Load(), t.split.Load()}
 }

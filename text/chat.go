@@ -38,7 +38,7 @@ type PromptOptions struct {
 
 // Chat yields the assistant's answer to the messages, which the folder's
 // template turns into a prompt, piece by piece; the last one says why it ended, and what was counted. With tools and other
-// options, see [Generator.Answer]; [CollectPieces] joins the pieces.
+// options, see [Generator.Answer]; [Collect] joins the pieces.
 func (g *Generator) Chat(ctx context.Context, messages []Message, opts GenerateOptions) iter.Seq2[Piece, error] {
 	prompt, err := g.Prompt(messages, PromptOptions{})
 	if err != nil {

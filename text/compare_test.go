@@ -96,7 +96,7 @@ func generateAll(t *testing.T, kind, dir string, texts []string) (r generated) {
 	for i := 0; err == nil && i < len(texts); i++ {
 		var b strings.Builder
 		for piece, failed := range run(t, texts[i]) {
-			b.WriteString(piece)
+			b.WriteString(piece.Text)
 			err = failed
 		}
 		r.Generated = append(r.Generated, b.String())

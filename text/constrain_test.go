@@ -32,7 +32,7 @@ func TestGrammar(t *testing.T) {
 		}
 		var b strings.Builder
 		var last Piece
-		for piece, err := range g.Pieces(t.Context(), "hello", o) {
+		for piece, err := range g.Generate(t.Context(), "hello", o) {
 			if errors.Is(err, fault.ErrCut) && last.Finish == generation.FinishLength {
 				break
 			}
@@ -67,11 +67,11 @@ func TestGrammar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Collect(g.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 40, Grammar: re}))
+	got, err := textOf(g.Generate(t.Context(), "hello", GenerateOptions{MaxTokens: 40, Grammar: re}))
 	if err != nil || !regexp.MustCompile("^"+pattern+"$").MatchString(got) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := Collect(g.Generate(t.Context(), "hello", GenerateOptions{Beams: 2, Grammar: re})); !errors.Is(err, fault.ErrOption) {
+	if _, err := textOf(g.Generate(t.Context(), "hello", GenerateOptions{Beams: 2, Grammar: re})); !errors.Is(err, fault.ErrOption) {
 		t.Errorf("a search: %v", err)
 	}
 }

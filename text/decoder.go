@@ -170,20 +170,3 @@ func (d *decoder) constraint(o *GenerateOptions) (generation.Constraint, error) 
 	}
 	return o.Grammar.Matcher(v), nil
 }
-
-// yieldText yields the text of tokens.
-func yieldText(tokens iter.Seq2[int, error], s *stream, yield func(string, error) bool) {
-	for token, err := range tokens {
-		if err != nil {
-			yield("", err)
-			return
-		}
-		piece, stopped := s.add(token)
-		if piece != "" && !yield(piece, nil) || stopped {
-			return
-		}
-	}
-	if piece := s.rest(); piece != "" {
-		yield(piece, nil)
-	}
-}

@@ -20,11 +20,11 @@ func TestDraft(t *testing.T) {
 	}
 	for seed := range uint64(6) {
 		o := GenerateOptions{MaxTokens: 40, Temperature: float64(seed % 2), Seed: seed + 1}
-		want, err := Collect(plain.Generate(t.Context(), "hello", o))
+		want, err := textOf(plain.Generate(t.Context(), "hello", o))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Collect(g.Generate(t.Context(), "hello", o)); err != nil || got != want {
+		if got, err := textOf(g.Generate(t.Context(), "hello", o)); err != nil || got != want {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}

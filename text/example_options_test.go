@@ -46,7 +46,7 @@ func ExampleOpenGenerator_options() {
 	g, err := text.OpenGenerator("examples/models/chat", text.Cache(kernels.FormatF16), text.CacheMemory(64<<20),
 		text.Prompts(kernels.FormatInt8), text.Draft("examples/models/chat"))
 	must(err)
-	answer, err := text.CollectPieces(g.Chat(ctx, []text.Message{{Role: "user", Content: "What is the capital of France?"}}, text.GenerateOptions{}))
+	answer, err := text.Collect(g.Chat(ctx, []text.Message{{Role: "user", Content: "What is the capital of France?"}}, text.GenerateOptions{}))
 	must(err)
 	fmt.Println(answer.Text, answer.Finish, answer.Usage.Tokens, "tokens")
 	// Output: The capital of France is Paris. stop 9 tokens

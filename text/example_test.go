@@ -102,7 +102,7 @@ func ExampleOpenGenerator() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Print(piece)
+		fmt.Print(piece.Text)
 	}
 	// Output:
 	// 3 plus 4 is 7.
@@ -115,7 +115,7 @@ func ExampleGenerator_Chat() {
 		log.Fatal(err)
 	}
 	chat := []text.Message{{Role: "system", Content: "You are a pirate."}, {Role: "user", Content: "Hello!"}}
-	reply, err := text.CollectPieces(g.Chat(ctx, chat, text.GenerateOptions{}))
+	reply, err := text.Collect(g.Chat(ctx, chat, text.GenerateOptions{}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func ExampleOpenTranscriber() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(said)
+	fmt.Println(said.Text)
 	// Output:
 	// 31415
 }

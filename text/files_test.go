@@ -26,7 +26,7 @@ func TestGenerationFields(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.WriteString(piece)
+			b.WriteString(piece.Text)
 		}
 		if b.String() != c.want {
 			t.Errorf("%s with %s: %q, want %q", c.folder, c.fields, b.String(), c.want)

@@ -178,7 +178,7 @@ func failingGenerators(t *testing.T) []failing {
 	}
 	generate := func(o text.GenerateOptions) func(context.Context, fs.FS) (int, error) {
 		return opened(text.OpenGeneratorFS, func(ctx context.Context, g *text.Generator) (int, error) {
-			return collected(g.Tokens(ctx, "hello", o))
+			return collected(g.Generate(ctx, "hello", o))
 		})
 	}
 	translate := func(beams int) func(context.Context, fs.FS) (int, error) {

@@ -3,7 +3,6 @@
 package text
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,43 +61,17 @@ func (g *Generator) ContextLength() int { return g.limit }
 // Adapters are the names of those that texts may ask for.
 func (g *Generator) Adapters() []string { return slices.Clone(g.model.Adapters) }
 
-// Generate yields the text that follows the prompt, piece by piece as soon as
+// Generate yields the text that the model goes on with after a prompt, piece by piece as soon as
 // it is known. It ends at a token that ends texts, a stop string, MaxTokens, or
 // where the model's context is full; with an error if ctx is cancelled.
-func (g *Generator) Generate(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[string, error] {
-	return g.generate(ctx, prompt, tokenizer.Options{}, opts)
+func (g *Generator) Generate(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
+	return g.whole(ctx, prompt, tokenizer.Options{}, opts)
 }
 
 // ContinuePrompt is Generate for a prompt that has its special tokens already,
 // as Prompt makes it.
-func (g *Generator) ContinuePrompt(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[string, error] {
-	return g.generate(ctx, prompt, plainTokens, opts)
-}
-
-// Tokens is Generate without the text: it yields the ids of tokens.
-func (g *Generator) Tokens(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[int, error] {
-	return g.tokens(ctx, prompt, tokenizer.Options{}, opts)
-}
-
-func (g *Generator) generate(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for piece, err := range g.whole(ctx, prompt, special, opts) {
-			if (err != nil || piece.Text != "") && !yield(piece.Text, err) {
-				return
-			}
-		}
-	}
-}
-
-func (g *Generator) tokens(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[int, error] {
-	return func(yield func(int, error) bool) {
-		ids, err := g.promptTokens(prompt, special, opts)
-		if err != nil {
-			yield(0, err)
-			return
-		}
-		tokensOnly(g.answer(ctx, ids, opts))(yield)
-	}
+func (g *Generator) ContinuePrompt(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
+	return g.whole(ctx, prompt, plainTokens, opts)
 }
 
 // promptTokens returns the ids of a prompt, at least one.
@@ -129,31 +102,9 @@ func (g *Generator) promptTokens(prompt string, special tokenizer.Options, opts 
 	return nil, check.Errorf(fault.ErrInput, "a prompt without tokens")
 }
 
-// Collect joins what Generate or Translate yields.
-func Collect(pieces iter.Seq2[string, error]) (string, error) {
-	var b strings.Builder
-	for piece, err := range pieces {
-		if err != nil {
-			return b.String(), err
-		}
-		b.WriteString(piece)
-	}
-	return b.String(), nil
-}
-
 // Defaults are the options that the folder's generation_config.json states; an error if
 // it asks for a kind of sampling that is not supported.
 func (g *Generator) Defaults() (GenerateOptions, error) { return defaultsOf(g.settings) }
-
-// Pieces is Generate with what there is beside the text.
-func (g *Generator) Pieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
-	return g.whole(ctx, prompt, tokenizer.Options{}, opts)
-}
-
-// ContinuePieces is ContinuePrompt with what there is beside the text.
-func (g *Generator) ContinuePieces(ctx context.Context, prompt string, opts GenerateOptions) iter.Seq2[Piece, error] {
-	return g.whole(ctx, prompt, plainTokens, opts)
-}
 
 func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer.Options, opts GenerateOptions) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
@@ -163,15 +114,7 @@ func (g *Generator) pieces(ctx context.Context, prompt string, special tokenizer
 			return
 		}
 		p := pieceMaker{stream: newStream(g.tokenizer, opts.Stop, opts.Markers), usage: Usage{Prompt: len(ids)}, began: time.Now()}
-		for next, err := range g.answer(ctx, ids, opts) {
-			if err = cmp.Or(err, next.Err); err != nil {
-				yield(Piece{}, err)
-				return
-			}
-			if piece, some := p.add(next); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
-				return
-			}
-		}
+		p.make(g.answer(ctx, ids, opts), yield)
 	}
 }
 

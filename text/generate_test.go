@@ -36,7 +36,7 @@ func TestGenerate(t *testing.T) {
 	}
 	opts := GenerateOptions{MaxTokens: want.MaxTokens}
 	for i, p := range want.Prompts {
-		got, err := Collect(g.Generate(ctx, p, opts))
+		got, err := textOf(g.Generate(ctx, p, opts))
 		if err != nil || got != want.Texts[i] {
 			t.Errorf("prompt %d: %q, %v, want %q", i, got, err, want.Texts[i])
 		}
@@ -46,7 +46,7 @@ func TestGenerate(t *testing.T) {
 		t.Fatalf("prompt %q, %v, want %q", prompt, err, want.Rendered)
 	}
 	full := want.Texts[len(want.Texts)-1]
-	got, err := CollectPieces(g.Chat(ctx, want.Chat, opts))
+	got, err := Collect(g.Chat(ctx, want.Chat, opts))
 	if err != nil || got.Text != full {
 		t.Errorf("chat: %q, %v, want %q", got.Text, err, full)
 	}
@@ -54,7 +54,7 @@ func TestGenerate(t *testing.T) {
 	runes := []rune(full)
 	stop := string(runes[len(runes)/2 : len(runes)/2+3])
 	opts.Stop = []string{"never", stop}
-	got, err = CollectPieces(g.Chat(ctx, want.Chat, opts))
+	got, err = Collect(g.Chat(ctx, want.Chat, opts))
 	if before, _, _ := strings.Cut(full, stop); err != nil || got.Text != before || got.Stop != stop {
 		t.Errorf("stop %q: %q, %v, want %q", stop, got.Text, err, before)
 	}
@@ -68,11 +68,11 @@ func TestGenerateSeeds(t *testing.T) {
 	texts := map[string]bool{}
 	for seed := uint64(1); seed <= 8; seed++ {
 		o := GenerateOptions{MaxTokens: 12, Temperature: 1.5, TopK: 40, TopP: 0.95, Seed: seed}
-		a, err := Collect(g.Generate(context.Background(), "The", o))
+		a, err := textOf(g.Generate(context.Background(), "The", o))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := Collect(g.Generate(context.Background(), "The", o))
+		b, err := textOf(g.Generate(context.Background(), "The", o))
 		if err != nil || a != b {
 			t.Errorf("seed %d: %q and %q, %v", seed, a, b, err)
 		}
@@ -83,7 +83,7 @@ func TestGenerateSeeds(t *testing.T) {
 	}
 	clear(texts)
 	for range 8 {
-		a, err := Collect(g.Generate(context.Background(), "The", GenerateOptions{MaxTokens: 12, Temperature: 1.5}))
+		a, err := textOf(g.Generate(context.Background(), "The", GenerateOptions{MaxTokens: 12, Temperature: 1.5}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestGenerateErrors(t *testing.T) {
 		"long": {strings.Repeat("word ", 30), GenerateOptions{}, fault.ErrTooLong}, "empty": {"", GenerateOptions{}, fault.ErrInput},
 		"top p": {"x", GenerateOptions{TopP: 2}, fault.ErrOption}, "stop": {"x", GenerateOptions{Stop: []string{""}}, fault.ErrOption},
 	} {
-		if _, err := Collect(g.Generate(context.Background(), c.prompt, c.opts)); !errors.Is(err, c.want) {
+		if _, err := textOf(g.Generate(context.Background(), c.prompt, c.opts)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
 	}
@@ -173,7 +173,7 @@ func TestTranslateTogether(t *testing.T) {
 	o := TranslateOptions{GenerateOptions: GenerateOptions{MaxTokens: 20}}
 	want := make([]string, len(texts))
 	for i, text := range texts {
-		if want[i], err = Collect(tr.Stream(t.Context(), text, o)); err != nil {
+		if want[i], err = textOf(tr.Stream(t.Context(), text, o)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestTranslateTogether(t *testing.T) {
 	group.Go(func() {
 		held := o
 		held.Hook = func([]float32, []int) { first() }
-		if _, err := Collect(tr.Stream(t.Context(), "x", held)); err != nil {
+		if _, err := textOf(tr.Stream(t.Context(), "x", held)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -245,14 +245,14 @@ func TestTranscribe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Collect(tr.Transcribe(context.Background(), samples, TranscribeOptions{Language: want.Language, MaxTokens: want.MaxTokens}))
+		got, err := textOf(tr.Transcribe(context.Background(), samples, TranscribeOptions{Language: want.Language, MaxTokens: want.MaxTokens}))
 		if err != nil || got != want.Texts[i] {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want.Texts[i])
 		}
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
-				got, err := Collect(tr.Transcribe(t.Context(), samples, TranscribeOptions{Language: want.Language, MaxTokens: want.MaxTokens}))
+				got, err := textOf(tr.Transcribe(t.Context(), samples, TranscribeOptions{Language: want.Language, MaxTokens: want.MaxTokens}))
 				if err != nil || got != want.Texts[i] {
 					t.Errorf("%s beside others: %q, %v, want %q", name, got, err, want.Texts[i])
 				}
@@ -370,7 +370,7 @@ func TestLanguageBeyondVocabulary(t *testing.T) {
 	if id, ok := tr.tokenizer.TokenID("<|xz|>"); !ok || id < tr.model.LM.Vocab() {
 		t.Fatalf("id %d, %v", id, ok)
 	}
-	if _, err := Collect(tr.Transcribe(context.Background(), make([]float32, 16000), TranscribeOptions{MaxTokens: 2})); err != nil {
+	if _, err := textOf(tr.Transcribe(context.Background(), make([]float32, 16000), TranscribeOptions{MaxTokens: 2})); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/avoformer/avoformer/generation"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -48,12 +49,12 @@ func (w ctcWindows) fit(rows func(samples int) int) bool {
 }
 
 // spell yields the text of samples: after each window the words that are complete.
-func (t *Transcriber) spell(ctx context.Context, samples []float32, opts TranscribeOptions, yield func(string, error) bool) {
+func (t *Transcriber) spell(ctx context.Context, samples []float32, opts TranscribeOptions, yield func(Piece, error) bool) {
 	said, more := "", true
 	heard, err := t.hear(ctx, samples, opts, func(so []Segment) bool {
 		written := t.characters.write(t.characters.complete(so))
 		if len(written) > len(said) {
-			more = yield(written[len(said):], nil)
+			more = yield(Piece{Text: written[len(said):]}, nil)
 			said = written
 		}
 		return more
@@ -61,9 +62,9 @@ func (t *Transcriber) spell(ctx context.Context, samples []float32, opts Transcr
 	switch {
 	case !more:
 	case err != nil:
-		yield("", err)
+		yield(Piece{}, err)
 	default:
-		yield(t.characters.write(heard)[len(said):], nil)
+		yield(Piece{Text: t.characters.write(heard)[len(said):], Finish: generation.FinishStop}, nil)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pieces = append(pieces, piece)
+		pieces = append(pieces, piece.Text)
 	}
 	if got := strings.Join(pieces, ""); got != want.Long.Text {
 		t.Errorf("%q, want %q", got, want.Long.Text)

@@ -163,10 +163,10 @@ func (f *base) serveInputs(ctx context.Context, c *queue.Call, inputs []Input, p
 // count adds what a call computed with to the pipeline's totals.
 func (f *base) count(n Counts) {
 	t := &f.totals
-	t.inputs.Add(int64(len(n.Tokens)))
-	t.tokens.Add(int64(n.Sum()))
-	t.cut.Add(int64(n.CutInputs()))
-	t.split.Add(int64(n.SplitInputs()))
+	t.inputs.Add(uint64(len(n.Tokens)))
+	t.tokens.Add(uint64(n.Sum()))
+	t.cut.Add(uint64(n.CutInputs()))
+	t.split.Add(uint64(n.SplitInputs()))
 }
 
 // progress counts the inputs of a call that are done.

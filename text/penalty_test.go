@@ -34,7 +34,7 @@ func TestPenalties(t *testing.T) {
 		"none": {}, "hook": {Hook: hook}, "options": {FrequencyPenalty: frequency, PresencePenalty: presence, LogitBias: bias},
 	} {
 		o.MaxTokens = 40
-		if texts[name], err = Collect(g.Generate(t.Context(), prompt, o)); err != nil {
+		if texts[name], err = textOf(g.Generate(t.Context(), prompt, o)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +42,7 @@ func TestPenalties(t *testing.T) {
 		t.Errorf("%q", texts)
 	}
 	for _, o := range []GenerateOptions{{FrequencyPenalty: math.Inf(1)}, {PresencePenalty: -math.Inf(1)}, {LogitBias: map[int]float64{1 << 30: 1}}} {
-		if _, err := Collect(g.Generate(t.Context(), prompt, o)); err == nil {
+		if _, err := textOf(g.Generate(t.Context(), prompt, o)); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
 	}

@@ -3,6 +3,7 @@
 package text
 
 import (
+	"cmp"
 	"iter"
 	"strings"
 	"time"
@@ -26,8 +27,8 @@ type Piece struct {
 // Usage is what was counted of a text.
 type Usage = answer.Usage
 
-// CollectPieces joins what Chat or Pieces yields: all of its text and tokens, and what the last piece says.
-func CollectPieces(pieces iter.Seq2[Piece, error]) (Piece, error) {
+// Collect joins what Generate, Chat, Stream or Transcribe yields: all of its text and tokens, and what the last piece says.
+func Collect(pieces iter.Seq2[Piece, error]) (Piece, error) {
 	var all Piece
 	var b strings.Builder
 	for piece, err := range pieces {
@@ -49,6 +50,19 @@ type pieceMaker struct {
 	tokens []generation.Choice // that no piece has had
 	usage  Usage
 	began  time.Time // the call, then the first token
+}
+
+// make yields the pieces of tokens, up to the end of the text or an error.
+func (p *pieceMaker) make(tokens iter.Seq2[generation.Next, error], yield func(Piece, error) bool) {
+	for next, err := range tokens {
+		if err = cmp.Or(err, next.Err); err != nil {
+			yield(Piece{}, err)
+			return
+		}
+		if piece, some := p.add(next); some && (!yield(piece, nil) || piece.Finish != generation.FinishNone) {
+			return
+		}
+	}
 }
 
 // add is the piece that a token completes, or the last one; false if there is none.

@@ -23,12 +23,12 @@ func TestPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []GenerateOptions{{MaxTokens: 30, LogProbs: true, TopLogProbs: 2}, {MaxTokens: 30, Temperature: 1, Seed: 4}, {MaxTokens: 20, Beams: 3}} {
-		want, err := Collect(g.Generate(t.Context(), prompt, o))
+		want, err := textOf(g.Generate(t.Context(), prompt, o))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var tokens []int
-		for token, err := range g.Tokens(t.Context(), prompt, o) {
+		for token, err := range tokensOf(t.Context(), g, prompt, o) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,7 +37,7 @@ func TestPieces(t *testing.T) {
 		var b strings.Builder
 		var got []int
 		var last Piece
-		for piece, err := range g.Pieces(t.Context(), prompt, o) {
+		for piece, err := range g.Generate(t.Context(), prompt, o) {
 			if err != nil || last.Finish != generation.FinishNone {
 				t.Fatalf("%+v, %v after %v", piece, err, last.Finish)
 			}
@@ -56,7 +56,7 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	for _, o := range []GenerateOptions{{Beams: 2, LogProbs: true}, {Beams: 2, Hook: func([]float32, []int) {}}} {
-		for _, err := range g.Pieces(t.Context(), prompt, o) {
+		for _, err := range g.Generate(t.Context(), prompt, o) {
 			if !errors.Is(err, fault.ErrOption) {
 				t.Errorf("%+v: %v", o, err)
 			}
@@ -70,7 +70,7 @@ func TestPieces(t *testing.T) {
 			}
 		}
 	}
-	for token, err := range g.Tokens(t.Context(), prompt, GenerateOptions{MaxTokens: 3, Hook: hook}) {
+	for token, err := range tokensOf(t.Context(), g, prompt, GenerateOptions{MaxTokens: 3, Hook: hook}) {
 		if token != only || err != nil {
 			t.Errorf("a hook that leaves one token: %d, %v", token, err)
 		}
@@ -91,7 +91,7 @@ func TestGeneratorOfMany(t *testing.T) {
 	for i, p := range prompts {
 		wg.Go(func() {
 			var err error
-			if got[i], err = Collect(g.Generate(t.Context(), p, o)); err != nil {
+			if got[i], err = textOf(g.Generate(t.Context(), p, o)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -102,14 +102,14 @@ func TestGeneratorOfMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want, err := Collect(alone.Generate(t.Context(), p, o)); err != nil || got[i] != want {
+		if want, err := textOf(alone.Generate(t.Context(), p, o)); err != nil || got[i] != want {
 			t.Errorf("%q: %q, want %q (%v)", p, got[i], want, err)
 		}
 	}
 	long := strings.Repeat(prompt+" ", 4)
 	for turn, want := range []bool{false, true} {
 		var last Piece
-		for piece, err := range g.Pieces(context.Background(), long, o) {
+		for piece, err := range g.Generate(context.Background(), long, o) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestPieceStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := Collect(g.Generate(t.Context(), prompt, GenerateOptions{MaxTokens: 12}))
+	whole, err := textOf(g.Generate(t.Context(), prompt, GenerateOptions{MaxTokens: 12}))
 	if err != nil || len(whole) < 12 {
 		t.Fatal(whole, err)
 	}
@@ -144,7 +144,7 @@ func TestPieceStop(t *testing.T) {
 		want string
 	}{{[]string{later, first, "\x00"}, first}, {[]string{"\x00"}, ""}, {nil, ""}} {
 		var last Piece
-		for piece, err := range g.Pieces(t.Context(), prompt, GenerateOptions{MaxTokens: 12, Stop: c.stop}) {
+		for piece, err := range g.Generate(t.Context(), prompt, GenerateOptions{MaxTokens: 12, Stop: c.stop}) {
 			if err != nil || last.Finish != generation.FinishNone {
 				t.Fatal(piece, err)
 			}

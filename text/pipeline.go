@@ -35,10 +35,10 @@ type Pipeline interface {
 // Totals is what all calls of a pipeline so far have computed with: those of texts that failed are not counted, nor are
 // texts that are generated.
 type Totals struct {
-	Inputs int // texts, pairs and lists of tokens
-	Tokens int
-	Cut    int // inputs of which something was cut off since they had more than MaxTokens
-	Split  int // inputs that were computed as several windows
+	Inputs uint64 // texts, pairs and lists of tokens
+	Tokens uint64
+	Cut    uint64 // inputs of which something was cut off since they had more than MaxTokens
+	Split  uint64 // inputs that were computed as several windows
 }
 
 // record is a kind with what opens its pipelines. Each kind's is in the file of its pipeline, as a function: a variable

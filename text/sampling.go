@@ -44,7 +44,7 @@ type GenerateOptions struct {
 	// Adapter, unless empty, is the name of a [NamedAdapter] that the text is generated with.
 	Adapter string `json:",omitempty"`
 	// LogProbs asks for the log probability of each token, and for as many of the most likely tokens beside it as
-	// TopLogProbs says; see [Generator.Pieces].
+	// TopLogProbs says; see [Piece].
 	LogProbs    bool
 	TopLogProbs int
 	// Hook, unless nil, changes the logits before anything else does.

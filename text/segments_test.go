@@ -89,7 +89,7 @@ func TestCharacters(t *testing.T) {
 		t.Fatal(err)
 	}
 	samples := samplesOf(t, want.Sound)
-	if got, err := Collect(tr.Transcribe(t.Context(), samples, TranscribeOptions{})); err != nil || got != want.Text {
+	if got, err := textOf(tr.Transcribe(t.Context(), samples, TranscribeOptions{})); err != nil || got != want.Text {
 		t.Errorf("%q, %v, want %q", got, err, want.Text)
 	}
 	got, err := tr.Characters(t.Context(), samples)
@@ -125,7 +125,7 @@ func TestCharacters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Collect(lower.Transcribe(t.Context(), samples, TranscribeOptions{})); err != nil || got == want.Text || len(got) > len(want.Text) {
+	if got, err := textOf(lower.Transcribe(t.Context(), samples, TranscribeOptions{})); err != nil || got == want.Text || len(got) > len(want.Text) {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -57,7 +57,7 @@ func merged(t *testing.T, folder string, fields map[string]json.RawMessage) stri
 }
 
 // generating opens a folder, and gives what it makes of an input.
-func generating(fsys fs.FS, folder string) (func(t *testing.T, input string) iter.Seq2[string, error], error) {
+func generating(fsys fs.FS, folder string) (func(t *testing.T, input string) iter.Seq2[Piece, error], error) {
 	ctx := context.Background()
 	switch folder {
 	case "generate":
@@ -66,13 +66,13 @@ func generating(fsys fs.FS, folder string) (func(t *testing.T, input string) ite
 			return nil, err
 		}
 		o, err := g.Defaults()
-		return func(t *testing.T, input string) iter.Seq2[string, error] { return g.Generate(ctx, input, o) }, err
+		return func(t *testing.T, input string) iter.Seq2[Piece, error] { return g.Generate(ctx, input, o) }, err
 	case "transcribe":
 		tr, err := OpenTranscriberFS(fsys)
 		if err != nil {
 			return nil, err
 		}
-		return func(t *testing.T, input string) iter.Seq2[string, error] {
+		return func(t *testing.T, input string) iter.Seq2[Piece, error] {
 			data, err := fs.ReadFile(fsys, input)
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +89,7 @@ func generating(fsys fs.FS, folder string) (func(t *testing.T, input string) ite
 		return nil, err
 	}
 	o, err := tr.Defaults()
-	return func(t *testing.T, input string) iter.Seq2[string, error] { return tr.Stream(ctx, input, o) }, err
+	return func(t *testing.T, input string) iter.Seq2[Piece, error] { return tr.Stream(ctx, input, o) }, err
 }
 
 // TestSettings compares with what transformers generates for each configuration, which
@@ -116,7 +116,7 @@ func TestSettings(t *testing.T) {
 					continue
 				}
 				for i, input := range c.Inputs {
-					if got, err := Collect(run(t, input)); err != nil || got != c.Results[i] {
+					if got, err := textOf(run(t, input)); err != nil || got != c.Results[i] {
 						t.Errorf("%s\n%q: %q, %v, want %q", config, input, got, err, c.Results[i])
 					}
 				}
@@ -146,7 +146,7 @@ func TestSettingsOfConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 		tokens := 0
-		for _, err := range g.Tokens(context.Background(), "The", GenerateOptions{}) {
+		for _, err := range tokensOf(context.Background(), g, "The", GenerateOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func TestSettingsTopP(t *testing.T) {
 		}
 		o.Seed, o.MaxTokens = seed, 8
 		var tokens []string
-		for token, err := range g.Tokens(context.Background(), "The", o) {
+		for token, err := range tokensOf(context.Background(), g, "The", o) {
 			if err != nil {
 				t.Fatal(err)
 			}

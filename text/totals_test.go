@@ -21,7 +21,7 @@ func TestTotals(t *testing.T) {
 	if _, err := e.EmbedQueries(t.Context(), []string{long}); err != nil {
 		t.Fatal(err)
 	}
-	if n := e.Totals(); n.Inputs != 4 || n.Cut != 3 || n.Split != 0 || n.Tokens < 3*e.MaxTokens() {
+	if n := e.Totals(); n.Inputs != 4 || n.Cut != 3 || n.Split != 0 || n.Tokens < uint64(3*e.MaxTokens()) {
 		t.Errorf("%+v", n)
 	}
 	if _, _, err := e.EmbedInputs(t.Context(), Texts([]string{long}), EmbedOptions{InputOptions: InputOptions{Long: LongRefuse}}); !errors.Is(err, fault.ErrTooLong) || e.Totals().Inputs != 4 {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/generation"
@@ -72,39 +73,47 @@ type TranscribeOptions struct {
 // Transcribe yields the text of mono samples at 16 kHz, between -1 and 1,
 // stretch by stretch as long as the model listens at once (30 seconds for
 // published ones). Words across the border of two stretches may be lost; Segments does not lose them.
+// The last piece has the reason why the last stretch ended, and counts the tokens of all.
 //
 // A model of CTC takes no options. It hears up to 30 seconds at once, and longer sound in windows of 30 seconds, each of
 // which begins 20 seconds after the one before. Hidden states of the first and last 5 seconds of a window count only
 // at the beginning and the end of the sound; the others, joined, are read as if they came from one pass. Memory therefore does
 // not depend on the length of the sound. Transformers' pipeline does the same with chunk_length_s=30. After each
 // window Transcribe yields the words that are complete.
-func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
 		if len(samples) == 0 {
-			yield("", check.Errorf(fault.ErrInput, "no samples"))
+			yield(Piece{}, check.Errorf(fault.ErrInput, "no samples"))
 			return
 		}
 		if t.characters != nil {
 			t.spell(ctx, samples, opts, yield)
 			return
 		}
-		more := true
+		more, tokens := true, 0
 		for at := 0; at < len(samples) && more; at += t.samples {
-			stretch := make([]float32, t.samples) // silence after short speech
+			stretch, last := make([]float32, t.samples), at+t.samples >= len(samples) // silence after short speech
 			copy(stretch, samples[at:])
-			err := t.stretch(ctx, stretch, opts, func(s string, err error) bool {
-				more = yield(s, err) && err == nil
+			err := t.stretch(ctx, stretch, opts, func(p Piece, err error) bool {
+				tokens += p.Usage.Tokens
+				if p.Usage.Tokens = tokens; !last || p.Finish == generation.FinishNone {
+					p.Finish, p.Usage = generation.FinishNone, Usage{}
+				}
+				if err == nil && p.Text == "" && p.Finish == generation.FinishNone {
+					return true
+				}
+				more = yield(p, err) && err == nil
 				return more
 			})
 			if err != nil {
-				yield("", err)
+				yield(Piece{}, err)
 				return
 			}
 		}
 	}
 }
 
-func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts TranscribeOptions, yield func(string, error) bool) error {
+func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts TranscribeOptions, yield func(Piece, error) bool) error {
 	o := GenerateOptions{MaxTokens: opts.MaxTokens, Beams: opts.Beams}
 	if err := o.check(); err != nil {
 		return err
@@ -118,7 +127,8 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 		return err
 	}
 	tokens := t.decode(ctx, memory, prompt, t.rules(&o, nil), o)
-	yieldText(tokensOnly(tokens), newStream(t.tokenizer, nil, nil), yield)
+	p := pieceMaker{stream: newStream(t.tokenizer, nil, nil), usage: Usage{Prompt: len(prompt)}, began: time.Now()}
+	p.make(tokens, yield)
 	return nil
 }
 

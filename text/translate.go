@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -88,10 +89,11 @@ func (t *Translator) Translate(ctx context.Context, texts []string, opts Transla
 	for range min(workers, len(texts)) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				var err error
-				if out[i], err = Collect(t.Stream(ctx, texts[i], opts)); err != nil {
+				all, err := Collect(t.Stream(ctx, texts[i], opts))
+				if err != nil {
 					cancel(&InputError{int(i), err}) // the first counts
 				}
+				out[i] = all.Text
 			}
 		})
 	}
@@ -107,15 +109,15 @@ const textsAtOnce = 16
 
 // Stream yields the translation of one text piece by piece; at once if Beams
 // searches.
-func (t *Translator) Stream(ctx context.Context, text string, opts TranslateOptions) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (t *Translator) Stream(ctx context.Context, text string, opts TranslateOptions) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
 		if err := t.translate(ctx, text, opts, yield); err != nil {
-			yield("", err)
+			yield(Piece{}, err)
 		}
 	}
 }
 
-func (t *Translator) translate(ctx context.Context, text string, opts TranslateOptions, yield func(string, error) bool) error {
+func (t *Translator) translate(ctx context.Context, text string, opts TranslateOptions, yield func(Piece, error) bool) error {
 	if err := opts.check(); err != nil {
 		return err
 	}
@@ -151,7 +153,8 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 		rules.ForcedBOS = behind
 	}
 	tokens := t.decode(ctx, memory, []int{t.model.Config.DecoderStart}, rules, opts.GenerateOptions)
-	yieldText(tokensOnly(tokens), newStream(t.tokenizer, opts.Stop, nil), yield)
+	p := pieceMaker{stream: newStream(t.tokenizer, opts.Stop, nil), usage: Usage{Prompt: len(in.IDs)}, began: time.Now()}
+	p.make(tokens, yield)
 	return nil
 }
 

@@ -79,21 +79,21 @@ func (a *app) benchTranslator(t *text.Translator, begin time.Time, threads int, 
 // benchGenerator measures a decoder, which was opened from begin on.
 func (a *app) benchGenerator(g *text.Generator, begin time.Time, threads int, seconds float64, asJSON bool) error {
 	o := text.GenerateOptions{MaxTokens: 1 << 20}
-	first, tokens := 0.0, 0
+	first, tokens, before := 0.0, 0, 0
 	ctx, cancel := context.WithTimeout(a.ctx, time.Duration((seconds+time.Since(begin).Seconds())*float64(time.Second)))
 	defer cancel()
 	start := time.Now()
-	for _, err := range g.Tokens(ctx, benchText(16, 0), o) {
+	for piece, err := range g.Generate(ctx, benchText(16, 0), o) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			break
 		} else if err != nil {
 			return err
 		}
-		if tokens++; tokens == 1 {
-			first, start = time.Since(begin).Seconds(), time.Now()
+		if tokens += len(piece.Tokens); first == 0 && tokens > 0 {
+			first, start, before = time.Since(begin).Seconds(), time.Now(), tokens
 		}
 	}
-	rate := float64(max(tokens-1, 0)) / time.Since(start).Seconds()
+	rate := float64(tokens-before) / time.Since(start).Seconds()
 	if asJSON {
 		return a.printJSON(map[string]any{"threads": threads, "first": first, "tokens_per_second": rate, "peak_mb": peakMemory()})
 	}

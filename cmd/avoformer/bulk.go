@@ -58,7 +58,7 @@ func bulkFiles(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if b.Model, err = bulk.Model(a.ctx, rest[0], b.paths...); err != nil {
+	if b.Fingerprint, err = bulk.Fingerprint(a.ctx, rest[0], b.paths...); err != nil {
 		return err
 	}
 	return a.bulkRun(task, &b)

@@ -22,51 +22,51 @@ import (
 )
 
 // printAs is printPieces, or with as, which is then more fields beside the text, a line of JSON.
-func (a *app) printAs(as map[string]any, pieces iter.Seq2[string, error]) (string, error) {
+func (a *app) printAs(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	if as == nil {
 		return a.printPieces(pieces)
 	}
 	all, err := text.Collect(pieces)
 	if err != nil {
-		return all, err
+		return all.Text, err
 	}
-	as["text"] = all
+	as["text"] = all.Text
 	if err := a.printJSON(as); err != nil {
-		return all, err
+		return all.Text, err
 	}
-	return all, a.out.Flush()
+	return all.Text, a.out.Flush()
 }
 
 // printAnswer is printAs for an answer, of which it says how it ended, what was counted and how fast it was: in fields of the
 // JSON, or on the standard error.
 func (a *app) printAnswer(as map[string]any, pieces iter.Seq2[text.Piece, error]) (string, error) {
 	var last text.Piece
-	texts := func(yield func(string, error) bool) {
+	seen := func(yield func(text.Piece, error) bool) {
 		for piece, err := range pieces {
 			if err == nil {
 				last = piece
 			} else if errors.Is(err, fault.ErrCut) {
 				err = fmt.Errorf("%w; -max-tokens allows more", err)
 			}
-			if !yield(piece.Text, err) {
+			if !yield(piece, err) {
 				return
 			}
 		}
 	}
 	if as != nil {
-		all, err := text.Collect(texts)
+		all, err := text.Collect(seen)
 		if err != nil {
-			return all, err
+			return all.Text, err
 		}
-		u := last.Usage
-		as["text"], as["finish"], as["prompt_tokens"], as["tokens"] = all, last.Finish.String(), u.Prompt, u.Tokens
+		u := all.Usage
+		as["text"], as["finish"], as["prompt_tokens"], as["tokens"] = all.Text, all.Finish.String(), u.Prompt, u.Tokens
 		as["prompt_seconds"], as["seconds"], as["tokens_per_second"] = u.First.Seconds(), u.Rest.Seconds(), u.Rate()
 		if err := a.printJSON(as); err != nil {
-			return all, err
+			return all.Text, err
 		}
-		return all, a.out.Flush()
+		return all.Text, a.out.Flush()
 	}
-	all, err := a.printPieces(texts)
+	all, err := a.printPieces(seen)
 	if err == nil && !a.silent {
 		if err = a.out.Flush(); err == nil {
 			fmt.Fprintln(a.err, "avoformer:", ended(last))
@@ -90,14 +90,14 @@ func ended(last text.Piece) string {
 }
 
 // printPieces writes text as it comes.
-func (a *app) printPieces(pieces iter.Seq2[string, error]) (string, error) {
+func (a *app) printPieces(pieces iter.Seq2[text.Piece, error]) (string, error) {
 	var all strings.Builder
 	for piece, err := range pieces {
 		if err != nil {
 			return all.String(), err
 		}
-		all.WriteString(piece)
-		if _, err := a.out.WriteString(piece); err != nil {
+		all.WriteString(piece.Text)
+		if _, err := a.out.WriteString(piece.Text); err != nil {
 			return all.String(), err
 		}
 		if err := a.out.Flush(); err != nil {
@@ -177,7 +177,7 @@ func generate(a *app, args []string) error {
 		return nil
 	}
 	if len(rest) == 2 && !*chat && *system == "" {
-		_, err := a.printAnswer(as(), g.Pieces(a.ctx, prompt, o))
+		_, err := a.printAnswer(as(), g.Generate(a.ctx, prompt, o))
 		return err
 	}
 	said := a.turns()

@@ -60,7 +60,7 @@ func serveModels(a *app, args []string) error {
 	if s.logRequests {
 		s.options.AccessLog = log
 	}
-	listening := serve.Listening{Grace: s.grace, Log: log}
+	listening := serve.ServeOptions{Grace: s.grace, Log: log}
 	if listening.TLS, err = s.tls(a.ctx, log); err != nil {
 		return err
 	}

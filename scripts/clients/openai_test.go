@@ -99,7 +99,7 @@ func TestChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := text.CollectPieces(g.Chat(t.Context(), []text.Message{{Role: "user", Content: "Hi"}}, text.GenerateOptions{MaxTokens: 12}))
+	want, err := text.Collect(g.Chat(t.Context(), []text.Message{{Role: "user", Content: "Hi"}}, text.GenerateOptions{MaxTokens: 12}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +151,8 @@ func TestTranscription(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := c.Audio.Transcriptions.New(t.Context(), openai.AudioTranscriptionNewParams{File: f, Model: "transcribe", Language: openai.String("en")})
-	if err != nil || got.Text != want {
-		t.Errorf("%v, %q; want %q", err, got.Text, want)
+	if err != nil || got.Text != want.Text {
+		t.Errorf("%v, %q; want %q", err, got.Text, want.Text)
 	}
 	if _, err := f.Seek(0, 0); err != nil {
 		t.Fatal(err)

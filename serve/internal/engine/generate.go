@@ -43,9 +43,9 @@ func (g *Generator) MostTokens() int { return g.engine.config.NewTokens }
 // Pieces yields the text after a prompt, which has its special tokens already if it is one that Prompt made. Errors
 // have a kind.
 func (g *Generator) Pieces(ctx context.Context, prompt string, made bool, o text.GenerateOptions) iter.Seq2[text.Piece, error] {
-	pieces := g.Generator.Pieces
+	pieces := g.Generate
 	if made {
-		pieces = g.ContinuePieces
+		pieces = g.ContinuePrompt
 	}
 	return func(yield func(text.Piece, error) bool) {
 		done, err := g.engine.reserve(1)
@@ -83,13 +83,13 @@ func (e *Engine) Transcribe(ctx context.Context, model string, samples []float32
 	err = listen(ctx, e, model, func(p *text.Transcriber) error {
 		var all strings.Builder
 		for piece, err := range p.Transcribe(ctx, samples, o) {
-			if err == nil && say != nil && piece != "" {
-				err = say(piece)
+			if err == nil && say != nil && piece.Text != "" {
+				err = say(piece.Text)
 			}
 			if err != nil {
 				return err
 			}
-			all.WriteString(piece)
+			all.WriteString(piece.Text)
 		}
 		heard = all.String()
 		return nil
@@ -108,7 +108,8 @@ type Transcription struct {
 func (e *Engine) TranscribeTimed(ctx context.Context, model string, samples []float32, o text.TranscribeOptions) (t Transcription, err error) {
 	err = listen(ctx, e, model, func(p *text.Transcriber) error {
 		if !p.HasTimes() {
-			t.Text, err = text.Collect(p.Transcribe(ctx, samples, o))
+			all, err := text.Collect(p.Transcribe(ctx, samples, o))
+			t.Text = all.Text
 			return err
 		}
 		t.Words = p.HasWords()
