@@ -158,7 +158,7 @@ func TestSameBytes(t *testing.T) {
 		}
 		out := filepath.Join(dir, fmt.Sprint("bulk", threads))
 		report, err := bulk.Run(t.Context(), task, bulk.Options{Inputs: []string{filepath.Join(dir, "in")}, Out: out, Format: "parquet", Concurrent: threads})
-		if err != nil || len(report.Failed) > 0 || report.Rows != int64(len(all)+2) || report.Dead != 2 {
+		if err != nil || len(report.Failed) > 0 || report.Rows != uint64(len(all)+2) || report.Dead != 2 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		check(fmt.Sprintf("bulk, %d threads", threads), out)
