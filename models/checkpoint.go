@@ -39,7 +39,7 @@ type Checkpoint struct {
 // table of transformers' configuration classes, and a warning of the [Model] if the table does not have it.
 func (c *Checkpoint) Decode(into any) error { return c.doc.Decode(into) }
 
-// Errorf is an error about a field of config.json. It names the file, the field and its value, and matches ErrConfig.
+// Errorf is an error about a field of config.json. It names the file, the field and its value, and matches fault.ErrConfig.
 func (c *Checkpoint) Errorf(field, format string, args ...any) error {
 	return c.doc.Errorf(field, format, args...)
 }

@@ -14,16 +14,3 @@
 // Models are immutable and may be shared by goroutines, each with a
 // [transformer.Workspace] of its own.
 package models
-
-import "github.com/avoformer/avoformer/fault"
-
-// The kinds of errors of this package. More kinds are in package transformer, whose Error has the file, the
-// field and the value.
-var (
-	fault.ErrFolder    = fault.ErrFolder
-	fault.ErrModelType = fault.ErrModelType
-	fault.ErrConfig    = fault.ErrConfig
-	fault.ErrFormat    = fault.ErrFormat
-	fault.ErrWeights   = fault.ErrWeights
-	fault.ErrOption    = fault.ErrOption
-)

@@ -31,29 +31,3 @@
 // length 1), and with [Exact] not at all. A call that runs alone gives the same bits every
 // time.
 package text
-
-import (
-	"github.com/avoformer/avoformer/fault"
-	"github.com/avoformer/avoformer/transformer"
-)
-
-// Error is the error of this module's packages, which has the file, the field and the value.
-type Error = fault.Error
-
-// The kinds of errors, for use with errors.Is: those of packages transformer and generation.
-var (
-	fault.ErrFolder  = fault.ErrFolder
-	fault.ErrFormat  = fault.ErrFormat
-	fault.ErrConfig  = fault.ErrConfig
-	fault.ErrWeights = fault.ErrWeights
-	fault.ErrOption  = fault.ErrOption
-	fault.ErrInput   = fault.ErrInput
-	fault.ErrTooLong = fault.ErrTooLong
-	fault.ErrMemory  = fault.ErrMemory
-	fault.ErrBusy    = fault.ErrBusy
-	// fault.ErrCut is returned for a text with a Grammar that MaxTokens or the context cut before it was complete: what came
-	// is not an answer, for example half a JSON object.
-	fault.ErrCut = fault.ErrCut
-	// fault.ErrNotFinite is a computation that gave NaN or an infinity: weights are damaged, or numbers grew beyond float32.
-	fault.ErrNotFinite = fault.ErrNotFinite
-)

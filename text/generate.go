@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/avoformer/avoformer/fault"

@@ -22,7 +22,7 @@ import (
 )
 
 // pages is the documents for users, whose commands are run.
-var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "precision", "comparison", "faq", "migrating"}
+var pages = []string{"../README", "models", "embedding", "reranking", "chat", "serving", "bulk", "precision", "comparison", "faq", "migrating", "programs"}
 
 // A block is one of a page's between lines of ```, with what follows the first of these.
 type block struct {
@@ -119,6 +119,7 @@ func workplace(t *testing.T) string {
 	const models = "../../text/examples/models/"
 	for name, from := range map[string]string{
 		"all-MiniLM-L6-v2": models + "embed", "bge-reranker-base": models + "rerank", "Qwen3-0.6B": models + "chat", "Qwen3-4B": models + "chat",
+		"bert-tiny-finetuned-sms-spam-detection": models + "spam",
 		"model.gguf": "../../models/testdata/gguf/gemma3/f32.gguf",
 	} {
 		from, err := filepath.Abs(from)
@@ -300,6 +301,9 @@ func TestPagePrograms(t *testing.T) {
 				}
 				if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
 					t.Fatalf("%s.md:%d: %v\n%s", page, b.line, err, out)
+				}
+				if strings.Contains(b.text, "serve.New(") {
+					return // it runs until it is interrupted
 				}
 				c := exec.Command(program)
 				c.Dir = dir

@@ -20,9 +20,6 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// fault.ErrImage is an image that cannot be read, or is of a kind not supported.
-var fault.ErrImage = fault.ErrImage
-
 // MaxPixels is what an image may have unless the caller says otherwise: a little more than
 // the cameras of telephones make, and 350 MB while the image is decoded.
 const MaxPixels = 50_000_000
