@@ -185,12 +185,12 @@ func TestPageFlags(t *testing.T) {
 // TestPageNames looks for what pages name in packages, such as `text.OpenEmbedder` and `Index.Save`, in their sources.
 func TestPageNames(t *testing.T) {
 	exported := map[string]bool{}
-	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "hub", "grammar", "serve", "kernels", "kernels/machine", "models", "generation"} {
+	for _, dir := range []string{"text", "text/answer", "text/tokenizer", "search", "hub", "fault", "grammar", "serve", "kernels", "kernels/machine", "models", "generation"} {
 		declared(t, "../../"+dir, exported)
 	}
 	for _, page := range pages {
 		text, _ := pageBlocks(t, page)
-		names := regexp.MustCompile(`\b(text|answer|search|hub|grammar|serve|machine|kernels|models)\.[A-Z]\w*`).FindAllString(text, -1)
+		names := regexp.MustCompile(`\b(text|answer|search|hub|fault|grammar|serve|machine|kernels|models)\.[A-Z]\w*`).FindAllString(text, -1)
 		for _, m := range regexp.MustCompile("`([A-Z]\\w*\\.[A-Z]\\w*)").FindAllStringSubmatch(text, -1) {
 			names = append(names, m[1])
 		}
