@@ -120,7 +120,7 @@ func workplace(t *testing.T) string {
 	for name, from := range map[string]string{
 		"all-MiniLM-L6-v2": models + "embed", "bge-reranker-base": models + "rerank", "Qwen3-0.6B": models + "chat", "Qwen3-4B": models + "chat",
 		"bert-tiny-finetuned-sms-spam-detection": models + "spam",
-		"model.gguf": "../../models/testdata/gguf/gemma3/f32.gguf",
+		"model.gguf":                             "../../models/testdata/gguf/gemma3/f32.gguf",
 	} {
 		from, err := filepath.Abs(from)
 		check(err)
