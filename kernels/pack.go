@@ -110,8 +110,8 @@ func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
 // channels differ: elements of A are multiplied by the root of the channel's magnitude in B, and those of B divided by it, before they
 // are rounded. [PackBRows] takes rows 0, s, 2s and so on, s being n/256 or 1. Other formats leave their elements as they are.
 func (p *Packer) Balance(x []float32) {
-	if k := p.b.matrix.K; k == 0 || len(x)%k != 0 {
-		mem.CheckLen("Packer.Balance", "x", len(x), 0, "a multiple of k")
+	if k := p.b.matrix.K; len(x)%max(k, 1) != 0 || k == 0 && len(x) > 0 {
+		mem.PanicSize("Packer.Balance", "len(x)", len(x), fmt.Sprintf("want a multiple of %d (k)", k))
 	}
 	p.b.matrix.Balance(x)
 }

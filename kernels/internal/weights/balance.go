@@ -7,7 +7,7 @@ import (
 )
 
 // Rows of A are balanced with columns of B of int8: element p of a row is multiplied with a factor, and that of a column divided
-// by it. A product stays the same. Where a layer has learned to live with channels that are far larger than others, it has
+// by it. A product stays the same. Where a layer has learned to live with channels that are far larger than the rest, it has
 // small weights for them, and what is rounded of rows and of columns together is least where both have the same
 // share of a product in each channel. The factor is the root of the channel's magnitude in B, beside that of all.
 
@@ -64,7 +64,7 @@ func (p *Matrix) Balance(columns []float32) {
 	}
 }
 
-// balanceRatio is a channel's mean square by that of all, 1 where that is no number.
+// balanceRatio is a channel's mean square divided by that of all channels; 1 if that is not a number.
 func balanceRatio(square, all float64) float64 {
 	ratio := square / all
 	if math.IsNaN(ratio) || math.IsInf(all, 0) {

@@ -63,6 +63,28 @@ func (r *RowsOfA) Quantize(b *Matrix, a []float32, lda, m int) {
 	}
 }
 
+// quantizeRotated is Quantize for columns of int8.
+func (r *RowsOfA) quantizeRotated(f *Record, a []float32, lda, m, k int, by []float32) {
+	for p := 0; p < k; p += simd.Int8Stretch {
+		w := min(simd.Int8Stretch, k-p)
+		filled := rotatedLen(w)
+		rows := max(1, rotatedAtOnce/filled)
+		r.rotated = mem.Grow(r.rotated, rows*filled)
+		for i := 0; i < m; i += rows {
+			n := min(rows, m-i)
+			for q := 0; q < w; q += rotatedAtOnce {
+				rotate(f.ISA, r.rotated[q:], filled, a[i*lda+p+q:], lda, n, min(rotatedAtOnce, w-q), by[p+q:])
+			}
+			to, at := i*r.ld+p, p/simd.Int8Stretch*m+i
+			if f.Kind == Int8Pairs {
+				simd.QuantizeInt16(f.ISA, r.words[to:], r.rotated, n, filled, filled, r.ld, filled, r.scale[at:])
+			} else {
+				simd.QuantizeInt8(f.ISA, r.bytes[to:], r.rotated, n, filled, filled, r.ld, filled, r.scale[at:], r.start[at:])
+			}
+		}
+	}
+}
+
 // quantizeBlocks is Quantize for weights in blocks.
 func (r *RowsOfA) quantizeBlocks(f *Record, a []float32, lda, m, k int) {
 	block := f.group()
