@@ -85,6 +85,22 @@ func (b bagOfWords) Encode(ws *models.Workspace, dst []float32, in models.Tokens
 	return b.table.Forward(ws, dst, in.IDs)
 }
 
+// What a model is for follows from its class. A model type of one's own may have a use that its class does not name.
+func ExampleUseOf() {
+	models.Describe(models.Traits{Use: models.UseText}, "storyteller")
+	for _, config := range []string{
+		`{"model_type": "bert", "architectures": ["BertForTokenClassification"]}`,
+		`{"model_type": "storyteller", "architectures": ["Storyteller"]}`,
+	} {
+		use, err := models.UseOf([]byte(config))
+		must(err)
+		fmt.Println(use)
+	}
+	// Output:
+	// labels of tokens
+	// text that goes on
+}
+
 // A GGUF file is written again in fewer bits.
 func ExampleQuantizeGGUF() {
 	const file = "testdata/gguf/llama/f32.gguf"

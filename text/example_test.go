@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/search"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/answer"
@@ -300,6 +301,20 @@ func ExampleOpenImageEmbedder() {
 	}
 	fmt.Println(len(v), "vector of", len(v[0]))
 	// Output: 1 vector of 32
+}
+
+// The pipelines that a model is good for.
+func ExampleKindsFor() {
+	m, err := models.Open("testdata/fill-mask")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, kind := range text.KindsFor(m) {
+		fmt.Println(kind, kind.Info().Task)
+	}
+	// Output:
+	// embedder sentence-similarity
+	// mask-filler fill-mask
 }
 
 // Semantic search: vectors of texts in an index, and the nearest to those of a query.
