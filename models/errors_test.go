@@ -62,6 +62,7 @@ func TestConfigErrors(t *testing.T) {
 		{"gemma3", "architectures", `["Gemma3ForSequenceClassification"]`},
 		{"bert-alibi", "is_decoder", `true`},
 		{"deberta-v3-classify", "pooler_hidden_size", `16`},
+		{"gemma2", "sliding_window", `0`},
 		{"lfm2", "layer_types", `["conv"]`},
 		{"lfm2", "layer_types", `["conv","full_attention","conv","mamba"]`},
 		{"lfm2", "is_causal", `false`},

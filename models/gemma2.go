@@ -72,6 +72,9 @@ func newGemma2(c *Checkpoint) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config.Window == 0 {
+		return nil, c.doc.Errorf("sliding_window", "want the size of a window")
+	}
 	layer, err := config.layer(c, "")
 	if err != nil {
 		return nil, err
