@@ -33,6 +33,8 @@ type state struct {
 const tilePalette, tileColumns, tileRows, allTiles = 0, 16, 48, 8
 
 // xgetbv executes XGETBV, for the assembly.
+//
+//lint:ignore U1000 the assembly calls it
 func xgetbv()
 
 // call copies f to the stack, fills every register but SP and BP with junk,

@@ -14,7 +14,6 @@ import (
 	"os"
 )
 
-func one(float64) float64        { return 1 }
 func identity(x float64) float64 { return x }
 
 // phiSlope is (Phi(x)-1/2)/x, even in x, with its limit at 0.
