@@ -233,7 +233,7 @@ func TestAssemblyText(t *testing.T) {
 					if previous != "VZEROUPPER" {
 						t.Errorf("line %d: RET after %q, want VZEROUPPER", n+1, previous)
 					}
-					if strings.Contains(function, "AMX") && before != "LONG $0x4978e2c4; BYTE $0xc0" {
+					if strings.Contains(function, "AMX") && strings.Join(strings.Fields(before), " ") != "LONG $0x4978e2c4; BYTE $0xc0" {
 						t.Errorf("line %d: %q before VZEROUPPER, want TILERELEASE", n+1, before)
 					}
 				}
