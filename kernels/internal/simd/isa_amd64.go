@@ -3,6 +3,7 @@
 package simd
 
 import (
+	"runtime"
 	"slices"
 
 	"golang.org/x/sys/cpu"
@@ -39,10 +40,11 @@ func machineFeatures() (f Features) {
 	return f
 }
 
-// savesTiles reports whether the system can save tiles: for those who ask it, see Permitted. x/sys/cpu does not say so.
+// savesTiles reports whether the system can save tiles for programs that ask it, which askForTiles does on Linux only.
+// x/sys/cpu does not report it.
 func savesTiles() bool {
 	const config, data = 1 << 17, 1 << 18
-	return asksForTiles && xgetbv()&(config|data) == config|data
+	return runtime.GOOS == "linux" && xgetbv()&(config|data) == config|data
 }
 
 // preferred is the tier to run on by default: the widest, with one exception.

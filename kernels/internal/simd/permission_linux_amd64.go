@@ -4,9 +4,6 @@ package simd
 
 import "syscall"
 
-// asksForTiles says that the system is known here to permit tiles.
-const asksForTiles = true
-
 // askForTiles asks Linux for the state of tiles, for the whole process. Kernels before 5.16, and sandboxes, refuse, and so
 // does any kernel where a thread has an alternative signal stack on which the larger frame has no room: those of Go have it.
 // Source: Documentation/arch/x86/xstate.rst of Linux.

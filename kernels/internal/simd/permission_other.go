@@ -2,8 +2,5 @@
 
 package simd
 
-// asksForTiles says that the system is known here to permit tiles. Windows does, by EnableProcessOptionalXStateFeatures,
-// which nobody has tried with Go.
-const asksForTiles = false
-
+// askForTiles does not ask. Windows could be asked by EnableProcessOptionalXStateFeatures, which nobody has tried with Go.
 func askForTiles() bool { return false }
