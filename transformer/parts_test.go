@@ -118,7 +118,7 @@ func TestLookupInPieces(t *testing.T) {
 		}
 		vector := make([]float32, dim)
 		e.Row(vector, tokens[1])
-		if d := want[dim] - 1.7*vector[0]; !add && d != 0 || add && d == 0 {
+		if d := want[dim] - float32(1.7*vector[0]); !add && d != 0 || add && d == 0 {
 			t.Errorf("add %t: the vector of row 1 begins with %g", add, want[dim])
 		}
 	}
