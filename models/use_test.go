@@ -1,15 +1,21 @@
 package models
 
 import (
+	"bytes"
+	"sync"
 	"testing"
 
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/transformer/gguf"
 )
+
+// describeMadeUp describes a model type, which is possible once.
+var describeMadeUp = sync.OnceFunc(func() { Describe(Traits{Use: UseSpeech}, "made-up") })
 
 // TestUseOf: what a model is for follows from its class, or where that does not tell, from its type.
 func TestUseOf(t *testing.T) {
 	t.Parallel()
-	Describe(Traits{Use: UseSpeech}, "made-up")
+	describeMadeUp()
 	for _, c := range []struct {
 		config string
 		want   Use
@@ -43,7 +49,7 @@ func TestUseOf(t *testing.T) {
 	Describe(Traits{}, "made-up")
 }
 
-// TestUseOfGGUF: an encoder without a pooling is not a decoder, which package text took it for.
+// TestUseOfGGUF: what a file is for follows from its architecture.
 func TestUseOfGGUF(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]Use{
@@ -57,5 +63,11 @@ func TestUseOfGGUF(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", file, use, err, want)
 		}
 		f.Close()
+	} // An encoder is not a decoder, although its file names no pooling.
+	var file bytes.Buffer
+	tftest.NoError(t, gguf.Write(&file, []gguf.Pair{{Key: "general.architecture", Value: "bert"}}, nil))
+	f := tftest.Must(gguf.NewFile(bytes.NewReader(file.Bytes()), int64(file.Len())))(t)
+	if use, err := UseOfGGUF(f); use != UseStates || err != nil {
+		t.Errorf("bert without a pooling: %q, %v, want %q", use, err, UseStates)
 	}
 }
