@@ -54,8 +54,11 @@ func TestDraftModel(t *testing.T) {
 						together(t, s, m, append(prompts(r, 3, 1, 100), prompts(rand.New(rand.NewPCG(24, 25)), 1, 70, 70)...), 60, true)
 					}
 					st := s.Stats()
-					if rate := float64(st.AcceptedTokens) / float64(st.DraftTokens); !(rate >= c.least) || st.DraftSteps == 0 || sc.Memory > 0 && st.PageBytes > sc.Memory {
-						t.Errorf("%+v: %.2f of the proposals were accepted", st, rate)
+					// How many proposals there are depends on which texts share a step, and few of them are a small sample.
+					n := float64(st.DraftTokens)
+					chance := 3 * math.Sqrt(n*c.least*(1-c.least))
+					if float64(st.AcceptedTokens)+chance < n*c.least || st.DraftSteps == 0 || sc.Memory > 0 && st.PageBytes > sc.Memory {
+						t.Errorf("%+v: want at least %.2f of the proposals accepted", st, c.least)
 					}
 				})
 			}
