@@ -247,7 +247,12 @@ func gemmAPI(threads Threads, size apiSize, data func(n int) []float32) (calls [
 		add(call{fn: part, name: "Packer.Pack", args: []any{0, data(3 * k)}, params: "j x",
 			bad: []badArg{{"j", -1, "j = -1, want a multiple"}, {"j", 1, "j = 1, want a multiple"}, {"j", 4 * unit, "up to 3 (n)"},
 				{"x", data(3*k - 1), "want rows of"}, {"x", data(2 * k), "want rows of"}, {"x", data(4 * k), "want rows of"}}})
-		add(call{fn: NewPacker(FormatInt8, n, k).Balance, name: "Packer.Balance", args: []any{data(2 * k)}, params: "x",
+		balance := func(x []float32) *PackedB {
+			p := NewPacker(FormatInt8, n, k)
+			p.Balance(x)
+			return p.Packed()
+		}
+		add(call{fn: balance, name: "Packer.Balance", args: []any{data(2 * k)}, params: "x",
 			bad: []badArg{{"x", data(2*k - 1), "want a multiple of"}}})
 		add(call{fn: blocks, name: "Packer.PackBlocks", args: []any{0, make([]byte, 3*68)}, params: "j x",
 			bad: []badArg{{"j", 1, "j = 1, want a multiple"}, {"x", make([]byte, 3*68-1), "want rows of 68"}, {"x", make([]byte, 2*68), "want rows of 68"}}})
