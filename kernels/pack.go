@@ -106,7 +106,7 @@ func checkBlocks(fn string, f Format, k int) {
 func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
 
 // Balance tells a Packer of FormatInt8 how large the elements of B are in each of the k channels, before any part is
-// packed: x has the k elements of each of some rows of B^T, such as 256 from all over it. Products become more accurate where
+// packed, and not from several goroutines: x has the k elements of each of some rows of B^T, such as 256 from all over it. Products become more accurate where
 // channels differ: elements of A are multiplied by the root of the channel's magnitude in B, and those of B divided by it, before they
 // are rounded. [PackBRows] takes rows 0, s, 2s and so on, s being n/256 or 1. Other formats leave their elements as they are.
 func (p *Packer) Balance(x []float32) {
