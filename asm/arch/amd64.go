@@ -49,7 +49,6 @@ var (
 	AVX512VNNI = Feature{Name: "AVX512VNNI", Suffix: "VNNI", Avo: []string{"AVX512VNNI"}}
 	// Counts of the bits of lanes.
 	AVX512VPOPCNTDQ = Feature{Name: "AVX512VPOPCNTDQ", Suffix: "VPOPCNTDQ", Avo: []string{"AVX512VPOPCNTDQ"}}
-	AVX512BF16      = Feature{Name: "AVX512BF16", Suffix: "BF16", Avo: []string{"AVX512BF16"}}
 	AVXVNNI         = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
 	// Tiles, and products of bytes in them. A kernel configures them itself, since a configuration is one of its height.
 	AMX = Feature{

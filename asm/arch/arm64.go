@@ -18,5 +18,4 @@ var NEON = Tier{
 var (
 	DotProd = Feature{Name: "DotProd", Suffix: "DotProd"}
 	I8MM    = Feature{Name: "I8MM", Suffix: "I8MM"}
-	FP16    = Feature{Name: "FP16", Suffix: "FP16"}
 )

@@ -15,17 +15,15 @@ type Features uint32
 // those that the implementations to fall back on need.
 const (
 	AVX512VNNI      Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
-	AVX512BF16                           // amd64: dot products of bfloat16
 	F16C                                 // amd64: conversion of float16, in VEX encoding
 	AVXVNNI                              // amd64: dot products of int8, in VEX encoding
 	DotProd                              // arm64: dot products of int8
 	I8MM                                 // arm64: products of int8 matrices
-	FP16                                 // arm64: arithmetic of float16
 	AVX512VPOPCNTDQ                      // amd64: counts of bits
 	AMX                                  // amd64: tiles, and products of int8 in them
 )
 
-var featureNames = [...]string{"avx512vnni", "avx512bf16", "f16c", "avxvnni", "dotprod", "i8mm", "fp16", "avx512vpopcntdq", "amx"}
+var featureNames = [...]string{"avx512vnni", "f16c", "avxvnni", "dotprod", "i8mm", "avx512vpopcntdq", "amx"}
 
 // names lists the features of the set.
 func (f Features) names() (names []string) {

@@ -31,7 +31,7 @@ func machineFeatures() (f Features) {
 	for _, has := range []struct {
 		yes     bool
 		feature Features
-	}{{x.HasAVX512VNNI, AVX512VNNI}, {x.HasAVX512BF16, AVX512BF16}, {x.HasAVXVNNI && x.HasAVX2, AVXVNNI}, {x.HasF16C && x.HasAVX, F16C}, {x.HasAVX512VPOPCNTDQ, AVX512VPOPCNTDQ},
+	}{{x.HasAVX512VNNI, AVX512VNNI}, {x.HasAVXVNNI && x.HasAVX2, AVXVNNI}, {x.HasF16C && x.HasAVX, F16C}, {x.HasAVX512VPOPCNTDQ, AVX512VPOPCNTDQ},
 		{x.HasAMXTile && x.HasAMXInt8 && x.HasAVX2 && savesTiles(), AMX}} {
 		if has.yes {
 			f |= has.feature

@@ -17,9 +17,6 @@ func machineFeatures() (f Features) {
 	if hasI8MM() {
 		f |= I8MM
 	}
-	if a.HasASIMDHP {
-		f |= FP16
-	}
 	return f
 }
 
