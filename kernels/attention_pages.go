@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/avoformer/avoformer/kernels/internal/kv"
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
@@ -17,7 +18,7 @@ import (
 // Memory Management for Large Language Model Serving with PagedAttention"). Different pages may be set
 // and read by several goroutines at a time, and so may different rows of a page; Grow is for one at a time,
 // beside all of them.
-type Pages struct{ pages *weights.Pages }
+type Pages struct{ pages *kv.Pages }
 
 // NewPages returns an empty set of pages. Each page will have rows rows of dim elements for each head.
 func NewPages(f Format, heads, rows, dim int) *Pages {
@@ -33,7 +34,7 @@ func NewPages(f Format, heads, rows, dim int) *Pages {
 		mem.PanicSize(fn, "f", int(f), "want FormatF32, FormatBF16, FormatF16 or FormatInt8")
 	}
 	mem.MulLen(fn, mem.MulLen(fn, heads, rows), dim)
-	return &Pages{weights.NewPages(weights.Format(f), heads, rows, dim)}
+	return &Pages{kv.NewPages(weights.Format(f), heads, rows, dim)}
 }
 
 // Format is the elements' format.
@@ -117,7 +118,7 @@ type AttentionSequence struct {
 }
 
 // inPages is the pages as drivers take them.
-func (p *Pages) inPages() *weights.Pages {
+func (p *Pages) inPages() *kv.Pages {
 	if p == nil {
 		return nil
 	}

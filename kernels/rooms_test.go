@@ -35,6 +35,7 @@ var rooms = []string{
 	"kernels/internal/tune",
 	"kernels/internal/pack",
 	"kernels/internal/weights",
+	"kernels/internal/kv",
 	"kernels/internal/mask",
 	"kernels/internal/row",
 	"kernels/internal/product",

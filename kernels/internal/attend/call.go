@@ -1,10 +1,12 @@
 // Package attend computes attention.
 //
-// call.go has the arguments and what is decided about them, term.go what a query sees by one term of
-// the mask. plan.go cuts a call into pieces and chooses the way to compute them, run.go hands them to
-// threads, splits.go merges those that are parts of one. unit.go is a piece at work, keys.go where its
-// keys and values lie; tiles.go, weights.go and short.go are the ways, of products.go, relative.go and
-// mask.go, and integers.go, which has products of integers. fetch.go and queue.go have the memory fetched that is used next.
+//   - call.go has the arguments, and what a call decides about all of them.
+//   - plan.go cuts a call into pieces and chooses how to compute each.
+//   - run.go hands the pieces to threads, and splits.go merges pieces that share a row of the result.
+//   - unit.go is one piece at work, and keys.go finds its keys and values.
+//   - tiles.go, weights.go and short.go are the ways to compute a piece. They use products.go, relative.go, mask.go,
+//     and, for products of integers, integers.go.
+//   - fetch.go and queue.go prefetch the memory that is used next.
 package attend
 
 // The arguments of a call, and what is decided about it.
@@ -12,6 +14,7 @@ package attend
 import (
 	"sync"
 
+	"github.com/avoformer/avoformer/kernels/internal/kv"
 	"github.com/avoformer/avoformer/kernels/internal/mask"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
@@ -49,7 +52,7 @@ type Params struct {
 	Q, K, V                                  []float32
 	DstStrides, QStrides, KStrides, VStrides Strides
 	Sequences                                []Sequence
-	KPages, VPages                           *weights.Pages
+	KPages, VPages                           *kv.Pages
 	KVHeads                                  int
 	ValueDim                                 int
 	Scale                                    float32

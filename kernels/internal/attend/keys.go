@@ -1,6 +1,7 @@
 package attend
 
 import (
+	"github.com/avoformer/avoformer/kernels/internal/kv"
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 	"github.com/avoformer/avoformer/kernels/internal/weights"
@@ -13,7 +14,7 @@ type keyRows struct {
 	ld    int // elements from a row to the next
 	first int // the row that data begins with
 	// In pages:
-	pages *weights.Pages
+	pages *kv.Pages
 	table []int32
 	head  int
 	apart bool // the rows loaded lie in several pages, or are made float32 piece by piece
@@ -27,7 +28,7 @@ type keyRows struct {
 const pieceElements = 1 << 11
 
 // keysOf is the keys or values of a head of a sequence.
-func (c *Call) keysOf(x []float32, pages *weights.Pages, s Strides, seq, head int) keyRows {
+func (c *Call) keysOf(x []float32, pages *kv.Pages, s Strides, seq, head int) keyRows {
 	switch {
 	case pages != nil:
 		return keyRows{pages: pages, table: c.P.Sequences[seq].Pages, head: head}

@@ -1,18 +1,20 @@
-// Package weights has the formats of packed weights: how each is packed, multiplied and made float32.
-// What products know of a format is in its record.
+// Package weights packs weights in all formats, and multiplies them. What a product needs to know of a format is in the
+// format's record.
 //
-// To add one in blocks: a Format and its name here, a row of blockLayouts in formats.go with the layout, the functions
-// that make a block from numbers and from a file's bytes, and these bytes (blocks_quantize.go, blocks_repack.go, blocks_encode.go), and, if no kernel
-// has the layout, a record in the catalog and its call in RowsOfA.Multiply. Tests go through all rows, and
-// compare with the reader of the format in kernels/ref.
+//   - record.go has the record's fields, and formats.go the records.
+//   - matrix.go is a packed matrix.
+//   - numbers.go, int8.go and blocks.go are the kinds of formats. The files whose names begin with blocks_ and int8_ convert
+//     to and from them, with rotate.go and balance.go for int8.
+//   - int8_rows.go has rows of A as integers, methods.go and multiply.go the kernels that multiply them with weights, and
+//     heads.go rows of queries and keys, which are multiplied the same way.
 //
-// A format of another kind has its record in Of. That is all that a product needs: it has a panel made float32 by
-// Widen whenever it uses it. A kernel for one row is called by Matrix.Gemv; a format whose rows of A are not float32
-// has products of its own, as int8 has in int8_rows.go.
+// To add a format in blocks: a Format and its name in record.go; a row of blockLayouts in formats.go; the functions that
+// make a block from numbers (blocks_quantize.go) and from a file's bytes (blocks_repack.go), and that make those bytes
+// (blocks_encode.go). If no kernel knows the layout, add one to the catalog, and a call of it to RowsOfA.Multiply. The tests
+// run over all formats, and compare them with the readers in kernels/ref.
 //
-// record.go has what a record says, formats.go the records, matrix.go a packed matrix, numbers.go,
-// int8.go and blocks.go the kinds of formats, int8_rows.go rows of A for those that are integers,
-// and pages.go rows of keys and values.
+// A format of another kind needs a case in Of, and no more: products widen its panels to float32. Matrix.Gemv may call a
+// kernel for one row. A format whose products are of integers needs methods of its own, as int8 has.
 package weights
 
 import (

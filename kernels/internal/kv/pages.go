@@ -1,4 +1,5 @@
-package weights
+// Package kv stores keys and values of attention in pages: float32, 16-bit numbers, or int8 with a scale per row.
+package kv
 
 import (
 	"slices"
@@ -7,23 +8,21 @@ import (
 
 	"github.com/avoformer/avoformer/internal/half"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Pages of keys or of values, which may be narrow and take half the memory or a quarter.
-
-// Pages are pages of the rows of several heads: a page has Rows rows of Dim elements for each head,
-// one head after the other.
+// Pages holds rows of several heads. A page has Rows rows of Dim elements for each head, one head after the other.
 type Pages struct {
-	Format           Format
+	Format           weights.Format
 	Heads, Rows, Dim int
-	slabs            atomic.Pointer[[]rows] // of slabPages each; the list is replaced, so that readers need no lock
+	slabs            atomic.Pointer[[]rows] // slabPages pages each; Grow replaces the list, so that readers need no lock
 }
 
 // slabPages is how many pages are allocated at a time.
 const slabPages = 8
 
 // NewPages returns an empty set of pages.
-func NewPages(f Format, heads, rows, dim int) *Pages {
+func NewPages(f weights.Format, heads, rows, dim int) *Pages {
 	return &Pages{Format: f, Heads: heads, Rows: rows, Dim: dim}
 }
 
@@ -35,7 +34,7 @@ func (p *Pages) Len() int {
 	return 0
 }
 
-// Grow makes n pages or more of them, the new ones of zeros. Pages may be read and set meanwhile.
+// Grow adds pages of zeros until there are at least n. Other goroutines may read and set pages meanwhile.
 func (p *Pages) Grow(n int) {
 	if n <= p.Len() {
 		return
@@ -50,24 +49,24 @@ func (p *Pages) Grow(n int) {
 	p.slabs.Store(&slabs)
 }
 
-// Bytes is the memory of a page.
+// Bytes is the memory that one page takes.
 func (p *Pages) Bytes() int {
 	n := p.Heads * p.Rows * p.Dim
 	switch p.Format {
-	case F32:
+	case weights.F32:
 		return 4 * n
-	case Int8:
+	case weights.Int8:
 		return n + 4*p.Heads*p.Rows
 	}
 	return 2 * n
 }
 
-// at is where a row lies.
+// at locates a row: its slab, and its index there.
 func (p *Pages) at(page, head, row int) (slab *rows, index int) {
 	return &(*p.slabs.Load())[page/slabPages], (page%slabPages*p.Heads+head)*p.Rows + row
 }
 
-// Set sets a row of a page, of all heads, to x: [Heads, Dim].
+// Set stores x, [Heads, Dim], as a row of a page.
 func (p *Pages) Set(page, row int, x []float32) {
 	for h := range p.Heads {
 		slab, i := p.at(page, h, row)
@@ -75,7 +74,7 @@ func (p *Pages) Set(page, row int, x []float32) {
 	}
 }
 
-// Copy makes the first n rows of page to those of page from.
+// Copy copies the first n rows of page from to page to.
 func (p *Pages) Copy(to, from, n int) {
 	for h := range p.Heads {
 		dst, i := p.at(to, h, 0)
@@ -84,7 +83,7 @@ func (p *Pages) Copy(to, from, n int) {
 	}
 }
 
-// Wide is the rows of a head from a row of a page on, in place, nil in narrow formats.
+// Wide returns the rows of a head in place, from the given row to the end of the page. It is nil unless the format is float32.
 func (p *Pages) Wide(page, head, row int) []float32 {
 	slab, i := p.at(page, head, row)
 	if slab.wide == nil {
@@ -93,8 +92,8 @@ func (p *Pages) Wide(page, head, row int) []float32 {
 	return slab.wide[i*p.Dim : (i-row+p.Rows)*p.Dim]
 }
 
-// Widen sets dst to n rows of a head from a row of a page on, as float32. As many bytes at next, unless that is 0, are
-// fetched into the core's second-level cache on the way.
+// Widen sets dst to n rows of a head as float32, beginning with the given row of the page. Unless next is 0, it also fetches
+// as many bytes from address next into the second-level cache.
 func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next uintptr) {
 	slab, i := p.at(page, head, row)
 	ahead := 0
@@ -104,48 +103,48 @@ func (p *Pages) Widen(isa simd.ISA, dst []float32, page, head, row, n int, next 
 	slab.widen(isa, dst[:n*p.Dim], i, n, ahead)
 }
 
-// Address is where a row of a head begins, 0 where nothing is to be widened.
+// Address is the address of a row of a head. It is 0 in float32, which needs no widening.
 func (p *Pages) Address(page, head, row int) uintptr {
 	slab, i := p.at(page, head, row)
 	return slab.address(i)
 }
 
-// rows are rows of dim elements in a format.
+// rows are rows of dim elements. One of wide, halves and bytes holds them, depending on the format.
 type rows struct {
-	format Format
+	format weights.Format
 	dim    int
 	wide   []float32
 	halves []uint16
 	bytes  []int8
-	scales []float32 // of the rows of bytes
+	scales []float32 // one per row of bytes
 }
 
-// newRows is n rows of zeros.
-func newRows(f Format, n, dim int) rows {
+// newRows returns n rows of zeros.
+func newRows(f weights.Format, n, dim int) rows {
 	r := rows{format: f, dim: dim}
 	switch size := n * dim; f {
-	case F32:
+	case weights.F32:
 		r.wide = make([]float32, size)
-	case BF16, F16:
+	case weights.BF16, weights.F16:
 		r.halves = make([]uint16, size)
-	case Int8:
+	case weights.Int8:
 		r.bytes, r.scales = make([]int8, size), make([]float32, min(n, size)) // none for rows without elements
 	}
 	return r
 }
 
-// set sets row i to x.
+// set stores x as row i.
 func (r *rows) set(i int, x []float32) {
 	at := i * r.dim
 	switch {
 	case r.dim == 0:
-	case r.format == F32:
+	case r.format == weights.F32:
 		copy(r.wide[at:], x)
-	case r.format == BF16:
+	case r.format == weights.BF16:
 		for p, v := range x {
 			r.halves[at+p] = half.ToBFloat16(v)
 		}
-	case r.format == F16:
+	case r.format == weights.F16:
 		for p, v := range x {
 			r.halves[at+p] = half.ToFloat16(v)
 		}
@@ -158,14 +157,14 @@ func (r *rows) set(i int, x []float32) {
 	}
 }
 
-// copy copies n rows of src from row from on to those of r from row to on.
+// copy copies n rows of src, beginning with row from, to the rows of r that begin with row to.
 func (r *rows) copy(to int, src *rows, from, n int) {
 	i, j, size := to*r.dim, from*r.dim, n*r.dim
 	switch {
 	case size == 0:
-	case r.format == F32:
+	case r.format == weights.F32:
 		copy(r.wide[i:i+size], src.wide[j:])
-	case r.format == Int8:
+	case r.format == weights.Int8:
 		copy(r.bytes[i:i+size], src.bytes[j:])
 		copy(r.scales[to:to+n], src.scales[from:])
 	default:
@@ -173,7 +172,7 @@ func (r *rows) copy(to int, src *rows, from, n int) {
 	}
 }
 
-// address is where row i begins, 0 in float32.
+// address is the address of row i. It is 0 in float32.
 func (r *rows) address(i int) uintptr {
 	switch {
 	case len(r.halves) > 0:
@@ -184,7 +183,7 @@ func (r *rows) address(i int) uintptr {
 	return 0
 }
 
-// widen makes n rows from row i on float32, and fetches what lies ahead bytes further.
+// widen sets dst to n rows from row i on, and fetches the bytes that lie ahead bytes after them.
 func (r *rows) widen(isa simd.ISA, dst []float32, i, n, ahead int) {
 	const most = 1 << 13 // elements of a call
 	at, size := i*r.dim, n*r.dim
@@ -192,16 +191,16 @@ func (r *rows) widen(isa simd.ISA, dst []float32, i, n, ahead int) {
 	switch {
 	case size == 0:
 		return
-	case r.format == F32:
+	case r.format == weights.F32:
 		copy(dst, r.wide[at:at+size])
 		return
-	case r.format == Int8:
+	case r.format == weights.Int8:
 		some := max(1, most/r.dim)
 		for row := 0; row < n; row += some {
 			simd.WidenInt8(isa, dst[row*r.dim:], r.bytes[at+row*r.dim:], r.scales[i+row:], min(some, n-row), r.dim, r.dim, 1, ahead)
 		}
 		return
-	case r.format == F16:
+	case r.format == weights.F16:
 		vec = simd.Float16Vec
 	}
 	for p := 0; p < size; p += most {
