@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/tftest"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/transformer"
@@ -19,93 +19,100 @@ func bert(b testing.TB, dim, layers int, weights kernels.Format) *models.Model {
 	b.Helper()
 	config := fmt.Appendf(nil, `{"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 30522, "hidden_size": %d, "num_hidden_layers": %d,
 		"num_attention_heads": 12, "intermediate_size": %d, "max_position_embeddings": 512, "type_vocab_size": 2, "hidden_act": "gelu"}`, dim, layers, 4*dim)
-	m, err := models.Options{Weights: weights, Exact: true}.New(config, transformer.Random(1))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return m
+	return tftest.Must(models.Options{Weights: weights, Exact: true}.New(config, transformer.Random(1)))(b)
 }
 
 // meansOf is an Embedder of the means of a model's hidden states.
 func meansOf(b testing.TB, m *models.Model, dim, threads int) *Embedder {
 	b.Helper()
-	e, err := OpenEmbedder("testdata/embed", Threads(threads))
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := tftest.Must(OpenEmbedder("testdata/embed", Threads(threads)))(b)
 	e.model, e.pool, e.dim, e.limit = m, m.BareEmbedder(), dim, 512
 	return e
 }
 
-// BenchmarkOneCaller has one caller of 256 texts beside as many callers of 256 texts as threads, in turn, and reports the
-// medians of tokens a second and of their quotients.
+// BenchmarkOneCaller has one caller of 256 texts on 1, 2, 4 and more threads in turn, and as many callers of 256 texts as
+// threads on 2 and on the most. It reports the medians of thousands of tokens a second, of what one caller reaches by
+// what as many as threads reach, and the most memory that the process had resident with one caller and with many.
 func BenchmarkOneCaller(b *testing.B) {
 	texts := repeat(256, func(i int) int { return 10 + i*i%110 })
+	counts := tftest.ThreadCounts()
+	most := slices.Max(counts)
 	for _, c := range []struct {
 		name        string
 		dim, layers int
 	}{{"MiniLM", 384, 6}, {"BERT-base", 768, 2}} {
 		for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
-			m := bert(b, c.dim, c.layers, weights)
 			b.Run(fmt.Sprintf("%s/%v", c.name, weights), func(b *testing.B) {
-				threads := runtime.GOMAXPROCS(0)
-				e := meansOf(b, m, c.dim, threads)
-				tokens, err := e.Tokens(texts)
-				if err != nil {
-					b.Fatal(err)
+				m := bert(b, c.dim, c.layers, weights)
+				embedders := map[int]*Embedder{}
+				for _, n := range counts {
+					embedders[n] = meansOf(b, m, c.dim, n)
 				}
-				rate := func(callers int) float64 {
-					var all sync.WaitGroup
-					began := time.Now()
-					for range callers {
-						all.Go(func() {
-							if _, err := e.Embed(context.Background(), texts); err != nil {
-								b.Error(err)
-							}
-						})
-					}
-					all.Wait()
-					return float64(callers*tokens) / time.Since(began).Seconds()
+				tokens := tftest.Must(embedders[1].Tokens(texts))(b)
+				rate := func(threads, callers int) float64 {
+					begin := time.Now()
+					together(b, embedders[threads], callers, texts)
+					return float64(callers*tokens) / time.Since(begin).Seconds() / 1e3
 				}
-				rate(1)
-				var one, many, quotients []float64
+				samples := tftest.Samples{}
+				runtime.GC()
+				tftest.PeakMemory()
+				rate(most, 1)
+				samples.Add(tftest.PeakMemory(), "one-MiB")
 				for b.Loop() {
-					one, many = append(one, rate(1)), append(many, rate(threads))
-					quotients = append(quotients, one[len(one)-1]/many[len(many)-1])
+					for _, n := range counts {
+						one := []float64{rate(n, 1)}
+						for n > 2 && n == most && len(one) < 5 { // they are short
+							one = append(one, rate(n, 1))
+						}
+						for _, r := range one {
+							samples.Add(r, "one-%02d-ktok/s", n)
+						}
+						if n == 2 || n > 2 && n == most {
+							slices.Sort(one)
+							many := rate(n, n)
+							samples.Add(many, "many-%02d-ktok/s", n)
+							samples.Add(one[len(one)/2]/many, "one/many-%02d", n)
+						}
+					}
 				}
-				b.ReportMetric(median(one), "one-tokens/s")
-				b.ReportMetric(median(many), "many-tokens/s")
-				b.ReportMetric(median(quotients), "one-of-many")
+				samples.Add(tftest.PeakMemory(), "many-MiB")
+				samples.Report(b)
+				if weights == kernels.FormatInt8 {
+					tftest.Profile(b, "", func() { rate(most, 1) })
+				}
 			})
 		}
 	}
 }
 
-// BenchmarkOneText embeds single texts of 8 to 512 tokens on all threads, and reports the median in milliseconds.
+// BenchmarkOneText embeds single texts of 8 to 512 tokens on 1, 2, 4 and more threads in turn, and reports the medians in milliseconds.
 func BenchmarkOneText(b *testing.B) {
+	counts := tftest.ThreadCounts()
 	for _, weights := range []kernels.Format{kernels.FormatInt8, kernels.FormatF32} {
 		m := bert(b, 384, 6, weights)
 		for _, tokens := range []int{8, 16, 32, 64, 128, 256, 512} {
 			b.Run(fmt.Sprintf("%v/tokens=%d", weights, tokens), func(b *testing.B) {
-				e := meansOf(b, m, 384, runtime.GOMAXPROCS(0))
 				texts := []string{wordText(tokens - 2)}
-				var times []float64
+				embed := func(e *Embedder) { tftest.Must(e.Embed(context.Background(), texts))(b) }
+				var embedders []*Embedder
+				for _, n := range counts {
+					embedders = append(embedders, meansOf(b, m, 384, n))
+				}
+				samples := tftest.Samples{}
 				for b.Loop() {
-					for range 5 {
-						began := time.Now()
-						if _, err := e.Embed(context.Background(), texts); err != nil {
-							b.Fatal(err)
+					for i, n := range counts {
+						embed(embedders[i])
+						for range max(3, 64/tokens) {
+							samples.Time(func() { embed(embedders[i]) }, "%02d-ms", n)
 						}
-						times = append(times, time.Since(began).Seconds()*1e3)
 					}
 				}
-				b.ReportMetric(median(times), "ms")
+				samples.Report(b)
+				if tokens == 256 {
+					tftest.Profile(b, "", func() { embed(embedders[len(embedders)-1]) })
+				}
 			})
 		}
 	}
-}
-
-func median(x []float64) float64 {
-	slices.Sort(x)
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
 }

@@ -1,0 +1,77 @@
+package tftest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Helpers of benchmarks that compare numbers of threads.
+
+// ThreadCounts is 1, 2, 4 and so on, up to GOMAXPROCS, which ends the list.
+func ThreadCounts() (counts []int) {
+	most := runtime.GOMAXPROCS(0)
+	for n := 1; n < most; n *= 2 {
+		counts = append(counts, n)
+	}
+	return append(counts, most)
+}
+
+// Samples collects measurements by the name of their unit.
+type Samples map[string][]float64
+
+// Add adds one measurement.
+func (s Samples) Add(x float64, unit string, args ...any) {
+	unit = fmt.Sprintf(unit, args...)
+	s[unit] = append(s[unit], x)
+}
+
+// Time calls f and adds how many milliseconds it took.
+func (s Samples) Time(f func(), unit string, args ...any) {
+	begin := time.Now()
+	f()
+	s.Add(1e3*time.Since(begin).Seconds(), unit, args...)
+}
+
+// Report reports the median of each unit.
+func (s Samples) Report(b *testing.B) {
+	b.ReportMetric(0, "ns/op")
+	for unit, x := range s {
+		slices.Sort(x)
+		b.ReportMetric((x[(len(x)-1)/2]+x[len(x)/2])/2, unit)
+	}
+}
+
+// Profile calls f again and again for two seconds and writes a CPU profile of it, which is named after the benchmark and the
+// given name, to the folder that the environment variable PROFILES names. It does nothing without the variable.
+func Profile(b *testing.B, name string, f func()) {
+	folder := os.Getenv("PROFILES")
+	if folder == "" {
+		return
+	}
+	b.StopTimer()
+	name = strings.NewReplacer("/", "-", "=", "").Replace(strings.TrimPrefix(b.Name(), "Benchmark") + name)
+	file := Must(os.Create(filepath.Join(folder, name+".pprof")))(b)
+	NoError(b, pprof.StartCPUProfile(file))
+	for begin := time.Now(); time.Since(begin) < 2*time.Second; {
+		f()
+	}
+	pprof.StopCPUProfile()
+	NoError(b, file.Close())
+}
+
+// PeakMemory is the most memory, in MiB, that the process had resident since the last call; 0 where the system does not tell.
+func PeakMemory() (mib float64) {
+	text, _ := os.ReadFile("/proc/self/status")
+	if _, line, ok := strings.Cut(string(text), "VmHWM:"); ok {
+		_, _ = fmt.Sscan(line, &mib) // in KiB
+	}
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak is the current size from here on
+	return mib / 1024
+}
