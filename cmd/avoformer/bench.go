@@ -69,8 +69,8 @@ func bench(a *app, args []string) error {
 	decoder := f.decoderOn(&threads[0])
 	rounds := f.Int("rounds", 10, "how often each engine has its turn")
 	texts := f.Int("texts", 64, "texts of a bulk run")
-	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,torch,torch-bf16", "what to measure")
-	python := f.String("python", "python3", "the `interpreter` that may have torch or onnxruntime")
+	engines := f.String("engines", "avoformer,avoformer-bf16,avoformer-int8,onnxruntime,onnxruntime-int8,openvino,openvino-bf16,torch,torch-bf16", "what to measure")
+	python := f.String("python", "python3", "the `interpreter` that may have torch, onnxruntime or openvino")
 	seconds := f.Float64("seconds", 3, "time for what generates text, the only one that takes -weights, -prompts and -cache")
 	asJSON := f.json("a line for each engine, with medians in seconds and memory in MB; of what generates text, one")
 	worker := f.Bool("worker", false, "measure as the standard input says (for bench itself)")
@@ -86,8 +86,8 @@ func bench(a *app, args []string) error {
 	}
 	names := strings.Split(*engines, ",")
 	for _, name := range names {
-		if kind, _, _ := strings.Cut(name, "-"); !slices.Contains([]string{"avoformer", "onnxruntime", "torch"}, kind) {
-			return usagef("-engines: no engine %q, want avoformer, onnxruntime or torch, with or without a format as -int8", name)
+		if kind, _, _ := strings.Cut(name, "-"); !slices.Contains([]string{"avoformer", "onnxruntime", "openvino", "torch"}, kind) {
+			return usagef("-engines: no engine %q, want avoformer, onnxruntime, openvino or torch, with or without a format as -int8", name)
 		}
 	}
 	noDecoder := a.benchDecoders(rest[0], decoder, threads, *seconds, *asJSON)

@@ -39,13 +39,27 @@ def inputs(texts):
     return {k: numpy.array([getattr(x, a) for x in e], numpy.int64) for k, a in (("input_ids", "ids"), ("attention_mask", "attention_mask"), ("token_type_ids", "type_ids"))}
 
 
+def pool(h, mask):
+    mask = mask[..., None].astype(numpy.float32)
+    v = (h * mask).sum(1) / mask.sum(1)
+    return v / numpy.linalg.norm(v, axis=1, keepdims=True)
+
+
+def onnx_file(name):
+    return next((p for p in (os.path.join(work["dir"], n) for n in ("onnx/" + name, name)) if os.path.exists(p)), None)
+
+
+def torch_model(bf16):
+    import torch
+    from transformers import AutoModel
+
+    torch.set_num_threads(work["threads"])
+    return torch, AutoModel.from_pretrained(work["dir"], dtype=torch.bfloat16 if bf16 else torch.float32).eval()
+
+
 if engine.startswith("torch"):
     try:
-        import torch
-        from transformers import AutoModel
-
-        torch.set_num_threads(work["threads"])
-        model = AutoModel.from_pretrained(work["dir"], dtype=torch.bfloat16 if engine == "torch-bf16" else torch.float32).eval()
+        torch, model = torch_model(engine == "torch-bf16")
     except Exception as e:
         problem(e)
 
@@ -55,9 +69,31 @@ if engine.startswith("torch"):
             h = model(**x).last_hidden_state
             mask = x["attention_mask"][..., None]
             return torch.nn.functional.normalize((h * mask).sum(1) / mask.sum(1), dim=1).float().numpy()
+elif engine.startswith("openvino"):
+    # It converts the folder's ONNX file, or PyTorch's model, which it traces.
+    precision = "bf16" if engine == "openvino-bf16" else "f32"
+    try:
+        import openvino
+
+        source, example = onnx_file("model.onnx"), {}
+        if not source:
+            torch, source = torch_model(False)
+            example = {"example_input": {k: torch.from_numpy(v) for k, v in inputs([work["short"], work["long"]]).items()}}
+        asked = {"INFERENCE_NUM_THREADS": work["threads"], "INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY"}
+        compiled = openvino.Core().compile_model(openvino.convert_model(source, **example), "CPU", asked)
+        used = compiled.get_property("INFERENCE_PRECISION_HINT")
+    except Exception as e:
+        problem(e)
+    if used != getattr(openvino.Type, precision):
+        problem(f"openvino computes in {used.get_type_name()} here")
+    names = [i.get_any_name() for i in compiled.inputs]
+
+    def run(texts):
+        x = inputs(texts)
+        return pool(compiled({n: x[n] for n in names})[0].astype(numpy.float32), x["attention_mask"])
 else:
     file = "model_int8.onnx" if engine.endswith("int8") else "model.onnx"
-    path = next((p for p in (os.path.join(work["dir"], n) for n in ("onnx/" + file, file)) if os.path.exists(p)), None)
+    path = onnx_file(file)
     if not path:
         problem(f"no {file} in the folder")
     try:
@@ -72,10 +108,7 @@ else:
 
     def run(texts):
         x = inputs(texts)
-        h = session.run(None, {n: x[n].astype(kind, copy=False) for n, kind in names.items()})[0]
-        mask = x["attention_mask"][..., None].astype(numpy.float32)
-        v = (h * mask).sum(1) / mask.sum(1)
-        return v / numpy.linalg.norm(v, axis=1, keepdims=True)
+        return pool(session.run(None, {n: x[n].astype(kind, copy=False) for n, kind in names.items()})[0], x["attention_mask"])
 
 
 def bulk():

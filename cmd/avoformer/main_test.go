@@ -114,10 +114,10 @@ func TestCommands(t *testing.T) {
 // TestBench measures this library in two formats, and what there is not.
 func TestBench(t *testing.T) {
 	t.Setenv("AVOFORMER_TEST_COMMAND", "1")
-	code, out, stderr := call(t, "", "bench", testdata+"embed", "-rounds", "2", "-texts=3", "-engines", "avoformer,avoformer-int8,onnxruntime,avoformer-x", "-python", "/nowhere/python")
+	code, out, stderr := call(t, "", "bench", testdata+"embed", "-rounds", "2", "-texts=3", "-engines", "avoformer,avoformer-int8,onnxruntime,openvino-bf16,avoformer-x", "-python", "/nowhere/python")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != exitOK || len(lines) != 6 || !strings.Contains(lines[0], "2 rounds") || !strings.HasPrefix(lines[2], "avoformer ") || !strings.HasSuffix(lines[2], " 1.00000") ||
-		!strings.HasPrefix(lines[3], "avoformer-int8 ") || !strings.Contains(lines[3], " 0.9") || !strings.Contains(lines[4], "not measured") || !strings.Contains(lines[5], "not measured") {
+	if code != exitOK || len(lines) != 7 || !strings.Contains(lines[0], "2 rounds") || !strings.HasPrefix(lines[2], "avoformer ") || !strings.HasSuffix(lines[2], " 1.00000") ||
+		!strings.HasPrefix(lines[3], "avoformer-int8 ") || !strings.Contains(lines[3], " 0.9") || !strings.Contains(lines[4], "not measured") || !strings.HasPrefix(lines[5], "openvino-bf16 ") || !strings.Contains(lines[5], "not measured") || !strings.Contains(lines[6], "not measured") {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, out)
 	}
 	code, out, stderr = call(t, "", "bench", testdata+"embed", "-rounds", "1", "-texts=3", "-engines", "avoformer-int8,avoformer", "-threads", "1,3", "-json")
