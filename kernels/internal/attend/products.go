@@ -125,7 +125,7 @@ func (u *unit) panels(m, n, k int, alpha float32, a []float32, lda int, b []floa
 		}
 	}
 	for ; at < n; at += c.nr {
-		simd.GemmPanel(c.isa, m, min(c.nr, n-at), k, alpha, a, lda, b[at/c.nr*panel:], ldb, 0, 0, 0, 0, beta, s[at:], lds)
+		simd.Panel(c.isa, m, min(c.nr, n-at), k, alpha, a, lda, b[at/c.nr*panel:], ldb, beta, s[at:], lds)
 	}
 }
 

@@ -51,7 +51,7 @@ func (u *unit) relativeProducts(place, rows int, a []float32, lda, first, count 
 	for at := 0; at < count; at += c.nr {
 		n := min(c.nr, count-at)
 		pack.Transpose(c.isa, w.panel, p.Relative[(first+at)*dim:], n, dim, c.nr, dim)
-		simd.GemmPanel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, 0, 0, 0, 0, w.relative[place][at:], ld)
+		simd.Panel(c.isa, rows, n, dim, p.Scale, a, lda, w.panel, c.nr, 0, w.relative[place][at:], ld)
 	}
 	return w.relative[place], ld
 }

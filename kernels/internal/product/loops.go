@@ -125,7 +125,7 @@ func (l *nest) panel(q, w int) {
 				f = l.next(q, p, w, k)
 			}
 			if f.rows > 0 {
-				simd.GemmPanel(g.isa, f.rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, 0, 0, 0, 0, beta, sums[done*lds:], lds)
+				simd.Panel(g.isa, f.rows, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, beta, sums[done*lds:], lds)
 				done += f.rows
 			}
 			simd.GemmPanel(g.isa, l.m-done, inPanel, k, g.alpha, l.a[done*l.lda+p:], l.lda, panel, l.source.ld, f.next, f.pace, f.turn, f.steps, beta, sums[done*lds:], lds)

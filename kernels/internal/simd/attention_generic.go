@@ -36,7 +36,7 @@ func attnKeysGeneric(dst, x []float32, rows, cols, ldx int, alpha float32, nr in
 
 func attnPanelsGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, panel, next, pace, count int, beta float32, c []float32, ldc, nr int) {
 	for j := 0; j < n; j += nr {
-		gemmPanelGeneric(m, nr, k, alpha, a, lda, b[j/nr*panel:], ldb, 0, 0, 0, 0, beta, c[j:], ldc)
+		panelGeneric(m, nr, k, alpha, a, lda, b[j/nr*panel:], ldb, beta, c[j:], ldc)
 	}
 }
 

@@ -3,13 +3,16 @@ package simd
 import "github.com/avoformer/avoformer/internal/half"
 
 func gemmNearGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, 0, 0, beta, c, ldc)
+	panelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
-// gemmPanelGeneric is the micro-kernel in pure Go; the contract is that of
-// gemmPanelAVX2. Four rows by two columns are eight sums, which the compiler
-// keeps in registers.
+// gemmPanelGeneric is gemmPanelAVX2 in pure Go. It ignores the hints.
 func gemmPanelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb, _, _, _, _ int, beta float32, c []float32, ldc int) {
+	panelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
+// panelGeneric multiplies a panel. The compiler keeps the eight sums of four rows and two columns in registers.
+func panelGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	put := func(i, j int, s float32) {
 		p := &c[i*ldc+j]
 		if beta == 0 {
@@ -78,13 +81,13 @@ func gemmPairGeneric(m, nr, k int, alpha float32, a []float32, lda int, b []floa
 	if m == 0 { // there may be no second part of C
 		return
 	}
-	gemmPanelGeneric(m, nr, k, alpha, a, lda, b, ldb, 0, 0, 0, 0, beta, c, ldc)
-	gemmPanelGeneric(m, nr, k, alpha, a, lda, b[panel:], ldb, 0, 0, 0, 0, beta, c[second:], ldc)
+	panelGeneric(m, nr, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	panelGeneric(m, nr, k, alpha, a, lda, b[panel:], ldb, beta, c[second:], ldc)
 }
 
 func gemmPackGeneric(m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, dst []float32, beta float32, c []float32, ldc int) {
 	copyRowsGeneric(dst, b, k, n, n, ldb)
-	gemmPanelGeneric(m, n, k, alpha, a, lda, b, ldb, 0, 0, 0, 0, beta, c, ldc)
+	panelGeneric(m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 
 // gemmDotGeneric has four sums at a time, for two rows of A and two of B.

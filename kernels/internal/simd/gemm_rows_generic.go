@@ -90,7 +90,7 @@ func finishRows(act activation, dst, x, bias, residual []float32, rows, cols, ld
 
 func gemvPanelsGeneric(c, a, b []float32, nr, _ int) {
 	for j := 0; j < len(c); j += nr {
-		gemmPanelGeneric(1, nr, len(a), 1, a, len(a), b[j*len(a):], nr, 0, 0, 0, 0, 0, c[j:], nr)
+		panelGeneric(1, nr, len(a), 1, a, len(a), b[j*len(a):], nr, 0, c[j:], nr)
 	}
 }
 
