@@ -2,16 +2,13 @@
 //
 //	e, err := text.OpenEmbedder("all-MiniLM-L6-v2", text.Exact())
 //	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
-//	fingerprint, err := bulk.Fingerprint(ctx, "all-MiniLM-L6-v2")
-//	report, err := bulk.Run(ctx, task, bulk.Options{
-//		Inputs: files, Out: "vectors", Format: "parquet", Fingerprint: fingerprint,
-//	})
+//	report, err := bulk.Run(ctx, task, bulk.Options{Inputs: files, Out: "vectors", Format: "parquet"})
 //
 // # Shards
 //
 // Every input file is a shard. Its results are OUT/NAME.parquet (or .arrow, .npy, .jsonl), its rows
 // that have none OUT/NAME.dead.jsonl, and OUT/NAME.json is its manifest: the input with its digest, the
-// numbers of rows, the model and the options. The manifest gets its name last, so a shard is there whole or not at
+// numbers of rows, the model's fingerprint and the options. The manifest gets its name last, so a shard is there whole or not at
 // all; a run passes over shards that are there. A shard that cannot be read has OUT/NAME.failed.json with the
 // reason, and no results.
 //

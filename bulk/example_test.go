@@ -39,10 +39,8 @@ func ExampleRun() {
 	must(err)
 	task, err := bulk.Embed(e, "", bulk.Float32Vectors)
 	must(err)
-	fingerprint, err := bulk.Fingerprint(ctx, tiny+"embed")
-	must(err)
 	for range 2 {
-		report, err := bulk.Run(ctx, task, bulk.Options{Inputs: []string{lines}, Out: filepath.Join(dir, "vectors"), Format: "jsonl", Fingerprint: fingerprint})
+		report, err := bulk.Run(ctx, task, bulk.Options{Inputs: []string{lines}, Out: filepath.Join(dir, "vectors"), Format: "jsonl"})
 		must(err)
 		fmt.Println(report.Made, "made,", report.Found, "found;", report.Written, "rows of", report.Rows)
 	}

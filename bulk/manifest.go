@@ -3,7 +3,6 @@
 package bulk
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,28 +13,17 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/modelfiles"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
-// Fingerprint is that of a model, a folder or a GGUF file, and of adapters to it: the digests of the files that
-// opening them reads, by their names.
-func Fingerprint(ctx context.Context, dir string, adapters ...string) (map[string]string, error) {
-	files, err := modelfiles.List(dir, adapters...)
-	if err != nil {
-		return nil, err
-	}
-	return modelfiles.Digests(ctx, files)
-}
-
 // A Manifest is what OUT/NAME.json says of a shard that is there.
 type Manifest struct {
-	Input       Input             `json:"input"`
-	Work        string            `json:"work"`  // the task and the options
-	Fingerprint map[string]string `json:"model"` // digests of its files
-	Counts      Counts            `json:"counts"`
-	Outputs     []Output          `json:"outputs"`
-	Seconds     float64           `json:"seconds"`
+	Input       Input    `json:"input"`
+	Work        string   `json:"work"`                  // the task and the options
+	Fingerprint string   `json:"fingerprint,omitempty"` // the task's
+	Counts      Counts   `json:"counts"`
+	Outputs     []Output `json:"outputs"`
+	Seconds     float64  `json:"seconds"`
 }
 
 // Input is a file that was read.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
-	"github.com/avoformer/avoformer/internal/modelfiles"
+	"github.com/avoformer/avoformer/internal/fingerprint"
 )
 
 // Options say what is read and written.
@@ -31,8 +31,6 @@ type Options struct {
 
 	Out    string // the folder of results
 	Format string // "parquet", "arrow", "npy" or "jsonl"
-	// Fingerprint is that of the model, and whatever else a run must have in common with those before.
-	Fingerprint map[string]string
 
 	// Shard, from 1, of Shards parts of the inputs are this run's; 0 of 0 is all.
 	Shard, Shards int
@@ -81,8 +79,9 @@ type Failure struct {
 type run struct {
 	options Options
 	task    Task
-	label   string // of what manifests must have in common
-	claims  *claims
+	// What manifests must have in common.
+	label, fingerprint string
+	claims             *claims
 
 	mu       sync.Mutex
 	report   Report
@@ -103,6 +102,11 @@ func Run(ctx context.Context, task Task, o Options) (Report, error) {
 		return Report{}, err
 	}
 	r := &run{options: o, task: task, claims: newClaims(o.Stale), began: time.Now()}
+	if task.Fingerprint != nil {
+		if r.fingerprint, err = task.Fingerprint(ctx); err != nil {
+			return Report{}, err
+		}
+	}
 	r.label = fmt.Sprintf("%s format=%s input=%q text=%q pass=%q", task.Name, o.Format, o.Input, o.Text, o.Pass)
 	r.report.Shards, r.progress.Shards = len(shards), len(shards)
 	for _, s := range shards {
@@ -203,8 +207,8 @@ func (r *run) there(s *shard) (bool, error) {
 	if m.Work != r.label {
 		return false, check.Errorf(fault.ErrOtherResults, "%s.json is of %s, this run is %s", s.path(""), m.Work, r.label)
 	}
-	if files := modelfiles.Different(m.Fingerprint, r.options.Fingerprint); files != "" {
-		return false, check.Errorf(fault.ErrOtherResults, "%s.json is of a model with other files (%s)", s.path(""), files)
+	if differs := fingerprint.Difference(m.Fingerprint, r.fingerprint); differs != "" {
+		return false, check.Errorf(fault.ErrOtherResults, "%s.json: %s", s.path(""), differs)
 	}
 	if err := m.Input.same(s.input); err != nil {
 		return false, err

@@ -43,6 +43,48 @@ func TestEnd(t *testing.T) {
 	})
 }
 
+// TestFingerprint: a run continues results of its fingerprint alone, those of a run without one included.
+func TestFingerprint(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.txt"), []byte("a\n"))
+	unknown := errors.New("files are gone")
+	of := func(fingerprint string) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) {
+			if fingerprint == "" {
+				return "", unknown
+			}
+			return fingerprint, nil
+		}
+	}
+	run := func(out string, fingerprint func(context.Context) (string, error)) error {
+		_, err := bulk.Run(t.Context(), bulk.Task{Name: "none", Fingerprint: fingerprint, Compute: func(_ context.Context, texts []string) ([]bulk.Result, error) {
+			return make([]bulk.Result, len(texts)), nil
+		}}, bulk.Options{Inputs: []string{filepath.Join(dir, "a.txt")}, Out: filepath.Join(dir, out), Format: "jsonl"})
+		return err
+	}
+	for _, c := range []struct {
+		out         string
+		fingerprint func(context.Context) (string, error)
+		want        error
+		says        string
+	}{
+		{"out", of("a-f32-1"), nil, ""},
+		{"out", of("a-f32-1"), nil, ""},
+		{"out", of("a-f32-2"), fault.ErrOtherResults, "a.txt.json: the version of the numerics was 1, now it is 2"},
+		{"out", nil, fault.ErrOtherResults, "a.txt.json: "},
+		{"out", of(""), unknown, ""},
+		{"none", nil, nil, ""},
+		{"none", of("a-f32-1"), fault.ErrOtherResults, "there was no fingerprint, now it is a-f32-1"},
+	} {
+		if err := run(c.out, c.fingerprint); !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %v with %q", c.out, err, c.want, c.says)
+		}
+	}
+	if m, err := bulk.ReadManifest(filepath.Join(dir, "out", "a.txt.json")); err != nil || m.Fingerprint != "a-f32-1" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // TestPassedTypes: moments and dates are passed on as text, smaller integers as larger ones.
 func TestPassedTypes(t *testing.T) {
 	type typed struct {

@@ -101,7 +101,7 @@ func (s *shard) work(ctx context.Context, held *claim) (m *Manifest, err error) 
 	}
 	m = &Manifest{
 		Input: Input{s.input, before.Size(), before.ModTime(), sum},
-		Work:  s.label, Fingerprint: s.options.Fingerprint, Counts: s.count,
+		Work:  s.label, Fingerprint: s.fingerprint, Counts: s.count,
 	}
 	return s.finish(m, held)
 }

@@ -20,6 +20,9 @@ type Task struct {
 	// Name identifies the task, and whatever its results depend on in addition to the model, such as a prompt.
 	// Manifests hold it.
 	Name string
+	// Fingerprint, unless nil, is that of the model, such as [text.Embedder.Fingerprint]. Manifests hold it too, and a run does
+	// not continue one of another fingerprint.
+	Fingerprint func(ctx context.Context) (string, error)
 	// Columns are those that it makes.
 	Columns []Column
 	// Compute makes the values of texts, each as long as Columns. It is called by several goroutines.
@@ -53,8 +56,9 @@ func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
 		return Task{}, check.Errorf(fault.ErrOption, "no prompt %q, the folder has %q", prompt, e.Prompts())
 	}
 	return Task{
-		Name:    fmt.Sprintf("embed prompt=%q vectors=%s", prompt, v),
-		Columns: v.columns(e.Dim()),
+		Name:        fmt.Sprintf("embed prompt=%q vectors=%s", prompt, v),
+		Fingerprint: e.Fingerprint,
+		Columns:     v.columns(e.Dim()),
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
 			vectors, n, err := e.EmbedInputs(ctx, text.Texts(texts), text.EmbedOptions{Prompt: prompt})
 			return results(n, err, func(i int) []any { return v.values(vectors[i]) })
@@ -65,8 +69,9 @@ func Embed(e *text.Embedder, prompt string, v Vectors) (Task, error) {
 // Rank makes a column "score" of how well texts answer the query.
 func Rank(r *text.Reranker, query string) Task {
 	return Task{
-		Name:    fmt.Sprintf("rank query=%q", query),
-		Columns: []Column{{Name: "score", Kind: Float32}},
+		Name:        fmt.Sprintf("rank query=%q", query),
+		Fingerprint: r.Fingerprint,
+		Columns:     []Column{{Name: "score", Kind: Float32}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
 			scores, n, err := r.ScoreTexts(ctx, query, texts, text.ClassifyOptions{})
 			return results(n, err, func(i int) []any { return []any{scores[i]} })
@@ -77,8 +82,9 @@ func Rank(r *text.Reranker, query string) Task {
 // Classify makes the columns "label" and "score", the best label with its score, and "labels", all of them as JSON.
 func Classify(c *text.Classifier) Task {
 	return Task{
-		Name:    "classify",
-		Columns: []Column{{Name: "label", Kind: String}, {Name: "score", Kind: Float32}, {Name: "labels", Kind: JSON}},
+		Name:        "classify",
+		Fingerprint: c.Fingerprint,
+		Columns:     []Column{{Name: "label", Kind: String}, {Name: "score", Kind: Float32}, {Name: "labels", Kind: JSON}},
 		Compute: func(ctx context.Context, texts []string) ([]Result, error) {
 			labels, n, err := c.ClassifyInputs(ctx, text.Texts(texts), text.ClassifyOptions{})
 			return results(n, err, func(i int) []any {

@@ -50,7 +50,7 @@ var (
 	ErrBusy         = errors.New("too many requests wait")               // the queue has no room
 	ErrClosed       = errors.New("the scheduler is closed")              // a request comes after Close
 	ErrCut          = errors.New("the text was cut before it was whole") // a text held to a grammar reached a limit of tokens
-	ErrOtherResults = errors.New("the folder has other results")         // results of another model, of other options or of other inputs
+	ErrOtherResults = errors.New("other results")                        // a folder or an index has results of another model, of other options or of other inputs
 
 	// What comes from a hub.
 

@@ -19,6 +19,12 @@
 // bits: a search collects a few times as many candidates as it returns, and orders them by these (Yamada et al.,
 // 2021, "Efficient Passage Retrieval with Hashing for Open-domain Question Answering").
 //
+// An index may hold the fingerprint of the model of its vectors. Whoever loads its file then states that of the model of the queries:
+//
+//	index, err := search.New(e.Dim(), search.Options{Fingerprint: fingerprint}) // of e.Fingerprint(ctx)
+//	index, err = search.Load("vectors.index", 0)
+//	err = index.Match(fingerprint) // an error that names what differs: model, format, version of the numerics
+//
 // Hits do not depend on the number of threads, nor on the order in which vectors of different ids were added; of
 // hits with equal scores the one with the smaller id comes first.
 package search

@@ -20,12 +20,13 @@ import (
 // Files of indexes. All numbers are little-endian:
 //
 //	8 bytes        AVOINDEX
-//	uint32         version, 1
+//	uint32         version: 2 where a fingerprint follows, 1 otherwise
 //	uint32         dim
 //	uint64         count
 //	uint32         oversample
 //	3 bytes        precision (1 float32, 2 int8, 3 binary), rescore (0 for none), 1 where ids follow
-//	1 byte         0
+//	1 byte         length of the fingerprint
+//	n bytes        the fingerprint, if any
 //	count int64    ids, if any
 //	count rows     in precision: dim float32; blocks of 34 bytes for each 32, Q8_0 of GGUF; or words of 64 signs
 //	count rows     in the precision of rescoring, if any
@@ -35,8 +36,11 @@ import (
 
 const (
 	magic      = "AVOINDEX"
-	version    = 1
 	headerSize = 32
+
+	// Versions of files.
+	plain         = 1
+	fingerprinted = 2
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -95,15 +99,20 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	defer x.mu.Unlock()
 	s := &summer{w: w, sum: crc32.New(castagnoli)}
 	header := []byte(magic)
+	fingerprint := x.options.Fingerprint
+	version := uint32(plain)
+	if fingerprint != "" {
+		version = fingerprinted
+	}
 	header = binary.LittleEndian.AppendUint32(header, version)
 	header = binary.LittleEndian.AppendUint32(header, uint32(x.dim))
 	header = binary.LittleEndian.AppendUint64(header, uint64(x.count-x.gone))
 	header = binary.LittleEndian.AppendUint32(header, uint32(min(x.options.Oversample, math.MaxInt32)))
-	header = append(header, byte(x.options.Precision), byte(x.options.Rescore), 0, 0)
+	header = append(header, byte(x.options.Precision), byte(x.options.Rescore), 0, byte(len(fingerprint)))
 	if x.ids.len() > x.gone {
 		header[headerSize-2] = 1
 	}
-	s.write(header)
+	s.write(append(header, fingerprint...))
 	var id [8]byte
 	for i := range x.ids.len() {
 		if x.removed.has(i) {
@@ -156,7 +165,8 @@ func rowBytes(p Precision, dim int) int {
 	return (dim + 63) / 64 * 8
 }
 
-// Load reads a file that Save wrote. threads is Options.Threads of the index.
+// Load reads a file that Save wrote. threads is Options.Threads of the index. An index with a fingerprint answers nothing
+// before [Index.Match].
 func Load(name string, threads int) (*Index, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -238,21 +248,27 @@ func (s *source) header(threads int) (x *Index, count uint64, ids bool, err erro
 		return nil, 0, false, check.Errorf(fault.ErrFormat, "it begins with %q, want %q", h[:8], magic)
 	}
 	u32 := binary.LittleEndian.Uint32
-	if v := u32(h[8:]); v != version {
-		return nil, 0, false, check.Errorf(fault.ErrFormat, "version %d, want %d", v, version)
+	version := u32(h[8:])
+	if version != plain && version != fingerprinted {
+		return nil, 0, false, check.Errorf(fault.ErrFormat, "version %d, want %d or %d", version, plain, fingerprinted)
 	}
 	dim, oversample := u32(h[12:]), u32(h[24:])
 	count = binary.LittleEndian.Uint64(h[16:])
-	if dim > maxDim || oversample < 1 || oversample > math.MaxInt32 || h[28] == 0 || h[30] > 1 || h[31] != 0 {
+	if dim > maxDim || oversample < 1 || oversample > math.MaxInt32 || h[28] == 0 || h[30] > 1 || (h[31] != 0) != (version == fingerprinted) {
 		return nil, 0, false, check.Errorf(fault.ErrFormat, "a header of %x", h[8:])
 	}
 	if dim > 0 && count > uint64(math.MaxInt/(8*int(dim))) {
 		return nil, 0, false, check.Errorf(fault.ErrFormat, "count = %d is too large", count)
 	}
-	x, err = New(int(dim), Options{Precision(h[28]), Precision(h[29]), int(oversample), threads})
+	fingerprint := make([]byte, h[31])
+	if err := s.read(fingerprint); err != nil {
+		return nil, 0, false, err
+	}
+	x, err = New(int(dim), Options{Precision: Precision(h[28]), Rescore: Precision(h[29]), Oversample: int(oversample), Threads: threads, Fingerprint: string(fingerprint)})
 	if err != nil {
 		return nil, 0, false, check.Errorf(fault.ErrFormat, "%v", err)
 	}
+	x.unmatched.Store(len(fingerprint) > 0)
 	return x, count, h[30] == 1 && count > 0, nil
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // kinds are options of every sort of file.
-var kinds = []Options{{}, {Precision: Int8}, {Precision: Binary}, {Precision: Int8, Rescore: Float32}, {Precision: Binary, Rescore: Int8, Oversample: 7}, {Precision: Binary, Rescore: Float32}}
+var kinds = []Options{{}, {Precision: Int8}, {Precision: Binary}, {Precision: Int8, Rescore: Float32}, {Precision: Binary, Rescore: Int8, Oversample: 7}, {Precision: Binary, Rescore: Float32}, {Fingerprint: "0-f32-1"}}
 
 // written is the file of an index.
 func written(t testing.TB, x *Index) []byte {
@@ -65,6 +65,9 @@ func TestSaveLoad(t *testing.T) {
 				want.Threads = 1
 				if y.Options() != want {
 					t.Errorf("%+v, want %+v", y.Options(), want)
+				}
+				if err := y.Match(AnyFingerprint); err != nil {
+					t.Fatal(err)
 				}
 				queries := normal(2, 3, dim)
 				if got, want := fmt.Sprint(find(t, y, queries, 9)), fmt.Sprint(find(t, x, queries, 9)); got != want {
@@ -157,7 +160,12 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 	binary := Options{Precision: Binary}
-	change(Options{}, 8, 2)                                        // version
+	change(Options{}, 8, 3)                                        // version
+	change(Options{}, 8, 2)                                        // the version with a fingerprint, without one
+	change(Options{Fingerprint: "a"}, 8, 1)                        // the one without
+	change(Options{Fingerprint: "a"}, 31, 0)                       // no length
+	change(Options{Fingerprint: "a"}, 31, 255)                     // past the end
+	change(Options{Fingerprint: "a"}, headerSize, 0xff)            // not ASCII
 	change(Options{}, 12, 0)                                       // dim
 	change(Options{}, 12, 0xff, 0xff, 0xff, 0xff)                  // dim
 	change(Options{}, 16, 0xff, 0xff, 0xff, 0xff, 0xff)            // count
@@ -196,6 +204,9 @@ func FuzzRead(f *testing.F) {
 		}
 		if x.Dim() > 1000 || x.Len() > 1000 {
 			return
+		}
+		if err := x.Match(AnyFingerprint); err != nil {
+			t.Fatal(err)
 		}
 		if hits, err := x.Search(context.Background(), [][]float32{make([]float32, x.Dim())}, 3); err != nil || len(hits[0]) > 3 {
 			t.Fatal(hits, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
@@ -52,6 +53,9 @@ type Options struct {
 	Oversample int
 	// Threads is how many goroutines a search may use; 0 is runtime.GOMAXPROCS.
 	Threads int
+	// Fingerprint is that of the model of the vectors, as text.Embedder.Fingerprint returns it; "" is an unknown one. Files
+	// hold it, and whoever loads one has to [Index.Match] it.
+	Fingerprint string
 }
 
 const maxDim = 1 << 16
@@ -64,8 +68,9 @@ const segment = 1536
 // Index is vectors with ids. Its methods may be called from several goroutines: a search sees what the index had when it
 // began.
 type Index struct {
-	dim     int
-	options Options
+	dim       int
+	options   Options
+	unmatched atomic.Bool // the fingerprint of a file
 
 	mu      sync.Mutex
 	count   int         // of all vectors, removed ones included
@@ -98,6 +103,9 @@ func New(dim int, o Options) (*Index, error) {
 		return nil, check.Option("Oversample", o.Oversample, "want at least 1")
 	case o.Threads < 0:
 		return nil, check.Option("Threads", o.Threads, "want at least 0")
+	}
+	if err := checkFingerprint(o.Fingerprint); err != nil {
+		return nil, err
 	}
 	x := &Index{dim: dim, options: o}
 	x.reset()
@@ -166,8 +174,11 @@ func (x *Index) add(ids []int64, vectors [][]float32) {
 	x.count += len(vectors)
 }
 
-// checkAll returns what keeps one of some vectors from being added.
+// checkAll returns what keeps some vectors from being added.
 func (x *Index) checkAll(vectors [][]float32) error {
+	if err := x.matched(); err != nil {
+		return err
+	}
 	for i, v := range vectors {
 		if err := x.check(v, x.largest()); err != nil {
 			return check.Errorf(fault.ErrInput, "vector %d: %w", i, err)

@@ -71,6 +71,9 @@ func (x *Index) SearchWhere(ctx context.Context, vectors [][]float32, k int, whe
 	if k < 1 {
 		return nil, check.Errorf(fault.ErrInput, "k = %d, want at least 1", k)
 	}
+	if err := x.matched(); err != nil {
+		return nil, err
+	}
 	for i, v := range vectors {
 		if err := x.check(v, math.MaxFloat32); err != nil {
 			return nil, check.Errorf(fault.ErrInput, "query %d: %w", i, err)

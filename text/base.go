@@ -25,6 +25,7 @@ type base struct {
 	options
 	kind      Kind
 	fsys      fs.FS
+	identity  *identity
 	model     *models.Model
 	tokenizer *tokenizer.Tokenizer // without truncation and padding of its own
 	limit     int                  // most tokens of a text; 0: no limit
@@ -56,7 +57,7 @@ func openBase(fsys fs.FS, r record, opts []Option, fields map[string]json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	f := &base{options: o, kind: r.kind, fsys: fsys}
+	f := &base{options: o, kind: r.kind, fsys: fsys, identity: identify(fsys, &o)}
 	f.pool.New = func() any { return new(models.Workspace) }
 	f.queue.Threads, f.queue.BatchTokens, f.queue.Spaces, f.queue.Observe = int(o.threads), o.batchTokens, &f.pool, o.batches
 	// Side by side: a large vocabulary takes as long to read as the weights.

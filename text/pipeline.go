@@ -23,6 +23,9 @@ type Pipeline interface {
 	// MaxTokens is the most tokens of a text, special ones included, after which the pipeline cuts, splits or refuses
 	// it; 0: no limit.
 	MaxTokens() int
+	// Fingerprint is a short string for everything that results depend on beside the input. The first call reads all
+	// files of the model.
+	Fingerprint(ctx context.Context) (string, error)
 	// Footprint is the memory of the model.
 	Footprint() models.Footprint
 	// Totals says what all calls of the pipeline have computed with.

@@ -58,9 +58,6 @@ func bulkFiles(a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if b.Fingerprint, err = bulk.Fingerprint(a.ctx, rest[0], b.paths...); err != nil {
-		return err
-	}
 	return a.bulkRun(task, &b)
 }
 

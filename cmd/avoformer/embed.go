@@ -116,8 +116,12 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	if err != nil {
 		return err
 	}
-	job, read, err := a.job(in, dir, e.paths)
+	read, err := filesRead(in, dir, e.paths)
 	if err != nil {
+		return err
+	}
+	var job job
+	if job.Fingerprint, err = m.Fingerprint(a.ctx); err != nil {
 		return err
 	}
 	job.Work = fmt.Sprintf("embed %s format=%s prompt=%q dim=%d max-length=%d split=%d refuse=%t batch=%d field=%q weights=%s", dir, format.name, e.prompt, m.Dim(), e.length, e.split, e.refuse, e.batch, in.field, e.weights)
@@ -156,21 +160,20 @@ func (a *app) embedFile(m *text.Embedder, in *lines, e *embedding, format format
 	return b.finish(format.header(b.Lines, m.Dim()))
 }
 
-// job describes a run by the model that it uses, and all files that it reads, by their names.
-func (a *app) job(in *lines, dir string, adapters []string) (job, map[string]os.FileInfo, error) {
+// filesRead are the files that a run reads, by their names: the input, and those of the model and of its adapters.
+func filesRead(in *lines, dir string, adapters []string) (map[string]os.FileInfo, error) {
 	read := map[string]os.FileInfo{}
 	if in.file.info != nil {
 		read["the input"] = in.file.info
 	}
 	files, err := modelfiles.List(dir, adapters...)
 	if err != nil {
-		return job{}, nil, err
+		return nil, err
 	}
 	for _, f := range files {
 		read["the model's "+f.Name] = f.Info
 	}
-	sums, err := modelfiles.Digests(a.ctx, files)
-	return job{Model: sums}, read, err
+	return read, nil
 }
 
 // printNearest prints the lines whose vectors have the largest cosines.

@@ -23,15 +23,15 @@ import (
 	"syscall"
 
 	"github.com/avoformer/avoformer/internal/filelock"
-	"github.com/avoformer/avoformer/internal/modelfiles"
+	"github.com/avoformer/avoformer/internal/fingerprint"
 	"github.com/avoformer/avoformer/internal/pyjson"
 )
 
 // job identifies the work of a run: a run continues only the output that
 // the same job began.
 type job struct {
-	Work  string            `json:"job"`   // the model's folder and the flags
-	Model map[string]string `json:"model"` // digests of its files
+	Work        string `json:"job"`         // the model's folder and the flags
+	Fingerprint string `json:"fingerprint"` // the model's
 }
 
 // state is OUT.part.json.
@@ -168,8 +168,8 @@ func (b *resumable) resume(data []byte, exists bool) error {
 	if s.Work != b.Work {
 		return fmt.Errorf("%s is of another model or other flags; -f starts over", b.part())
 	}
-	if files := modelfiles.Different(s.Model, b.Model); files != "" {
-		return fmt.Errorf("%s is of a model whose files have changed (%s); -f starts over", b.part(), files)
+	if differs := fingerprint.Difference(s.Fingerprint, b.Fingerprint); differs != "" {
+		return fmt.Errorf("%s: %s; -f starts over", b.part(), differs)
 	}
 	info, err := b.file.Stat()
 	if err != nil {

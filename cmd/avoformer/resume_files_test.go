@@ -133,7 +133,7 @@ func TestChangedModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if code, _, stderr := call(t, string(texts), "embed", model, "-o", output); code != exitFailed || !strings.Contains(stderr, "files have changed ("+name+"); -f starts over") {
+			if code, _, stderr := call(t, string(texts), "embed", model, "-o", output); code != exitFailed || !strings.Contains(stderr, ".part: the model was ") || !strings.Contains(stderr, "; -f starts over") {
 				t.Errorf("exit code %d, %q", code, stderr)
 			}
 			// What the model does not use may change, and it may be restored.

@@ -2,43 +2,94 @@ package modelfiles
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/avoformer/avoformer/fault"
 )
 
-// TestDigest notices any byte of any MiB, and the length.
+// TestDigest has the digest that sha256sum gives, whatever the order of the files.
 func TestDigest(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
+	fsys := fstest.MapFS{
+		"config.json":       {Data: []byte("{}")},
+		"model.safetensors": {Data: []byte("weights")},
+		"1_Pooling":         {Mode: os.ModeDir},
+		"README.md":         {Data: []byte("is not read")},
+		"pytorch_model.bin": {Data: []byte("the same weights, which are not read")},
+	}
+	files, err := Folder(fsys)
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	want := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%x  config.json\n%x  model.safetensors\n", sha256.Sum256([]byte("{}")), sha256.Sum256([]byte("weights")))))
+	for range 2 {
+		if got, err := Digest(t.Context(), files); got != want || err != nil {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+		files[0], files[1] = files[1], files[0]
+	}
+	if n := Size(files); n != 9 {
+		t.Errorf("%d bytes, want 9", n)
+	}
+}
+
+// TestDigestNames: the same bytes under another name are another model, and adapters have names of their own.
+func TestDigestNames(t *testing.T) {
 	seen := map[string]string{}
-	check := func(what string, data []byte) {
-		t.Helper()
-		if err := os.WriteFile(path, data, 0o666); err != nil {
+	for _, names := range [][]string{{"adapter_config.json", "adapter_model.bin"}, {"adapter_config.json", "adapter_model.safetensors"}} {
+		dir := t.TempDir()
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(name[:8]), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, dirs := range [][]string{{dir}, {dir, dir}} {
+			files, err := Adapters(dirs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, err := Digest(t.Context(), files)
+			if before, ok := seen[sum]; ok || err != nil {
+				t.Errorf("%q has the digest of %s, %v", files, before, err)
+			}
+			seen[sum] = fmt.Sprint(dirs)
+		}
+	}
+}
+
+// TestDigestChanged: a file that has changed since it was listed is an error, as is one that is gone.
+func TestDigestChanged(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config.json")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		sum, err := digest(t.Context(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if before, ok := seen[sum]; ok {
-			t.Errorf("%s has the digest of %s", what, before)
-		}
-		seen[sum] = what
 	}
-	data := make([]byte, 3<<20)
-	check("zeros", data)
-	for _, at := range []int{0, 1<<20 - 1, 1 << 20, 2<<20 + 12345, 3<<20 - 1} {
-		data[at] ^= 1
-		check(fmt.Sprintf("byte %d", at), data)
-		data[at] ^= 1
-	}
-	for _, n := range []int{0, 1, 1 << 20, 1<<20 + 1, 3<<20 - 1} {
-		check(fmt.Sprintf("%d bytes", n), data[:n])
+	write("{}")
+	files, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := digest(ctx, path); err != context.Canceled {
+	if _, err := Digest(ctx, files); err != context.Canceled {
 		t.Errorf("%v, want an interrupt's error", err)
+	}
+	for what, change := range map[string]func(){
+		"size": func() { write("{ }") },
+		"time": func() { write("{}"); os.Chtimes(path, time.Time{}, files[0].Info.ModTime().Add(time.Second)) },
+		"gone": func() { os.Remove(path) },
+	} {
+		change()
+		if _, err := Digest(t.Context(), files); !errors.Is(err, fault.ErrFolder) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -1,0 +1,101 @@
+// One short string for everything that results depend on beside the input.
+
+package text
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/avoformer/avoformer/internal/fingerprint"
+	"github.com/avoformer/avoformer/internal/modelfiles"
+	"github.com/avoformer/avoformer/text/internal/folder"
+)
+
+// identity is what a pipeline was opened from.
+type identity struct {
+	files  []modelfiles.File
+	failed error // of listing them
+	format string
+
+	mu    sync.Mutex
+	value string // the fingerprint, once it is known
+}
+
+// identify notes the files that a pipeline is opened from, before they are read.
+func identify(fsys fs.FS, o *options) *identity {
+	var id identity
+	if g, ok := fsys.(folder.GGUF); ok {
+		id.files, id.failed = modelfiles.Parts(g.Path)
+	} else {
+		id.files, id.failed = modelfiles.Folder(fsys)
+	}
+	if id.failed == nil {
+		var paths []string
+		for _, a := range o.adapters {
+			paths = append(paths, a.Path)
+		}
+		var adapters []modelfiles.File
+		adapters, id.failed = modelfiles.Adapters(paths...)
+		id.files = append(id.files, adapters...)
+	}
+	id.format = o.format()
+	return &id
+}
+
+// Fingerprint is a short string for everything that results depend on beside the input, MODEL-FORMAT-NUMERICS, such as
+// 3b6a27bcceb6a42d62a3-int8-2.avx2: the SHA-256 of the files that the pipeline was opened from and of its adapters; the format of
+// the weights, followed by a checksum of all further options that change results; and the version of the numerics.
+// Programs and machines with the same fingerprint give the same results; doc/reproducibility.md says more.
+//
+// The first call reads every byte of the files, at 1 to 2 GB/s for each file and processor, and returns an error that
+// matches [fault.ErrFolder] if one has changed since the pipeline was opened. Later calls return at once.
+func (f *base) Fingerprint(ctx context.Context) (string, error) {
+	id := f.identity
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	if id.value != "" || id.failed != nil {
+		return id.value, id.failed
+	}
+	digest, err := modelfiles.Digest(ctx, id.files)
+	if err != nil {
+		return "", err
+	}
+	id.value = fingerprint.New(digest, id.format)
+	return id.value, nil
+}
+
+// neutral are the options on which no result depends, those that are in format otherwise, and those about long texts
+// that leave the windows of a text as they are.
+var neutral = []string{
+	"Threads", "BatchTokens", "Batches", "Warnings", "MemoryLimit", "HeadersOnly", "CacheMemory", "MaxPixels", "Draft",
+	"Weights", "WeightsOf", "Adapter", "NamedAdapter",
+	"TruncateLong", "RefuseLong",
+}
+
+// format is that of the weights, with a checksum of the other options that change results, if there are any.
+func (o *options) format() string {
+	var further []string
+	for _, value := range slices.Sorted(maps.Values(o.given)) {
+		if name, _, _ := strings.Cut(value, " "); !slices.Contains(neutral, name) && value != "Cache f32" {
+			further = append(further, value)
+		}
+	}
+	for _, f := range o.formats {
+		further = append(further, fmt.Sprintf("WeightsOf %q %v", f.Pattern, f.Format))
+	}
+	for _, a := range o.adapters {
+		further = append(further, fmt.Sprintf("Adapter %q %v", a.Name, a.Scale))
+	}
+	format := o.weights.String()
+	if len(further) > 0 {
+		sum := sha256.Sum256([]byte(strings.Join(further, "\n")))
+		format += fmt.Sprintf("+%x", sum[:4])
+	}
+	return format
+}

@@ -1,0 +1,114 @@
+package text
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/avoformer/avoformer/fault"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+)
+
+// TestFingerprint: options that change results change the fingerprint, further ones do not.
+func TestFingerprint(t *testing.T) {
+	const dir = "testdata/embed"
+	of := func(opts ...Option) string {
+		t.Helper()
+		return tftest.Must(tftest.Must(OpenEmbedder(dir, opts...))(t).Fingerprint(t.Context()))(t)
+	}
+	plain := of()
+	if parts := strings.Split(plain, "-"); len(parts) != 3 || len(parts[0]) != 20 || parts[1] != "f32" {
+		t.Errorf("%q, want MODEL-f32-NUMERICS", plain)
+	}
+	ignore := func(string) {}
+	if got := of(Threads(1), BatchTokens(99), MemoryLimit(1<<30), HeadersOnly(), Warnings(ignore), Batches(func(int, int) {}), Weights(kernels.FormatF32), RefuseLong()); got != plain {
+		t.Errorf("%q, want %q", got, plain)
+	}
+	seen := map[string]string{plain: "no options"}
+	modules := map[string][2]int{"encoder.layer.0.attention.self.value": {32, 32}}
+	one, two := tftest.WriteAdapter(t, 0.4, modules), tftest.WriteAdapter(t, -0.3, modules)
+	for name, opts := range map[string][]Option{
+		"int8":               {Weights(kernels.FormatInt8)},
+		"a weight in bf16":   {WeightsOf("encoder.layer.0.*", kernels.FormatBF16)},
+		"another in bf16":    {WeightsOf("encoder.layer.1.*", kernels.FormatBF16)},
+		"both":               {WeightsOf("encoder.layer.0.*", kernels.FormatBF16), WeightsOf("encoder.layer.1.*", kernels.FormatBF16)},
+		"exact":              {Exact()},
+		"dim":                {Dim(8)},
+		"another dim":        {Dim(9)},
+		"length":             {MaxLength(9)},
+		"split":              {SplitLong(0)},
+		"split with overlap": {SplitLong(2)},
+		"as written":         {TokenizerAsWritten()},
+		"adapter":            {Adapter(one, 1)},
+		"adapter, half":      {Adapter(one, 0.5)},
+		"another adapter":    {Adapter(two, 1)},
+		"both adapters":      {Adapter(one, 1), Adapter(two, 1)},
+	} {
+		got := of(opts...)
+		if before, ok := seen[got]; ok {
+			t.Errorf("%s: the fingerprint of %s, %q", name, before, got)
+		}
+		seen[got] = name
+	}
+}
+
+// TestFingerprintFiles: any byte of a file that is read counts, and a file that is not read does not.
+func TestFingerprintFiles(t *testing.T) {
+	open := func(fsys fs.FS) *Embedder { t.Helper(); return tftest.Must(OpenEmbedderFS(fsys))(t) }
+	of := func(fsys fs.FS) string { t.Helper(); return tftest.Must(open(fsys).Fingerprint(t.Context()))(t) }
+	plain := of(os.DirFS("testdata/embed"))
+	copied := fstest.MapFS{}
+	dir := t.TempDir()
+	err := fs.WalkDir(os.DirFS("testdata/embed"), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data := tftest.Must(os.ReadFile(filepath.Join("testdata/embed", name)))(t)
+		copied[name] = &fstest.MapFile{Data: data}
+		tftest.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777))
+		return os.WriteFile(filepath.Join(dir, name), data, 0o666)
+	})
+	tftest.NoError(t, err)
+	copied["README.md"] = &fstest.MapFile{Data: []byte("nothing reads it")}
+	if got := of(copied); got != plain {
+		t.Errorf("a copy in memory has %q, want %q", got, plain)
+	}
+	weights := copied["model.safetensors"].Data
+	weights[len(weights)-1] ^= 1
+	if got := of(copied); got == plain {
+		t.Errorf("another last bit of the weights gives the same fingerprint %q", got)
+	}
+
+	e := open(os.DirFS(dir))
+	weights[len(weights)/2] ^= 1
+	tftest.NoError(t, os.WriteFile(filepath.Join(dir, "model.safetensors"), weights[:len(weights)-1], 0o666))
+	if got, err := e.Fingerprint(t.Context()); !errors.Is(err, fault.ErrFolder) || !strings.Contains(err.Error(), "model.safetensors") {
+		t.Errorf("weights that changed after the pipeline was opened: %q, %v", got, err)
+	}
+	before := open(os.DirFS("testdata/embed"))
+	tftest.Must(before.Fingerprint(t.Context()))(t)
+	before.identity.files = nil // the second call does not look
+	if again, err := before.Fingerprint(t.Context()); again != plain || err != nil {
+		t.Errorf("the second call says %q, %v", again, err)
+	}
+}
+
+// TestFingerprintGGUF: a GGUF file has one, and so has each pipeline.
+func TestFingerprintGGUF(t *testing.T) {
+	for dir, kind := range map[string]Kind{"testdata/generate": KindGenerator, "testdata/rerank": KindReranker, "testdata/image": KindImageClassifier} {
+		p := tftest.Must(OpenKind(kind, dir, HeadersOnly()))(t)
+		if got, err := p.Fingerprint(t.Context()); err != nil || got == "" {
+			t.Errorf("%s: %q, %v", dir, got, err)
+		}
+	}
+	path := tftest.Must(filepath.Glob("../models/testdata/gguf-encoders/bert-pool*.gguf"))(t)[0]
+	p := tftest.Must(OpenEmbedder(path, HeadersOnly()))(t)
+	if got, err := p.Fingerprint(t.Context()); err != nil || !strings.Contains(got, "-f32-") {
+		t.Errorf("%s: %q, %v", path, got, err)
+	}
+}
