@@ -1,0 +1,136 @@
+package topology
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// groups is what the cgroups of the process allow together.
+type groups struct {
+	quota float64 // CPUs; 0: no limit
+	cpus  Set     // nil: all
+}
+
+// cgroups reads the process's cgroups of versions 1 and 2 and those above them, as far as they are mounted. The lowest
+// quota counts.
+func (r reader) cgroups() (g groups) {
+	mounts := r.mounts()
+	for line := range strings.Lines(r.text("proc/self/cgroup")) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3) // number:controllers:path
+		if len(fields) != 3 {
+			continue
+		}
+		for controller := range strings.SplitSeq(fields[1], ",") {
+			m, ok := mounts[controller]
+			if !ok {
+				continue
+			}
+			for _, dir := range m.dirs(fields[2]) {
+				switch controller {
+				case "":
+					g.limit(r.quota2(dir))
+				case "cpu":
+					g.limit(r.quota1(dir))
+				}
+				if g.cpus == nil && (controller == "" || controller == "cpuset") {
+					g.cpus = r.cpuset(dir)
+				}
+			}
+		}
+	}
+	return g
+}
+
+// limit takes a quota into account. One below a hundredth of a CPU, which Linux does not permit, does not count.
+func (g *groups) limit(quota float64) {
+	if quota >= 0.01 && quota <= most && (g.quota == 0 || quota < g.quota) {
+		g.quota = quota
+	}
+}
+
+// quota2 is the quota of a cgroup of version 2: "150000 100000", or "max 100000" for none.
+func (r reader) quota2(dir string) float64 {
+	quota, period, _ := strings.Cut(r.text(path.Join(dir, "cpu.max")), " ")
+	return quotient(quota, period)
+}
+
+// quota1 is that of version 1, where a quota of -1 means none.
+func (r reader) quota1(dir string) float64 {
+	return quotient(r.text(path.Join(dir, "cpu.cfs_quota_us")), r.text(path.Join(dir, "cpu.cfs_period_us")))
+}
+
+// quotient is a quota by its period, 0 if one of them is not a positive number.
+func quotient(quota, period string) float64 {
+	q, err := strconv.ParseUint(quota, 10, 63)
+	p, err2 := strconv.ParseUint(period, 10, 63)
+	if err != nil || err2 != nil || p == 0 {
+		return 0
+	}
+	return float64(q) / float64(p)
+}
+
+// cpuset are the CPUs of a cgroup, whichever version it has.
+func (r reader) cpuset(dir string) Set {
+	for _, file := range []string{"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"} {
+		if s := r.set(path.Join(dir, file)); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// mount is a mounted hierarchy of cgroups: root, a cgroup, is seen at the point, a path without its leading slash.
+type mount struct{ root, point string }
+
+// mounts are the hierarchies by their controllers, that of version 2 by "".
+func (r reader) mounts() map[string]mount {
+	all := map[string]mount{}
+	for line := range strings.Lines(r.text("proc/self/mountinfo")) {
+		before, after, _ := strings.Cut(strings.TrimSpace(line), " - ")
+		fields, rest := strings.Fields(before), strings.Fields(after) // 36 35 98:0 root point options..., type source options
+		if len(fields) < 5 || len(rest) < 3 {
+			continue
+		}
+		m := mount{unescaped(fields[3]), strings.TrimPrefix(unescaped(fields[4]), "/")}
+		switch rest[0] {
+		case "cgroup2":
+			all[""] = m
+		case "cgroup":
+			for option := range strings.SplitSeq(rest[2], ",") {
+				if option == "cpu" || option == "cpuset" {
+					all[option] = m
+				}
+			}
+		}
+	}
+	return all
+}
+
+// unescaped is a field of mountinfo, which has blanks in octal.
+func unescaped(s string) string { return strings.ReplaceAll(s, `\040`, " ") }
+
+// deepest is the most cgroups above each other that are read.
+const deepest = 64
+
+// dirs are the folders of a cgroup and those above it, from the innermost on, as far as they are seen. A cgroup outside the
+// root of its mount, as some containers have it, is taken for that root.
+func (m mount) dirs(group string) (dirs []string) {
+	inside := ""
+	switch root := strings.TrimSuffix(m.root, "/"); {
+	case strings.Contains(group, ".."):
+	case root == "" || group == root || strings.HasPrefix(group, root+"/"):
+		inside = strings.Trim(strings.TrimPrefix(group, root), "/")
+	}
+	dirs = []string{m.point}
+	at := m.point
+	for part := range strings.SplitSeq(inside, "/") {
+		if part != "" && len(dirs) < deepest {
+			at = path.Join(at, part)
+			dirs = append(dirs, at)
+		}
+	}
+	slices.Reverse(dirs)
+	return dirs
+}

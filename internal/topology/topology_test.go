@@ -1,0 +1,184 @@
+package topology
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// tree is a file system of some files.
+func tree(files map[string]string) fs.FS {
+	t := fstest.MapFS{}
+	for name, text := range files {
+		t[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return t
+}
+
+// machine is a tree of nodes, each with some cores of two hardware threads: as Linux numbers them, the second threads come
+// after the first threads of all.
+func machine(nodes, cores int) map[string]string {
+	files := map[string]string{"sys/devices/system/node/online": fmt.Sprintf("0-%d\n", nodes-1)}
+	n := nodes * cores
+	for core := range n {
+		for _, cpu := range []int{core, core + n} {
+			files[fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/core_cpus_list", cpu)] = fmt.Sprintf("%d,%d\n", core, core+n)
+		}
+	}
+	for node := range nodes {
+		first, last := node*cores, (node+1)*cores-1
+		files[fmt.Sprintf("sys/devices/system/node/node%d/cpulist", node)] = fmt.Sprintf("%d-%d,%d-%d\n", first, last, first+n, last+n)
+	}
+	return files
+}
+
+const (
+	mount2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n"
+	mount1 = "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n33 31 0:30 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+)
+
+func with(files map[string]string, more ...string) map[string]string {
+	for i := 0; i < len(more); i += 2 {
+		files[more[i]] = more[i+1]
+	}
+	return files
+}
+
+func TestRead(t *testing.T) {
+	const proc, mounts = "proc/self/cgroup", "proc/self/mountinfo"
+	for name, c := range map[string]struct {
+		files   map[string]string
+		allowed string
+		want    string
+		threads int
+	}{
+		"nothing":    {nil, "", "4 CPUs on 4 cores", 4},
+		"mask":       {nil, "2,5-7", "4 CPUs on 4 cores", 4},
+		"two nodes":  {machine(2, 4), "0-15", "16 CPUs on 8 cores of 2 nodes", 8},
+		"half cores": {machine(2, 4), "0-3,8", "5 CPUs on 4 cores", 4}, // one node, and one second thread
+		"offline":    {with(machine(2, 4), "sys/devices/system/cpu/online", "0-7"), "0-15", "8 CPUs on 8 cores of 2 nodes", 8},
+		"older name": {map[string]string{
+			"sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0-1", "sys/devices/system/cpu/cpu1/topology/thread_siblings_list": "0-1",
+		}, "0-1", "2 CPUs on 1 core", 1},
+		"version 2": {with(machine(1, 8), proc, "0::/kubepods/pod\n", mounts, mount2, "sys/fs/cgroup/kubepods/pod/cpu.max", "350000 100000\n"),
+			"0-15", "16 CPUs on 8 cores, quota 3.5", 4},
+		"version 2, rounded down": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "249000 100000\n"),
+			"0-15", "16 CPUs on 8 cores, quota 2.49", 2},
+		"version 2, below one": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "20000 100000\n"),
+			"0-15", "16 CPUs on 8 cores, quota 0.2", 1},
+		"version 2, above": {with(machine(1, 8), proc, "0::/a/b\n", mounts, mount2,
+			"sys/fs/cgroup/a/b/cpu.max", "max 100000", "sys/fs/cgroup/a/cpu.max", "200000 100000", "sys/fs/cgroup/cpu.max", "900000 100000"),
+			"0-15", "16 CPUs on 8 cores, quota 2", 2},
+		"version 2, more than cores": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "1200000 100000"),
+			"0-15", "16 CPUs on 8 cores, quota 12", 8},
+		"version 2, cpuset": {with(machine(2, 4), proc, "0::/a/b\n", mounts, mount2, "sys/fs/cgroup/a/cpuset.cpus.effective", "4-7"),
+			"0-15", "4 CPUs on 4 cores", 4},
+		"version 2 below a container's root": {with(machine(1, 8), proc, "0::/docker/x/job\n", mounts, "30 23 0:26 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
+			"sys/fs/cgroup/job/cpu.max", "100000 100000"), "0-15", "16 CPUs on 8 cores, quota 1", 1},
+		"version 2 outside of a container's root": {with(machine(1, 8), proc, "0::/../x\n", mounts, mount2, "sys/fs/cgroup/cpu.max", "100000 100000"),
+			"0-15", "16 CPUs on 8 cores, quota 1", 1},
+		"version 1": {with(machine(1, 8), proc, "4:cpuset:/set\n3:cpu,cpuacct:/jobs/a\n0::/\n", mounts, mount1,
+			"sys/fs/cgroup/cpu,cpuacct/jobs/a/cpu.cfs_quota_us", "-1\n", "sys/fs/cgroup/cpu,cpuacct/jobs/a/cpu.cfs_period_us", "100000\n",
+			"sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "125000\n", "sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "50000\n",
+			"sys/fs/cgroup/cpuset/set/cpuset.effective_cpus", "0-5\n"), "0-15", "6 CPUs on 6 cores, quota 2.5", 3},
+		"a mask outside of the cpuset": {with(machine(1, 8), proc, "0::/\n", mounts, mount2, "sys/fs/cgroup/cpuset.cpus.effective", "12-15"),
+			"0-3", "4 CPUs on 4 cores", 4}, // the files tell of another process
+	} {
+		t.Run(name, func(t *testing.T) {
+			allowed, _ := parseSet(c.allowed)
+			m := Read(tree(c.files), allowed, 4)
+			if got := m.String(); got != c.want || m.Threads() != c.threads {
+				t.Errorf("%s, %d threads, want %s, %d", got, m.Threads(), c.want, c.threads)
+			}
+		})
+	}
+}
+
+// TestSeparate counts hardware threads that compute as cores do.
+func TestSeparate(t *testing.T) {
+	m := Read(tree(machine(1, 4)), upTo(8), 8)
+	if a, b, ok := m.Siblings(); a != 0 || b != 4 || !ok {
+		t.Errorf("siblings %d and %d, %t", a, b, ok)
+	}
+	m.Separate = true
+	if got := m.Threads(); got != 8 {
+		t.Errorf("%d threads, want 8", got)
+	}
+	m = Read(nil, upTo(3), 3)
+	if _, _, ok := m.Siblings(); ok {
+		t.Error("siblings on a machine without")
+	}
+}
+
+// TestHostileFiles reads trees that make no sense: nothing fails, takes much memory or says nonsense.
+func TestHostileFiles(t *testing.T) {
+	for _, text := range []string{
+		"", "\n", "-", ",", "0-", "-1", "3-0", "0-4294967295", "0-8191,0-8191", "99999999999999999999", "a", "0,,1", "0 1", "0x1", "1-2-3", "\x00\xff", strings.Repeat("0,", 1<<19),
+		"max", "max max", "0 0", "1 0", "-1 100000", "1e9 1", "9223372036854775807 1", "1 9223372036854775807", "100000", "NaN 1", "0::", "0::/\n", "::/", "1:cpu:/\n",
+		"0::/" + strings.Repeat("a/", 100_000), "30 23 0:26 / /sys/fs/cgroup rw - cgroup2", " - ", "- - - - - - cgroup2 a b", strings.Repeat("x", 2<<20),
+	} {
+		files := machine(2, 2)
+		for name := range files {
+			files[name] = text
+		}
+		for _, name := range []string{"sys/devices/system/cpu/online", "sys/fs/cgroup/cpu.max", "sys/fs/cgroup/cpuset.cpus.effective", "proc/self/cgroup"} {
+			files[name] = text
+		}
+		for _, mounts := range []string{text, mount2 + mount1} {
+			files["proc/self/mountinfo"] = mounts
+			m := Read(tree(files), upTo(8), 8)
+			if n := m.Threads(); n < 1 || n > 8 || len(m.CPUs) < 1 || len(m.CPUs) > 8 {
+				t.Errorf("%.20q: %d threads on %v", text, n, m.CPUs)
+			}
+			checkParts(t, &m)
+		}
+	}
+	// Files that are folders cannot be read.
+	m := Read(tree(map[string]string{"proc/self/cgroup/x": "", "sys/devices/system/cpu/online/x": "", "sys/devices/system/node/online/x": ""}), nil, 3)
+	if len(m.CPUs) != 3 {
+		t.Errorf("%v", m.CPUs)
+	}
+}
+
+// checkParts wants the cores and the nodes to have each CPU once.
+func checkParts(t *testing.T, m *Machine) {
+	t.Helper()
+	for _, parts := range [][]Set{m.Cores, m.Nodes} {
+		all := slices.Concat(parts...)
+		slices.Sort(all)
+		if !slices.Equal(all, m.CPUs) {
+			t.Errorf("%v have the CPUs %v, want %v", parts, all, m.CPUs)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("0-3,8", "0::/a/b", mount2, "150000 100000")
+	f.Add("0", "3:cpu,cpuacct:/a", mount1, "-1")
+	f.Fuzz(func(t *testing.T, set, group, mounts, quota string) {
+		files := machine(2, 2)
+		files["sys/devices/system/cpu/online"], files["proc/self/cgroup"], files["proc/self/mountinfo"] = set, group, mounts
+		files["sys/devices/system/node/node0/cpulist"], files["sys/devices/system/cpu/cpu1/topology/core_cpus_list"] = set, set
+		files["sys/fs/cgroup/cpu.max"], files["sys/fs/cgroup/cpuset.cpus.effective"] = quota, set
+		m := Read(tree(files), upTo(8), 8)
+		checkParts(t, &m)
+		if n := m.Threads(); n < 1 || n > 8 {
+			t.Errorf("%d threads", n)
+		}
+		if s, ok := parseSet(set); ok {
+			if again, _ := parseSet(s.String()); !slices.Equal(again, s) {
+				t.Errorf("%q is %v, written %q and read again %v", set, s, s, again)
+			}
+		}
+	})
+}
+
+// TestHere reads this machine.
+func TestHere(t *testing.T) {
+	m := Here()
+	checkParts(t, &m)
+	t.Log(m.String(), m.Cores, m.Nodes)
+}
