@@ -42,15 +42,20 @@ var pretended atomic.Int32
 // It is meant for tests of more goroutines than run at a time.
 func PretendProcessors(n int) {
 	pretended.Store(int32(n))
-	workers.asked.Store(long)
+	for _, p := range everyPool() {
+		p.asked.Store(long)
+	}
 }
 
-// processors is how many goroutines can compute at a time, GOMAXPROCS aside, which may be higher: further
+// processors is how many goroutines can compute at a time with the pool, GOMAXPROCS aside, which may be higher: further
 // goroutines would hold parts of a call while they wait for a processor. The number may grow while the
 // program runs; runtime.NumCPU is that of its start.
-func processors() int {
+func (p *pool) processors() int {
 	if n := int(pretended.Load()); n > 0 {
 		return n
+	}
+	if p.cpus != nil {
+		return len(p.cpus)
 	}
 	return max(runtime.NumCPU(), allowedCPUs())
 }

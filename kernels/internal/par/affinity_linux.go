@@ -46,5 +46,24 @@ func allowedCPUs() int {
 	return allowed.Count()
 }
 
+// bindThread binds the calling thread, which stays its goroutine's, to CPUs. restore binds it as it was before, and reports
+// whether that worked.
+func bindThread(cpus []int) (restore func() bool, ok bool) {
+	var before, set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	if unix.SchedGetaffinity(0, &before) != nil || unix.SchedSetaffinity(0, &set) != nil {
+		return nil, false
+	}
+	return func() bool { return unix.SchedSetaffinity(0, &before) == nil }, true
+}
+
+// threadID is the number of the calling thread.
+func threadID() int {
+	id, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
+	return int(id)
+}
+
 // yieldThread gives way to other threads on the calling thread's CPU.
 func yieldThread() { unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -2,12 +2,16 @@
 
 package par
 
-// Other systems place a waking thread well, or do not let it be moved.
+// Other systems place a waking thread well, or do not let it be moved or bound.
 
 func currentCPU() int { return -1 }
 
 func leaveCPU(int) {}
 
 func allowedCPUs() int { return 0 }
+
+func bindThread([]int) (func() bool, bool) { return nil, false }
+
+func threadID() int { return 0 }
 
 func yieldThread() {}

@@ -1,9 +1,10 @@
 // Package par runs the parts of a computation on several goroutines: the calling
-// one and the workers of one pool.
+// one and the workers of a pool.
 //
 // The files: par.go has what other packages call, job.go a call and what it is to do, failure.go
 // its end by a panic on a worker, pool.go the set of workers, worker.go a worker's life,
-// spin.go waiting without sleeping, and affinity.go leaving the caller's CPU.
+// spin.go waiting without sleeping, affinity.go leaving the caller's CPU, and bound.go the pools of threads that are bound
+// to CPUs.
 package par
 
 // Run has task do all parts in [0, n), on at most the given number of goroutines,
@@ -24,23 +25,24 @@ func Run(threads, n int, task Task) {
 	if n <= 0 {
 		return
 	}
-	helpers := workers.helpers(min(threads, n) - 1)
+	p := current()
+	helpers := p.helpers(min(threads, n) - 1)
 	if helpers <= 0 {
 		task.Do(0, n)
 		return
 	}
-	if failed := run(helpers, n, task); failed != nil {
+	if failed := p.run(helpers, n, task); failed != nil {
 		failed.onCaller()
 	}
 }
 
 // run is Run on workers too. It returns how a part ended on a worker, unless all did their work.
-func run(helpers, n int, task Task) (failed *failure) {
+func (p *pool) run(helpers, n int, task Task) (failed *failure) {
 	j := jobs.Get().(*job)
 	j.task = task
 	j.divide(n, helpers+1)
-	defer func() { failed = workers.finish(j) }() // after a panic too: no worker may write to the caller's memory any more
-	workers.submit(j, helpers)
+	defer func() { failed = p.finish(j) }() // after a panic too: no worker may write to the caller's memory any more
+	p.submit(j, helpers)
 	j.run(0)
 	return nil
 }
@@ -48,11 +50,20 @@ func run(helpers, n int, task Task) (failed *failure) {
 // Ready reports whether a call that is not worth waking a worker should ask for
 // one all the same: because a worker is awake, or because such calls follow one
 // another so closely that a worker, once awake, stays awake.
-func Ready() bool { return workers.ready() }
+func Ready() bool { return current().ready() }
 
 // Stop ends the workers and returns when they are gone. Calls that run meanwhile
 // finish, on fewer threads. The next call that wants workers starts them again.
-func Stop() { workers.stop() }
+func Stop() {
+	for _, p := range everyPool() {
+		p.stop()
+	}
+}
 
 // Workers is the number of workers that exist.
-func Workers() int { return len(*workers.all.Load()) }
+func Workers() (n int) {
+	for _, p := range everyPool() {
+		n += len(*p.all.Load())
+	}
+	return n
+}

@@ -19,6 +19,7 @@ type pool struct {
 	work  sync.Cond // a sleeping worker waits for it
 	ended sync.Cond // stop waits for it
 	jobs  []*job    // those that still want workers, oldest first
+	cpus  []int     // that the workers are bound to; nil: none
 
 	// Read by all workers, and rarely written:
 	_        [cacheLine]byte
@@ -74,7 +75,7 @@ func (p *pool) helpers(wanted int) int {
 // before, sleeping workers wake to see whether they are too many.
 func (p *pool) currentLimit() int {
 	if t := now(); t-p.asked.Load() > int64(askEvery) {
-		limit := int32(min(runtime.GOMAXPROCS(0), processors()) - 1)
+		limit := int32(min(runtime.GOMAXPROCS(0), p.processors()) - 1)
 		old := p.limit.Swap(limit)
 		p.asked.Store(t) // last: a call that asks meanwhile must not take the old limit for a new one
 		if limit < old {

@@ -106,7 +106,7 @@ func TestPoolKeepsToProcessors(t *testing.T) {
 		t.Errorf("%d workers on 4 processors, want 3", got)
 	}
 	PretendProcessors(0)
-	if got, least := processors(), runtime.NumCPU(); got < least {
+	if got, least := workers.processors(), runtime.NumCPU(); got < least {
 		t.Errorf("%d processors, and NumCPU is %d", got, least)
 	}
 }

@@ -23,6 +23,10 @@ var idle = new(job)
 
 // live is a worker's life.
 func (p *pool) live(w *worker) {
+	if p.cpus != nil {
+		release, _ := Bind(p.cpus)
+		defer release()
+	}
 	for {
 		j, woken := p.next(w)
 		if j == nil {
