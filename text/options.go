@@ -5,11 +5,11 @@ package text
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/avoformer/avoformer/internal/check"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text/internal/vision"
@@ -91,7 +91,7 @@ func (o *options) of() models.Options {
 }
 
 func newOptions(info KindInfo, opts []Option) (options, error) {
-	o := options{info: info, given: map[string]string{}, threads: kernels.Threads(runtime.GOMAXPROCS(0)), batchTokens: defaultBatchTokens, maxPixels: vision.MaxPixels}
+	o := options{info: info, given: map[string]string{}, threads: kernels.Threads(replica.Threads()), batchTokens: defaultBatchTokens, maxPixels: vision.MaxPixels}
 	for _, set := range opts {
 		if err := set(&o); err != nil {
 			return o, err
@@ -108,9 +108,10 @@ func positive(name string, n int, set func(o *options)) Option {
 	return option(name, n, set)
 }
 
-// Threads makes the calls of a pipeline that computes whole texts use up to n threads together,
-// and one that generates up to n for each; without it, as many as
-// GOMAXPROCS was when the pipeline was opened. Results do not depend on it.
+// Threads makes the calls of a pipeline that computes whole texts use up to n threads together, and one that generates
+// up to n for each step. Without it there is one thread for each physical core that the process may use, but no more than
+// the quota of its cgroup, rounded to the nearest number, or than GOMAXPROCS was when the pipeline was opened. Results do not
+// depend on it.
 func Threads(n int) Option {
 	return positive("Threads", n, func(o *options) { o.threads = kernels.Threads(n) })
 }

@@ -14,7 +14,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/peerenv"
 	"github.com/avoformer/avoformer/internal/pyjson"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/text"
 )
 
@@ -64,7 +64,7 @@ var benchReps = map[string]int{"short": 9, "long": 3, "texts": 1}
 func bench(a *app, args []string) error {
 	defer func() { a.opened = nil }() // nobody misses what is cut of its texts
 	f := a.flags("bench")
-	threads := numbers{runtime.GOMAXPROCS(0)}
+	threads := numbers{replica.Threads()}
 	f.Var(&threads, "threads", "most threads, or `numbers` of them with commas in between, each of which is measured; default: all")
 	decoder := f.decoderOn(&threads[0])
 	rounds := f.Int("rounds", 10, "how often each engine has its turn")

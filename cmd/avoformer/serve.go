@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/avoformer/avoformer/hub"
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/serve"
 	"github.com/avoformer/avoformer/text"
@@ -42,7 +43,7 @@ type serving struct {
 }
 
 func serveModels(a *app, args []string) error {
-	s := serving{processors: runtime.GOMAXPROCS(0)}
+	s := serving{processors: replica.Threads()}
 	f := a.flags("serve")
 	s.register(f)
 	dirs, err := f.parse(args, 0, -1)

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/kernels"
 )
 
@@ -25,13 +26,28 @@ type versionInfo struct {
 	Platform string `json:"platform"`
 	Kernels  string `json:"kernels"`
 	// Features are those beyond the tier that kernels use, and Refused those that the operating system does not permit.
-	Features []string `json:"features"`
-	Refused  []string `json:"refused,omitempty"`
-	CPUs     int      `json:"cpus"` // that Go uses, a container's quota regarded
+	Features []string  `json:"features"`
+	Refused  []string  `json:"refused,omitempty"`
+	CPUs     int       `json:"cpus"` // that Go uses: GOMAXPROCS
+	Machine  onMachine `json:"machine"`
+}
+
+// onMachine is what the process may use of the machine.
+type onMachine struct {
+	CPUs    int     `json:"cpus"`
+	Cores   int     `json:"cores"`
+	Nodes   int     `json:"nodes"`
+	Quota   float64 `json:"quota,omitempty"` // CPUs that the cgroup permits; 0: no limit
+	Threads int     `json:"threads"`         // for products, by default
+}
+
+func thisMachine() onMachine {
+	m := replica.Machine()
+	return onMachine{len(m.CPUs), len(m.Cores), len(m.Nodes), m.Quota, replica.Threads()}
 }
 
 func thisVersion() versionInfo {
-	v := versionInfo{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Kernels: fmt.Sprint(kernels.Active()), CPUs: runtime.GOMAXPROCS(0)}
+	v := versionInfo{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Kernels: fmt.Sprint(kernels.Active()), CPUs: runtime.GOMAXPROCS(0), Machine: thisMachine()}
 	used, refused := kernels.Features()
 	v.Features, v.Refused = append([]string{}, used...), refused
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -76,6 +92,7 @@ func version(a *app, args []string) error {
 	if len(v.Refused) > 0 {
 		on += " (the system refuses " + strings.Join(v.Refused, " ") + ")"
 	}
-	_, err := fmt.Fprintf(a.out, "avoformer %s%s\n%s %s, kernels for %s, %d CPUs\n", v.Version, from, v.Go, v.Platform, on, v.CPUs)
+	m := replica.Machine()
+	_, err := fmt.Fprintf(a.out, "avoformer %s%s\n%s %s, kernels for %s\n%s: %d threads\n", v.Version, from, v.Go, v.Platform, on, &m, v.Machine.Threads)
 	return err
 }

@@ -28,3 +28,10 @@ func StopWorkers() { par.Stop() }
 // goes elsewhere, which helps programs that compute now and then on two or more
 // CPUs; doc/measurements/threads.md has figures. On other systems nothing changes.
 func AllowAffinityChanges(allow bool) (before bool) { return par.AllowAffinityChanges(allow) }
+
+// Bind binds the calling goroutine to a thread, and that to CPUs, by their numbers, until release is called by the same
+// goroutine. Calls of kernels that it makes meanwhile share their work with workers of their own that are bound to the
+// same CPUs. So models that compute side by side, each on the CPUs of a NUMA node, stay out of each other's caches and memory. ok is
+// false, and nothing changes, where the system does not permit it: on systems other than Linux, and for CPUs that the
+// process may not use. Results do not depend on it.
+func Bind(cpus []int) (release func(), ok bool) { return par.Bind(cpus) }

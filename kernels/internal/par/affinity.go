@@ -35,17 +35,24 @@ func letWorkersMove() {
 	}
 }
 
-// pretended is how many processors tests have, or 0.
-var pretended atomic.Int32
-
-// PretendProcessors has the pool take the machine for one of n processors, until it is called with 0.
-// It is meant for tests of more goroutines than run at a time.
-func PretendProcessors(n int) {
-	pretended.Store(int32(n))
-	for _, p := range everyPool() {
-		p.asked.Store(long)
+// boundTo binds the calling goroutine to a thread, and that to CPUs, until release is called. A thread that cannot be bound again
+// as it was ends with its goroutine. release is nil, and nothing has changed, where the system does not permit it.
+func boundTo(cpus []int) (release func()) {
+	runtime.LockOSThread()
+	restore, ok := bindThread(cpus)
+	if !ok {
+		runtime.UnlockOSThread()
+		return nil
+	}
+	return func() {
+		if restore() {
+			runtime.UnlockOSThread()
+		}
 	}
 }
+
+// pretended is how many processors tests have, or 0.
+var pretended atomic.Int32
 
 // processors is how many goroutines can compute at a time with the pool, GOMAXPROCS aside, which may be higher: further
 // goroutines would hold parts of a call while they wait for a processor. The number may grow while the

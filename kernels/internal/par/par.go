@@ -3,7 +3,7 @@
 //
 // The files: par.go has what other packages call, job.go a call and what it is to do, failure.go
 // its end by a panic on a worker, pool.go the set of workers, worker.go a worker's life,
-// spin.go waiting without sleeping, affinity.go leaving the caller's CPU, and bound.go the pools of threads that are bound
+// spin.go waiting without sleeping, affinity.go leaving the caller's CPU, and pools.go the pools of threads that are bound
 // to CPUs.
 package par
 

@@ -24,8 +24,9 @@ var idle = new(job)
 // live is a worker's life.
 func (p *pool) live(w *worker) {
 	if p.cpus != nil {
-		release, _ := Bind(p.cpus)
-		defer release()
+		if release := boundTo(p.cpus); release != nil {
+			defer release()
+		}
 	}
 	for {
 		j, woken := p.next(w)

@@ -1,7 +1,6 @@
 package par
 
 import (
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,10 +25,8 @@ func Bind(cpus []int) (release func(), ok bool) {
 	if len(cpus) == 0 || slices.Min(cpus) < 0 {
 		return func() {}, false
 	}
-	runtime.LockOSThread()
-	restore, ok := bindThread(cpus)
-	if !ok {
-		runtime.UnlockOSThread()
+	unbind := boundTo(cpus)
+	if unbind == nil {
 		return func() {}, false
 	}
 	p := poolOf(cpus)
@@ -42,9 +39,7 @@ func Bind(cpus []int) (release func(), ok bool) {
 		} else {
 			bound.threads.Delete(thread)
 		}
-		if restore() {
-			runtime.UnlockOSThread()
-		} // else the thread, which is still bound, ends with the goroutine
+		unbind()
 	}, true
 }
 
@@ -75,6 +70,15 @@ func current() *pool {
 		return p.(*pool)
 	}
 	return workers
+}
+
+// PretendProcessors has all pools take the machine for one of n processors, whatever their CPUs, until it is called with 0.
+// It is meant for tests of more goroutines than run at a time.
+func PretendProcessors(n int) {
+	pretended.Store(int32(n))
+	for _, p := range everyPool() {
+		p.asked.Store(long)
+	}
 }
 
 // everyPool is the pool of goroutines that are not bound, and those of the others.
