@@ -144,7 +144,7 @@ func TestJSON(t *testing.T) {
 			[]string{"engine first least_cosine long peak_mb rounds short texts_per_second threads tokens_per_second", "engine problem"}},
 		{"", "bench -seconds 0.01 " + testdata + "generate", []string{"first peak_mb threads tokens_per_second"}},
 		{"", "bench -seconds 0.01 " + testdata + "translate", []string{"first peak_mb texts_per_second threads"}},
-		{"", "version", []string{"cpus features go kernels platform version"}},
+		{"", "version", []string{"cpus features go kernels machine platform version"}},
 	} {
 		args := append(strings.Fields(c.args), "-json")
 		tested = append(tested, args[0])
