@@ -165,7 +165,7 @@ func maskDefinition(m MaskTerm, b, h, i, j, lenQ, past int) (bias float64, visib
 		return 0, j < t.Lengths[b*lenQ+i]
 	case mask.Keep:
 		return 0, t.Keep[at]
-	case mask.Block:
+	case mask.Blocked:
 		return 0, !t.Keep[at]
 	case mask.Bias:
 		return float64(t.Bias[at]), true

@@ -55,7 +55,7 @@ func KeepMask(keep []bool, batch, heads, queries, keys int) MaskTerm {
 
 // BlockMask hides the keys where blocked is true.
 func BlockMask(blocked []bool, batch, heads, queries, keys int) MaskTerm {
-	return MaskTerm{mask.Term{Kind: mask.Block, Keep: blocked, Shape: [4]int{batch, heads, queries, keys}}}
+	return MaskTerm{mask.Term{Kind: mask.Blocked, Keep: blocked, Shape: [4]int{batch, heads, queries, keys}}}
 }
 
 // BiasMask adds bias to the scaled scores. A bias of -Inf hides a key.
@@ -75,7 +75,7 @@ func (m *MaskTerm) byElement() bool {
 	switch t := &m.term; t.Kind {
 	case mask.QueryLengths:
 		return true
-	case mask.Keep, mask.Block, mask.Bias:
+	case mask.Keep, mask.Blocked, mask.Bias:
 		return t.Shape[2] != 1 || t.Shape[3] != 1
 	}
 	return false
@@ -91,7 +91,7 @@ func (m *MaskTerm) check(fn string, size [4]int) {
 		mem.CheckLen(fn, "QueryLengthMask", len(t.Lengths), mem.MulLen(fn, batch, lenQ), "Batch*LenQ")
 	case mask.ALiBi:
 		mem.CheckLen(fn, "ALiBiMask", len(t.Bias), heads, "Heads")
-	case mask.Keep, mask.Block, mask.Bias:
+	case mask.Keep, mask.Blocked, mask.Bias:
 		n := 1
 		for i, want := range size {
 			if t.Shape[i] != 1 && t.Shape[i] != want {

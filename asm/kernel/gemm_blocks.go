@@ -8,8 +8,7 @@ import (
 
 // The products of integers with weights in blocks, as files of GGUF have them.
 
-// WeightBlock is how many elements of a column a unit of weights in blocks has, and a block
-// without groups.
+// WeightBlock is the number of elements of a column in a sub-block. A block without groups is one sub-block.
 const WeightBlock = 32
 
 // BlockLayout is what a block of weights consists of; kernels/internal/weights/blocks.go has the order of
@@ -36,7 +35,7 @@ func (l BlockLayout) wide() int {
 	return l.Bits
 }
 
-// Head is the bytes of a column before the units.
+// Head is the number of bytes of a column before the first sub-block.
 func (l BlockLayout) Head() int {
 	switch {
 	case l.Codes:
@@ -47,8 +46,8 @@ func (l BlockLayout) Head() int {
 	return 2
 }
 
-// UnitScales is the bytes of a column at the beginning of a unit.
-func (l BlockLayout) UnitScales() int {
+// SubScales is the number of bytes of scales of a column, with which a sub-block begins.
+func (l BlockLayout) SubScales() int {
 	switch {
 	case l.Scales && l.Least:
 		return 2 * WeightBlock / l.Group
@@ -58,11 +57,11 @@ func (l BlockLayout) UnitScales() int {
 	return 0
 }
 
-// Unit is the bytes of a column in a unit.
-func (l BlockLayout) Unit() int { return l.UnitScales() + WeightBlock*l.Bits/8 }
+// SubBytes is the number of bytes of a column in a sub-block.
+func (l BlockLayout) SubBytes() int { return l.SubScales() + WeightBlock*l.Bits/8 }
 
-// Bytes is those of a column in a block.
-func (l BlockLayout) Bytes() int { return l.Head() + l.Elements/WeightBlock*l.Unit() }
+// Bytes is the number of bytes of a column in a block.
+func (l BlockLayout) Bytes() int { return l.Head() + l.Elements/WeightBlock*l.SubBytes() }
 
 // groupBytes is the bytes of a column that are a group's weights.
 func (l BlockLayout) groupBytes() int { return l.Group * l.Bits / 8 }
@@ -110,15 +109,15 @@ type blockTile struct {
 	low, high, flip vec.V // the lower 4 bits of all bytes, those above that weights have, and the highest
 	numbers         vec.V // of codes
 
-	// What is in turn: the rows of A, the block and its unit, the scales of the rows and how far what their
+	// What is in turn: the rows of A, the block and its sub-block, the scales of the rows and how far what their
 	// sums start with lies from them, and where that is.
-	a          vec.Lanes
-	head, unit vec.Ptr
-	unitAt     int
-	scale      vec.Ptr
-	start      vec.Int
-	startAt    vec.Ptr
-	sums       [][]vec.V
+	a         vec.Lanes
+	head, sub vec.Ptr
+	subAt     int
+	scale     vec.Ptr
+	start     vec.Int
+	startAt   vec.Ptr
+	sums      [][]vec.V
 }
 
 func (g *blockTile) constants() {
@@ -153,19 +152,19 @@ func (g *blockTile) tile() {
 	g.Label(g.label("block"))
 	g.fetchAhead(g.label("begun"), g.head, 0, g.Head()*nr)
 	if g.Elements == WeightBlock {
-		g.unit, g.unitAt = g.head, g.Head()*nr
+		g.sub, g.subAt = g.head, g.Head()*nr
 		g.groups()
 		g.Bump(g.head, g.Bytes()*nr)
 		g.CountDown(k, WeightBlock, vec.NE, g.label("block"))
 	} else {
 		g.Comment("a block has some of the k elements")
-		g.unit, g.unitAt = g.After(g.head, g.Head()*nr), 0
+		g.sub, g.subAt = g.After(g.head, g.Head()*nr), 0
 		left := g.TakeAtMost(k, g.Number(g.Elements))
-		g.Label(g.label("unit"))
+		g.Label(g.label("sub"))
 		g.groups()
-		g.Bump(g.unit, g.Unit()*nr)
-		g.CountDown(left, WeightBlock, vec.NE, g.label("unit"))
-		g.CopyPtrTo(g.head, g.unit)
+		g.Bump(g.sub, g.SubBytes()*nr)
+		g.CountDown(left, WeightBlock, vec.NE, g.label("sub"))
+		g.CopyPtrTo(g.head, g.sub)
 		g.BranchUnlessZero(k, g.label("block"))
 	}
 	if g.inRegisters {
@@ -173,13 +172,13 @@ func (g *blockTile) tile() {
 	}
 }
 
-// groups emits the groups of a unit.
+// groups emits the groups of a sub-block.
 func (g *blockTile) groups() {
 	nr := g.Tier().Gemm.NR
-	groups, lines := WeightBlock/g.Group, (g.Unit()*nr+cacheLine-1)/cacheLine
+	groups, lines := WeightBlock/g.Group, (g.SubBytes()*nr+cacheLine-1)/cacheLine
 	for n := range groups {
 		first, next := n*lines/groups, (n+1)*lines/groups
-		g.fetchAhead(g.label(fmt.Sprint("group", n)), g.unit, g.unitAt+first*cacheLine, (next-first)*cacheLine)
+		g.fetchAhead(g.label(fmt.Sprint("group", n)), g.sub, g.subAt+first*cacheLine, (next-first)*cacheLine)
 		g.group(n)
 		g.BumpBy(g.scale, g.ldscale())
 	}
@@ -195,7 +194,7 @@ func (g *blockTile) startParam() string {
 	return "start"
 }
 
-// group emits the products of group n of the unit.
+// group emits the products of group n of the sub-block.
 func (g *blockTile) group(n int) {
 	g.startAt = g.Beside(g.scale, g.start)
 	biased := !g.Least && (g.Bits < 8 || !g.dot.signed(g.intTile))
@@ -274,7 +273,7 @@ func (g *blockTile) pair(j0, j1, v int, first []vec.V, second func() []vec.V) {
 func (g *blockTile) row(n, s, v int) []vec.V {
 	w, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
 	for i := range w {
-		w[i] = g.Load(g.unit, g.unitAt+(g.UnitScales()+n*g.groupBytes()+4*s)*nr+4*(g.first+(v+i)*g.Width()))
+		w[i] = g.Load(g.sub, g.subAt+(g.SubScales()+n*g.groupBytes()+4*s)*nr+4*(g.first+(v+i)*g.Width()))
 	}
 	return w
 }
@@ -344,8 +343,8 @@ func (g *blockTile) moreBits(row func(s int) []vec.V, p int) func(half int) []ve
 }
 
 // factors loads what belongs to the columns, from vector v on: the number of the block's head at head bytes a
-// column, times the bytes in the unit, if there are any.
-func (g *blockTile) factors(head, unit, v int, signed bool) []vec.V {
+// column, times the bytes in the sub-block, if there are any.
+func (g *blockTile) factors(head, sub, v int, signed bool) []vec.V {
 	f, nr := make([]vec.V, g.atOnce), g.Tier().Gemm.NR
 	for i := range f {
 		column := g.first + (v+i)*g.Width()
@@ -361,12 +360,12 @@ func (g *blockTile) factors(head, unit, v int, signed bool) []vec.V {
 		if signed {
 			load = g.LoadInt8
 		}
-		g.MulTo(f[i], load(g.unit, g.unitAt+unit*nr+column))
+		g.MulTo(f[i], load(g.sub, g.subAt+sub*nr+column))
 	}
 	return f
 }
 
-// addGroup adds group n of the unit to the totals: with its scale in the row first, then those
+// addGroup adds group n of the sub-block to the totals: with its scale in the row first, then those
 // of the columns, and then what minima make of the sum of A's integers.
 func (g *blockTile) addGroup(n int) {
 	var least []vec.V

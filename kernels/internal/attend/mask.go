@@ -19,7 +19,7 @@ func (u *unit) mask(s []float32, lds, ra, rb, j, n int) {
 			}
 		case mask.ALiBi:
 			u.addALiBi(t, s, lds, ra, rb, j, n)
-		case mask.Keep, mask.Block:
+		case mask.Keep, mask.Blocked:
 			for r := ra; r < rb; r++ {
 				t.Hide(s[(r-ra)*lds:][:n], mem.NegInf, u.seq, u.headOf(r), u.queryOf(r), j)
 			}

@@ -161,7 +161,7 @@ func (u *unit) sees(r, from, to int) bool {
 	}
 	p := &u.c.P
 	for i := range p.Mask {
-		if t := &p.Mask[i]; (t.Kind == mask.Keep || t.Kind == mask.Block) && t.Hides(u.seq, u.headOf(r), u.queryOf(r), from, to) {
+		if t := &p.Mask[i]; (t.Kind == mask.Keep || t.Kind == mask.Blocked) && t.Hides(u.seq, u.headOf(r), u.queryOf(r), from, to) {
 			return false
 		}
 	}

@@ -28,7 +28,7 @@ const (
 	Lengths
 	QueryLengths
 	Keep
-	Block
+	Blocked
 	Bias
 	ALiBi
 )
@@ -53,7 +53,7 @@ func (t *Term) Row(b, h, q int) (start, step int) {
 
 // ByQuery reports whether the queries of a head may see different keys by the term.
 func (t *Term) ByQuery() bool {
-	return t.Kind == Window || t.Kind == QueryLengths || (t.Kind == Keep || t.Kind == Block) && t.Shape[2] > 1
+	return t.Kind == Window || t.Kind == QueryLengths || (t.Kind == Keep || t.Kind == Blocked) && t.Shape[2] > 1
 }
 
 // Interval narrows [lo, hi) to the keys that query q of sequence b may see by
@@ -74,7 +74,7 @@ func (t *Term) Interval(b, q, lenQ, past, lo, hi int) (int, int) {
 // Hides reports whether a boolean term hides the keys [from, to) from the
 // query, all of them.
 func (t *Term) Hides(b, h, q, from, to int) bool {
-	blocked := t.Kind == Block
+	blocked := t.Kind == Blocked
 	at, step := t.Row(b, h, q)
 	if step == 0 {
 		return t.Keep[at] == blocked
@@ -90,7 +90,7 @@ func (t *Term) Hides(b, h, q, from, to int) bool {
 // Hide sets the scores of the keys from, from+1, … that a boolean term hides
 // to v.
 func (t *Term) Hide(scores []float32, v float32, b, h, q, from int) {
-	blocked := t.Kind == Block
+	blocked := t.Kind == Blocked
 	at, step := t.Row(b, h, q)
 	if step == 0 {
 		if t.Keep[at] == blocked {

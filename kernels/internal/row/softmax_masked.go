@@ -117,7 +117,7 @@ func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 			for i := range d {
 				d[i] -= float32(t.Bias[h] * float32(max(q+m.Past-lo-i, lo+i-q-m.Past)))
 			}
-		case mask.Keep, mask.Block:
+		case mask.Keep, mask.Blocked:
 			t.Hide(d, mem.NegInf, b, h, q, lo)
 		}
 	}
@@ -132,7 +132,7 @@ func (m *Masked) clearHidden(r, lo, hi int) {
 	}
 	b, h, q := m.query(r)
 	for j := range m.Mask {
-		if t := &m.Mask[j]; t.Kind == mask.Keep || t.Kind == mask.Block {
+		if t := &m.Mask[j]; t.Kind == mask.Keep || t.Kind == mask.Blocked {
 			t.Hide(d, 0, b, h, q, lo)
 		}
 	}

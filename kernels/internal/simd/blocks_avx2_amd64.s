@@ -4940,7 +4940,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -5177,7 +5177,7 @@ group04:
 	ADDQ         $+32, DI
 	ADDQ         $+288, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -5234,7 +5234,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -5428,7 +5428,7 @@ group03:
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -5483,7 +5483,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -5635,7 +5635,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -5688,7 +5688,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -5798,7 +5798,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+288, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -5898,7 +5898,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -6192,7 +6192,7 @@ group04:
 	ADDQ         $+32, DI
 	ADDQ         $+288, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -6249,7 +6249,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -6486,7 +6486,7 @@ group03:
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -6541,7 +6541,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -6722,7 +6722,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+288, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -6775,7 +6775,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -6900,7 +6900,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+288, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -7001,7 +7001,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -7364,7 +7364,7 @@ group14:
 	ADDQ         $+32, DI
 	ADDQ         $+416, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -7421,7 +7421,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -7729,7 +7729,7 @@ group13:
 	ADDQ         $+32, DX
 	ADDQ         $+416, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -7784,7 +7784,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -8038,7 +8038,7 @@ group12:
 	ADDQ         $+32, DX
 	ADDQ         $+416, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -8091,7 +8091,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -8291,7 +8291,7 @@ group11:
 	ADDQ         $+32, CX
 	ADDQ         $+416, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -8390,7 +8390,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -8688,7 +8688,7 @@ group12:
 	ADDQ         $+32, DX
 	ADDQ         $+416, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -8741,7 +8741,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -8965,7 +8965,7 @@ group11:
 	ADDQ         $+32, CX
 	ADDQ         $+416, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -14285,7 +14285,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -14594,7 +14594,7 @@ group04:
 	ADDQ         $+32, DI
 	ADDQ         $+352, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -14651,7 +14651,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -14917,7 +14917,7 @@ group03:
 	ADDQ         $+32, DX
 	ADDQ         $+352, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -14972,7 +14972,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -15196,7 +15196,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+352, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -15249,7 +15249,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -15431,7 +15431,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+352, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -15520,7 +15520,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -15778,7 +15778,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+352, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -15831,7 +15831,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -16031,7 +16031,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+352, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1

@@ -5892,7 +5892,7 @@ begun6:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit6:
+sub6:
 	TESTQ      R12, R12
 	JZ         group06
 	PREFETCHT1 (R14)(R12*1)
@@ -6209,7 +6209,7 @@ group06:
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
 	SUBQ         $+32, R15
-	JNZ          unit6
+	JNZ          sub6
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block6
@@ -6297,7 +6297,7 @@ begun5:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit5:
+sub5:
 	TESTQ      R12, R12
 	JZ         group05
 	PREFETCHT1 (R14)(R12*1)
@@ -6574,7 +6574,7 @@ group05:
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
 	SUBQ         $+32, R15
-	JNZ          unit5
+	JNZ          sub5
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block5
@@ -6656,7 +6656,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -6893,7 +6893,7 @@ group04:
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -6965,7 +6965,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -7161,7 +7161,7 @@ group03:
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -7227,7 +7227,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -7383,7 +7383,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -7443,7 +7443,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -7559,7 +7559,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+576, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -7670,7 +7670,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -7964,7 +7964,7 @@ group04:
 	ADDQ         $+32, DI
 	ADDQ         $+576, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -8036,7 +8036,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -8275,7 +8275,7 @@ group03:
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -8341,7 +8341,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -8526,7 +8526,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+576, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -8586,7 +8586,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -8717,7 +8717,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+576, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -8839,7 +8839,7 @@ begun6:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit6:
+sub6:
 	TESTQ      R12, R12
 	JZ         group06
 	PREFETCHT1 (R14)(R12*1)
@@ -9298,7 +9298,7 @@ group16:
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
 	SUBQ         $+32, R15
-	JNZ          unit6
+	JNZ          sub6
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block6
@@ -9384,7 +9384,7 @@ begun5:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit5:
+sub5:
 	TESTQ      R12, R12
 	JZ         group05
 	PREFETCHT1 (R14)(R12*1)
@@ -9793,7 +9793,7 @@ group15:
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
 	SUBQ         $+32, R15
-	JNZ          unit5
+	JNZ          sub5
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block5
@@ -9873,7 +9873,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -10232,7 +10232,7 @@ group14:
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -10302,7 +10302,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -10610,7 +10610,7 @@ group13:
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -10674,7 +10674,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -10932,7 +10932,7 @@ group12:
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -10990,7 +10990,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -11198,7 +11198,7 @@ group11:
 	ADDQ         $+32, CX
 	ADDQ         $+832, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -11326,7 +11326,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -11769,7 +11769,7 @@ group14:
 	ADDQ         $+32, DI
 	ADDQ         $+832, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -11839,7 +11839,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -12211,7 +12211,7 @@ group13:
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -12275,7 +12275,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -12577,7 +12577,7 @@ group12:
 	ADDQ         $+32, DX
 	ADDQ         $+832, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -12635,7 +12635,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -12867,7 +12867,7 @@ group11:
 	ADDQ         $+32, CX
 	ADDQ         $+832, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -22522,7 +22522,7 @@ begun6:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit6:
+sub6:
 	TESTQ      R12, R12
 	JZ         group06
 	PREFETCHT1 (R14)(R12*1)
@@ -22913,7 +22913,7 @@ group06:
 	ADDQ         $+32, DI
 	ADDQ         $+704, R14
 	SUBQ         $+32, R15
-	JNZ          unit6
+	JNZ          sub6
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block6
@@ -23001,7 +23001,7 @@ begun5:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit5:
+sub5:
 	TESTQ      R12, R12
 	JZ         group05
 	PREFETCHT1 (R14)(R12*1)
@@ -23352,7 +23352,7 @@ group05:
 	ADDQ         $+32, DI
 	ADDQ         $+704, R14
 	SUBQ         $+32, R15
-	JNZ          unit5
+	JNZ          sub5
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block5
@@ -23434,7 +23434,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -23745,7 +23745,7 @@ group04:
 	ADDQ         $+32, DI
 	ADDQ         $+704, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -23817,7 +23817,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -24087,7 +24087,7 @@ group03:
 	ADDQ         $+32, DX
 	ADDQ         $+704, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -24153,7 +24153,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -24383,7 +24383,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+704, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -24443,7 +24443,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -24633,7 +24633,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+704, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1
@@ -24745,7 +24745,7 @@ begun4:
 	CMOVQLT R9, R15
 	SUBQ    R15, R9
 
-unit4:
+sub4:
 	TESTQ      R12, R12
 	JZ         group04
 	PREFETCHT1 (R14)(R12*1)
@@ -25122,7 +25122,7 @@ group04:
 	ADDQ         $+32, DI
 	ADDQ         $+704, R14
 	SUBQ         $+32, R15
-	JNZ          unit4
+	JNZ          sub4
 	MOVQ         R14, R8
 	TESTQ        R9, R9
 	JNZ          block4
@@ -25194,7 +25194,7 @@ begun3:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit3:
+sub3:
 	TESTQ      R10, R10
 	JZ         group03
 	PREFETCHT1 (R12)(R10*1)
@@ -25514,7 +25514,7 @@ group03:
 	ADDQ         $+32, DX
 	ADDQ         $+704, R12
 	SUBQ         $+32, R13
-	JNZ          unit3
+	JNZ          sub3
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block3
@@ -25580,7 +25580,7 @@ begun2:
 	CMOVQLT DI, R13
 	SUBQ    R13, DI
 
-unit2:
+sub2:
 	TESTQ      R10, R10
 	JZ         group02
 	PREFETCHT1 (R12)(R10*1)
@@ -25844,7 +25844,7 @@ group02:
 	ADDQ         $+32, DX
 	ADDQ         $+704, R12
 	SUBQ         $+32, R13
-	JNZ          unit2
+	JNZ          sub2
 	MOVQ         R12, SI
 	TESTQ        DI, DI
 	JNZ          block2
@@ -25904,7 +25904,7 @@ begun1:
 	CMOVQLT BX, R11
 	SUBQ    R11, BX
 
-unit1:
+sub1:
 	TESTQ      R8, R8
 	JZ         group01
 	PREFETCHT1 (R10)(R8*1)
@@ -26112,7 +26112,7 @@ group01:
 	ADDQ         $+32, CX
 	ADDQ         $+704, R10
 	SUBQ         $+32, R11
-	JNZ          unit1
+	JNZ          sub1
 	MOVQ         R10, DX
 	TESTQ        BX, BX
 	JNZ          block1

@@ -6,20 +6,20 @@ import (
 	"github.com/avoformer/avoformer/internal/half"
 )
 
-// Products with weights in blocks, in pure Go; kernels/gemm_blocks.go has the order of bytes.
+// Products with weights in blocks, in pure Go. Package weights documents the order of the bytes (blocks.go).
 
 // BlockLayout is what a block of weights consists of. The bytes are those of a column.
 type BlockLayout struct {
-	Elements   int  // of a column
-	Bits       int  // of an element
-	Group      int  // elements that are scaled together, as are those of A
-	Scales     bool // groups have scales beside the block's
-	Least      bool // and the block, or its groups if they have scales, minima
-	Codes      bool // elements are codes of numbers of 4 bits, E2M1, and the block's number is an exponent of 2, a byte
-	Head       int  // bytes before the units of WeightBlock elements
-	UnitScales int  // bytes at the beginning of a unit
-	Unit       int  // bytes of a unit
-	Bytes      int  // of a block
+	Elements  int  // of a column
+	Bits      int  // of an element
+	Group     int  // elements that are scaled together, as are those of A
+	Scales    bool // groups have scales beside the block's
+	Least     bool // and the block, or its groups if they have scales, minima
+	Codes     bool // elements are codes of numbers of 4 bits, E2M1, and the block's number is an exponent of 2, a byte
+	Head      int  // bytes before the sub-blocks of WeightBlock elements
+	SubScales int  // bytes of scales, with which a sub-block begins
+	SubBytes  int  // bytes of a sub-block
+	Bytes     int  // bytes of a block
 }
 
 // weightGroup is a group of a column: the weights without sign, the scale and the minimum.
@@ -32,7 +32,7 @@ type weightGroup struct {
 func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 	number := func(at int) float32 { return half.Float16(uint16(block[at]) | uint16(block[at+1])<<8) }
 	groups := WeightBlock / l.Group
-	unit := block[(l.Head+g/groups*l.Unit)*nr:]
+	sub := block[(l.Head+g/groups*l.SubBytes)*nr:]
 	if l.Codes {
 		w.scale = PowerOf2(block[j])
 	} else {
@@ -43,12 +43,12 @@ func (l *BlockLayout) read(w *weightGroup, block []uint8, g, j, nr int) {
 	}
 	switch at := g%groups*nr + j; {
 	case l.Scales && l.Least:
-		w.scale *= float32(unit[at])
-		w.least *= float32(unit[nr+at])
+		w.scale *= float32(sub[at])
+		w.least *= float32(sub[nr+at])
 	case l.Scales:
-		w.scale *= float32(int8(unit[at]))
+		w.scale *= float32(int8(sub[at]))
 	}
-	weights := unit[(l.UnitScales+g%groups*l.Group*l.Bits/8)*nr+4*j:]
+	weights := sub[(l.SubScales+g%groups*l.Group*l.Bits/8)*nr+4*j:]
 	for p := 0; p < l.Group; p += 4 {
 		to := w.q[p:][:4]
 		switch l.Bits {

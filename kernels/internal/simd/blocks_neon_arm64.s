@@ -4106,7 +4106,7 @@ block4:
 	CSEL LT, R5, R9, R9
 	SUB  R9, R5, R5
 
-unit4:
+sub4:
 	ADD     R7, R6, R10
 	VMOVI   $0, V6.B16
 	VMOVI   $0, V7.B16
@@ -4527,7 +4527,7 @@ unit4:
 	ADD     R19<<2, R6, R6
 	ADD     $288, R8, R8
 	SUBS    $32, R9, R9
-	BNE     unit4
+	BNE     sub4
 	MOVD    R8, R4
 	CBNZ    R5, block4
 	// the next rows are 4 further
@@ -4582,7 +4582,7 @@ block3:
 	CSEL LT, R4, R8, R8
 	SUB  R8, R4, R4
 
-unit3:
+sub3:
 	ADD     R6, R5, R9
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
@@ -4927,7 +4927,7 @@ unit3:
 	ADD     R19<<2, R5, R5
 	ADD     $288, R7, R7
 	SUBS    $32, R8, R8
-	BNE     unit3
+	BNE     sub3
 	MOVD    R7, R3
 	CBNZ    R4, block3
 	// the next rows are 3 further
@@ -4974,7 +4974,7 @@ block2:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2:
+sub2:
 	ADD     R5, R4, R8
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
@@ -5243,7 +5243,7 @@ unit2:
 	ADD     R19<<2, R4, R4
 	ADD     $288, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2
+	BNE     sub2
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
@@ -5281,7 +5281,7 @@ block1:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1:
+sub1:
 	ADD     R4, R3, R7
 	VMOVI   $0, V2.B16
 	VMOVI   $0, V3.B16
@@ -5470,7 +5470,7 @@ unit1:
 	ADD     R19<<2, R3, R3
 	ADD     $288, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1
+	BNE     sub1
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
@@ -5542,7 +5542,7 @@ block2:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2:
+sub2:
 	ADD     R5, R4, R8
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -5787,7 +5787,7 @@ unit2:
 	ADD     R14<<2, R4, R4
 	ADD     $288, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2
+	BNE     sub2
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
@@ -5823,7 +5823,7 @@ block1:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1:
+sub1:
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -5974,7 +5974,7 @@ unit1:
 	ADD     R14<<2, R3, R3
 	ADD     $288, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1
+	BNE     sub1
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
@@ -6040,7 +6040,7 @@ block2_8:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2_8:
+sub2_8:
 	ADD     R5, R4, R8
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -6285,7 +6285,7 @@ unit2_8:
 	ADD     R14<<2, R4, R4
 	ADD     $288, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2_8
+	BNE     sub2_8
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
@@ -6321,7 +6321,7 @@ block1_8:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1_8:
+sub1_8:
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -6472,7 +6472,7 @@ unit1_8:
 	ADD     R14<<2, R3, R3
 	ADD     $288, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1_8
+	BNE     sub1_8
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
@@ -6567,7 +6567,7 @@ block4:
 	CSEL LT, R1, R0, R20
 	SUB  R20, R1, R1
 
-unit4:
+sub4:
 	ADD     R15, R14, R0
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V6.B16
@@ -7246,7 +7246,7 @@ unit4:
 	ADD     R11<<2, R14, R14
 	ADD     $416, R19, R19
 	SUBS    $32, R20, R20
-	BNE     unit4
+	BNE     sub4
 	MOVD    R19, R13
 	CBNZ    R1, block4
 	// the next rows are 4 further
@@ -7301,7 +7301,7 @@ block3:
 	CSEL LT, R1, R0, R19
 	SUB  R19, R1, R1
 
-unit3:
+sub3:
 	ADD     R14, R13, R0
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
@@ -7866,7 +7866,7 @@ unit3:
 	ADD     R11<<2, R13, R13
 	ADD     $416, R15, R15
 	SUBS    $32, R19, R19
-	BNE     unit3
+	BNE     sub3
 	MOVD    R15, R5
 	CBNZ    R1, block3
 	// the next rows are 3 further
@@ -7913,7 +7913,7 @@ block2:
 	CSEL LT, R1, R0, R15
 	SUB  R15, R1, R1
 
-unit2:
+sub2:
 	ADD     R13, R5, R0
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -8364,7 +8364,7 @@ unit2:
 	ADD     R11<<2, R5, R5
 	ADD     $416, R14, R14
 	SUBS    $32, R15, R15
-	BNE     unit2
+	BNE     sub2
 	MOVD    R14, R4
 	CBNZ    R1, block2
 	// the next rows are 2 further
@@ -8402,7 +8402,7 @@ block1:
 	CSEL LT, R2, R13, R13
 	SUB  R13, R2, R2
 
-unit1:
+sub1:
 	ADD     R4, R3, R14
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
@@ -8731,7 +8731,7 @@ unit1:
 	ADD     R11<<2, R3, R3
 	ADD     $416, R5, R5
 	SUBS    $32, R13, R13
-	BNE     unit1
+	BNE     sub1
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
@@ -8804,7 +8804,7 @@ block2:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2:
+sub2:
 	ADD     R5, R4, R8
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -9155,7 +9155,7 @@ unit2:
 	ADD     R14<<2, R4, R4
 	ADD     $416, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2
+	BNE     sub2
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
@@ -9191,7 +9191,7 @@ block1:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1:
+sub1:
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -9420,7 +9420,7 @@ unit1:
 	ADD     R14<<2, R3, R3
 	ADD     $416, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1
+	BNE     sub1
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
@@ -9486,7 +9486,7 @@ block2_8:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2_8:
+sub2_8:
 	ADD     R5, R4, R8
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -9837,7 +9837,7 @@ unit2_8:
 	ADD     R14<<2, R4, R4
 	ADD     $416, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2_8
+	BNE     sub2_8
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
@@ -9873,7 +9873,7 @@ block1_8:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1_8:
+sub1_8:
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -10102,7 +10102,7 @@ unit1_8:
 	ADD     R14<<2, R3, R3
 	ADD     $416, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1_8
+	BNE     sub1_8
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further
@@ -17669,7 +17669,7 @@ block4:
 	CSEL LT, R5, R9, R9
 	SUB  R9, R5, R5
 
-unit4:
+sub4:
 	ADD     R7, R6, R10
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -18198,7 +18198,7 @@ unit4:
 	ADD     R19<<2, R6, R6
 	ADD     $352, R8, R8
 	SUBS    $32, R9, R9
-	BNE     unit4
+	BNE     sub4
 	MOVD    R8, R4
 	CBNZ    R5, block4
 	// the next rows are 4 further
@@ -18253,7 +18253,7 @@ block3:
 	CSEL LT, R4, R8, R8
 	SUB  R8, R4, R4
 
-unit3:
+sub3:
 	ADD     R6, R5, R9
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
@@ -18706,7 +18706,7 @@ unit3:
 	ADD     R19<<2, R5, R5
 	ADD     $352, R7, R7
 	SUBS    $32, R8, R8
-	BNE     unit3
+	BNE     sub3
 	MOVD    R7, R3
 	CBNZ    R4, block3
 	// the next rows are 3 further
@@ -18753,7 +18753,7 @@ block2:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2:
+sub2:
 	ADD     R5, R4, R8
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
@@ -19130,7 +19130,7 @@ unit2:
 	ADD     R19<<2, R4, R4
 	ADD     $352, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2
+	BNE     sub2
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
@@ -19168,7 +19168,7 @@ block1:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1:
+sub1:
 	ADD     R4, R3, R7
 	VMOVI   $0, V4.B16
 	VMOVI   $0, V5.B16
@@ -19465,7 +19465,7 @@ unit1:
 	ADD     R19<<2, R3, R3
 	ADD     $352, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1
+	BNE     sub1
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
@@ -19538,7 +19538,7 @@ block2:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2:
+sub2:
 	ADD     R5, R4, R8
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
@@ -19837,7 +19837,7 @@ unit2:
 	ADD     R14<<2, R4, R4
 	ADD     $352, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2
+	BNE     sub2
 	MOVD    R6, R2
 	CBNZ    R3, block2
 	// the next rows are 2 further
@@ -19873,7 +19873,7 @@ block1:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1:
+sub1:
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -20078,7 +20078,7 @@ unit1:
 	ADD     R14<<2, R3, R3
 	ADD     $352, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1
+	BNE     sub1
 	MOVD    R5, R1
 	CBNZ    R2, block1
 	// the next rows are 1 further
@@ -20144,7 +20144,7 @@ block2_8:
 	CSEL LT, R3, R7, R7
 	SUB  R7, R3, R3
 
-unit2_8:
+sub2_8:
 	ADD     R5, R4, R8
 	VMOVI   $0, V7.B16
 	VMOVI   $0, V8.B16
@@ -20443,7 +20443,7 @@ unit2_8:
 	ADD     R14<<2, R4, R4
 	ADD     $352, R6, R6
 	SUBS    $32, R7, R7
-	BNE     unit2_8
+	BNE     sub2_8
 	MOVD    R6, R2
 	CBNZ    R3, block2_8
 	// the next rows are 2 further
@@ -20479,7 +20479,7 @@ block1_8:
 	CSEL LT, R2, R6, R6
 	SUB  R6, R2, R2
 
-unit1_8:
+sub1_8:
 	ADD     R4, R3, R7
 	VMOVI   $0, V5.B16
 	VMOVI   $0, V6.B16
@@ -20684,7 +20684,7 @@ unit1_8:
 	ADD     R14<<2, R3, R3
 	ADD     $352, R5, R5
 	SUBS    $32, R6, R6
-	BNE     unit1_8
+	BNE     sub1_8
 	MOVD    R5, R1
 	CBNZ    R2, block1_8
 	// the next rows are 1 further

@@ -7,24 +7,24 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/simd"
 )
 
-// Packed weights in blocks of a column, as GGUF has them.
+// Packed weights in blocks, with the blocks of GGUF files.
 //
-// A block of a panel begins with the scales of its columns, of 16 bits or exponents of 2 of 8, and then their minima,
-// or scales of minima, if they have any. Units of simd.WeightBlock elements follow, each with the scales
-// of the groups in it, a byte for each column, then the minima, and the weights as integers
-// without sign, four of a column side by side:
+// A panel's block holds one block of each of its columns. It begins with the columns' scales: 16-bit numbers, or 8-bit
+// exponents of 2. Minima follow, or the scales of minima, in formats that have them. Then come sub-blocks of
+// simd.WeightBlock elements. Each has the scales of its groups, one byte per column, then their minima, and then the
+// weights as unsigned integers, four of a column side by side:
 //
-//   - of 8 bits, four after four;
-//   - of 4, a byte has an element in its lower half, and the one 16 further in the upper;
-//   - of 5, the lower 4 bits like those of 4, and then bytes with the fifth bit of one and of those 4, 8, up to 28 further;
-//   - of 6, each half of the unit by itself: bytes with the lower 4 bits of an element and of the
-//     one 8 further, and then bytes with the upper 2 bits of one and of those 4, 8 and 12 further.
+//   - 8 bits: one byte per element, in order.
+//   - 4 bits: the lower half of a byte has element i, the upper half element i+16.
+//   - 5 bits: the lower 4 bits as above. Then bytes with the fifth bits of elements i, i+4, i+8, ... i+28.
+//   - 6 bits: the two halves of the sub-block one after the other. In each half, bytes with the lower 4 bits of elements i and
+//     i+8, and then bytes with the upper 2 bits of elements i, i+4, i+8 and i+12.
 //
-// Rows of A become integers in blocks, as in products of int8, of 32 elements, or 16 where the
-// groups have as many. An element of C has the bits of ref.GemmBlocks.
+// Rows of A become integers too, in blocks of 32 elements, or of 16 in formats with groups of 16. An element of C has the
+// same bits as that of ref.GemmBlocks.
 
-// blocksFormat completes the record of a format in blocks. Columns of a panel that are not used have scales of zero, as it
-// has so far.
+// blocksFormat completes the record of a format in blocks. Packing leaves unused columns of a panel as they are: zero, scales
+// included.
 func blocksFormat(f *Record) {
 	l := blockLayouts[f.Format]
 	f.blocks, f.Steps = l, l.Elements
@@ -71,21 +71,21 @@ func (f *Record) store(block []byte, c *blockColumn, j int) {
 		binary.LittleEndian.PutUint16(block[2*f.NR+2*j:], c.dmin)
 	}
 	for u := 0; u*simd.WeightBlock < l.Elements; u++ {
-		unit := block[(l.Head+u*l.Unit)*f.NR:]
+		sub := block[(l.Head+u*l.SubBytes)*f.NR:]
 		if l.Scales {
 			groups := simd.WeightBlock / l.Group
 			for g := range groups {
-				unit[g*f.NR+j] = c.scale[u*groups+g]
+				sub[g*f.NR+j] = c.scale[u*groups+g]
 				if l.Least {
-					unit[(groups+g)*f.NR+j] = c.least[u*groups+g]
+					sub[(groups+g)*f.NR+j] = c.least[u*groups+g]
 				}
 			}
 		}
-		f.storeWeights(unit[l.UnitScales*f.NR:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
+		f.storeWeights(sub[l.SubScales*f.NR:], c.q[u*simd.WeightBlock:][:simd.WeightBlock], j)
 	}
 }
 
-// storeWeights writes the integers of a unit of column j.
+// storeWeights writes the integers of column j of a sub-block.
 func (f *Record) storeWeights(w, q []byte, j int) {
 	switch f.blocks.Bits {
 	case 8:
@@ -137,24 +137,25 @@ func (f *Record) loadWeights(q, w []byte, j int) {
 	}
 }
 
-// quadAt is where four bytes of column j lie side by side.
+// quadAt is the position of quad i of column j: four bytes side by side.
 func (f *Record) quadAt(i, j int) int { return 4 * (f.NR*i + j) }
 
+// columnBlocks sets dst to column j of a panel.
 func (f *Record) columnBlocks(dst []float32, panel []byte, j int) {
 	var x [simd.WeightBlock]float32
 	for p := 0; p < len(dst); p += len(x) {
-		f.loadUnit(&x, panel, p, j)
+		f.loadSubBlock(&x, panel, p, j)
 		copy(dst[p:], x[:])
 	}
 }
 
-// loadUnit makes the unit of column j that begins at step p float32.
-func (f *Record) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
+// loadSubBlock sets x to the elements of column j in the sub-block that begins at step p.
+func (f *Record) loadSubBlock(x *[simd.WeightBlock]float32, blocks []byte, p, j int) {
 	l := &f.blocks
 	block := blocks[p/f.Steps*f.bytes:][:f.bytes]
-	unit := block[(l.Head+p%f.Steps/simd.WeightBlock*l.Unit)*f.NR:]
+	sub := block[(l.Head+p%f.Steps/simd.WeightBlock*l.SubBytes)*f.NR:]
 	var q [simd.WeightBlock]byte
-	f.loadWeights(q[:], unit[l.UnitScales*f.NR:], j)
+	f.loadWeights(q[:], sub[l.SubScales*f.NR:], j)
 	var d, dmin float32
 	if l.Codes {
 		d = simd.PowerOf2(block[j])
@@ -168,9 +169,9 @@ func (f *Record) loadUnit(x *[simd.WeightBlock]float32, blocks []byte, p, j int)
 	for i, q := range q {
 		switch {
 		case l.Scales && l.Least:
-			scale, least = d*float32(unit[j]), float32(dmin*float32(unit[f.NR+j]))
+			scale, least = d*float32(sub[j]), float32(dmin*float32(sub[f.NR+j]))
 		case l.Scales:
-			scale = d * float32(int8(unit[i/l.Group*f.NR+j]))
+			scale = d * float32(int8(sub[i/l.Group*f.NR+j]))
 		case l.Codes:
 			q = simd.Codes[q]
 		}

@@ -25,7 +25,7 @@ func putNumber(out, b []byte, nr, i, j int) { copy(out[2*(nr*i+j):], b[2*i:2*i+2
 // putMinimum: the minimum, which is added in files, is taken off here.
 func putMinimum(out, b []byte, nr, j int) { out[2*(nr+j)], out[2*(nr+j)+1] = b[2], b[3]^128 }
 
-// putNibbles copies a unit of 4 bits, whose order is that of files.
+// putNibbles copies a sub-block of 4 bits. Files have the same order.
 func putNibbles(w, b []byte, nr, j int) {
 	_ = b[15]
 	putQuad(w, nr, 0, j, quad(b, 0))
@@ -83,7 +83,7 @@ func repackQ5_1(out, b []byte, nr, j int) {
 	putFifths(out[4*nr:], b[4:24], nr, j)
 }
 
-// putFifths: bit i of the word before the lower 4 bits is the fifth of element i.
+// putFifths finds the fifth bit of element i in bit i of the word before the lower 4 bits.
 func putFifths(w, b []byte, nr, j int) {
 	putNibbles(w, b[4:], nr, j)
 	word, fifths := quad(b, 0), uint32(0)
@@ -94,32 +94,33 @@ func putFifths(w, b []byte, nr, j int) {
 }
 
 func repackQ4_K(out, b []byte, nr, j int) {
-	const unit = 18
-	putGroups(out, b, nr, j, unit)
-	units := out[4*nr:]
+	const size = 18
+	putGroups(out, b, nr, j, size)
+	subs := out[4*nr:]
 	for u := 0; u < 8; u += 2 {
-		putPair(units[u*unit*nr:], units[(u+1)*unit*nr:], b[16+16*u:], nr, j)
+		putPair(subs[u*size*nr:], subs[(u+1)*size*nr:], b[16+16*u:], nr, j)
 	}
 }
 
-// repackQ5_K: bit u of the 32 bytes before the lower 4 bits is the fifth of the elements of unit u.
+// repackQ5_K finds the fifth bits of sub-block u in bit u of the 32 bytes before the lower 4 bits.
 func repackQ5_K(out, b []byte, nr, j int) {
-	const unit = 22
-	putGroups(out, b, nr, j, unit)
-	units := out[4*nr:]
+	const size = 22
+	putGroups(out, b, nr, j, size)
+	subs := out[4*nr:]
 	for u := 0; u < 8; u += 2 {
-		putPair(units[u*unit*nr:], units[(u+1)*unit*nr:], b[48+16*u:], nr, j)
+		putPair(subs[u*size*nr:], subs[(u+1)*size*nr:], b[48+16*u:], nr, j)
 	}
 	for u := range 8 {
 		var fifths uint32
 		for i := range 8 {
 			fifths |= quad(b, 16+4*i) >> u & fourOnes << i
 		}
-		putQuad(units[(u*unit+2)*nr:], nr, 4, j, fifths)
+		putQuad(subs[(u*size+2)*nr:], nr, 4, j, fifths)
 	}
 }
 
-// putPair writes the lower 4 bits of two units, which are the lower halves of 32 bytes and the upper ones.
+// putPair writes the lower 4 bits of two sub-blocks. The lower halves of 32 bytes are those of one, the upper halves those
+// of the other.
 func putPair(one, other, b []byte, nr, j int) {
 	one, other = one[2*nr:], other[2*nr:]
 	for i := range 4 {
@@ -129,27 +130,27 @@ func putPair(one, other, b []byte, nr, j int) {
 	}
 }
 
-// putGroups writes d and dmin, and the scales and minima of eight units, which have 6 bits. Those of the first four are in
-// bytes of their own, whose upper two bits complete those of the last four.
-func putGroups(out, b []byte, nr, j, unit int) {
+// putGroups writes d and dmin, and the scales and minima of eight sub-blocks of size bytes, 6 bits each. Sub-blocks 0 to 3 have
+// bytes of their own. Sub-blocks 4 to 7 have 4 bits in other bytes, and their upper 2 bits in the bytes of 0 to 3.
+func putGroups(out, b []byte, nr, j, size int) {
 	putNumber(out, b, nr, 0, j)
 	putNumber(out, b, nr, 1, j)
 	six := b[4:16]
 	for u := range 4 {
-		first, last := out[(4+u*unit)*nr:], out[(4+(u+4)*unit)*nr:]
+		first, last := out[(4+u*size)*nr:], out[(4+(u+4)*size)*nr:]
 		first[j], first[nr+j] = six[u]&63, six[u+4]&63
 		last[j] = six[u+8]&15 | six[u]>>6<<4
 		last[nr+j] = six[u+8]>>4 | six[u+4]>>6<<4
 	}
 }
 
-// repackQ6_K: each 64 bytes of lower halves and 32 of upper two bits are four units.
+// repackQ6_K makes four sub-blocks from each 64 bytes with lower 4 bits, and 32 with upper 2 bits.
 func repackQ6_K(out, b []byte, nr, j int) {
-	const unit = 26
+	const size = 26
 	low, high, scales := b[:128], b[128:192], b[192:208]
 	copy(out[2*j:2*j+2], b[208:210])
 	for u := range 8 {
-		w := out[(2+u*unit)*nr:]
+		w := out[(2+u*size)*nr:]
 		w[j], w[nr+j] = scales[2*u], scales[2*u+1]
 		for h := range 2 {
 			half := w[(2+12*h)*nr:]

@@ -10,20 +10,20 @@ import (
 
 // Method is one of them: a kernel, and how its calls are cut.
 type Method struct {
-	Kernel simd.Kernel
-	Rows   int // rows of A are made integers in groups of about as many,
-	Unit   int // a multiple of this
-	Piece  int // bytes of a panel that are multiplied with them at a time
-	Panels int // panels of a call, of all of k; 0 if a call has a piece of one panel
+	Kernel   simd.Kernel
+	Rows     int // rows of A are made integers in groups of about as many,
+	Multiple int // a multiple of this
+	Piece    int // bytes of a panel that are multiplied with them at a time
+	Panels   int // panels of a call, of all of k; 0 if a call has a piece of one panel
 }
 
 // Method is the way for m rows of A.
 func (b *Matrix) Method(m int) Method {
 	f, size := b.Record, &tune.Used.Gemm
-	method := Method{Kernel: f.kernel, Rows: size.Int8Rows, Unit: f.MR, Piece: size.Int8Panel}
+	method := Method{Kernel: f.kernel, Rows: size.Int8Rows, Multiple: f.MR, Piece: size.Int8Panel}
 	switch {
 	case f.tiles && m >= size.TileRows && b.K <= simd.Int8Stretch:
-		return Method{Kernel: simd.KernelInt8Tiles, Rows: tileUnit * max(size.Int8Rows/tileUnit, 1), Unit: tileUnit, Panels: b.tilePanels()}
+		return Method{Kernel: simd.KernelInt8Tiles, Rows: tileRows * max(size.Int8Rows/tileRows, 1), Multiple: tileRows, Panels: b.tilePanels()}
 	case f.kernel == simd.KernelInt8Pairs && m >= size.WinogradRows && simd.KernelInt8Winograd.On(f.ISA).ISA == f.ISA:
 		// It takes a pass over the panel, which some rows must pay for.
 		method.Kernel, method.Piece = simd.KernelInt8Winograd, size.WinogradPanel
@@ -31,9 +31,9 @@ func (b *Matrix) Method(m int) Method {
 	return method
 }
 
-// What the tiles' unit does in a call, so that it is over in 100 µs at 2 GHz, a product of full tiles taking 16 cycles.
+// Limits of a call of simd.Int8Tiles, so that it takes at most 100 µs at 2 GHz. A product of full tiles takes 16 cycles.
 const (
-	tileUnit     = 32 // rows of A that are multiplied together
+	tileRows     = 32 // rows of A that are multiplied together
 	tileSide     = 16
 	tileDepth    = 64
 	tileProducts = 200_000 / 16
