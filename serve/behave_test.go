@@ -167,7 +167,7 @@ func TestManyModelsAtOnce(t *testing.T) {
 	}
 }
 
-func answerOf(t *testing.T, url string) string {
+func answerOf(t testing.TB, url string) string {
 	_, answer, _ := ask(t, "GET", url, "")
 	return answer
 }

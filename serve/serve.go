@@ -64,6 +64,10 @@ type Options struct {
 	// the answer, where they are errors otherwise.
 	WarnUnknown bool
 
+	// NoFingerprints leaves fingerprints out of answers: without it, a model's files are read a second time in the background once
+	// it is open (text.Embedder.Fingerprint).
+	NoFingerprints bool
+
 	// TokenIDs lets OpenAI's clients send token ids in the place of texts; they must be the model's own.
 	TokenIDs bool
 
@@ -106,7 +110,7 @@ func New(models []Model, o Options) (*Server, error) {
 	if w.CORS, err = wire.NewCORS(o.Origins); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Bodies: o.MaxBodies, Batch: o.MaxBatch, NewTokens: o.MaxTokens, Log: o.Log}
+	c := engine.Config{Lazy: o.Lazy, Memory: o.Memory, KeepAlive: o.KeepAlive, Requests: o.MaxRequests, Texts: o.MaxTexts, Bodies: o.MaxBodies, Batch: o.MaxBatch, NewTokens: o.MaxTokens, NoFingerprints: o.NoFingerprints, Log: o.Log}
 	for _, m := range models {
 		c.Models = append(c.Models, engine.Model(m))
 	}

@@ -270,6 +270,7 @@ func TestSoak(t *testing.T) {
 	defer h.Close()
 	s := newSoak(h.Listener.Addr().String())
 	before := runtime.NumGoroutine()
+	identified(t, h.URL)
 	s.learn(t)
 	first := min(*soakFor/2, time.Minute)
 	s.run(t, first)

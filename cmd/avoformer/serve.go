@@ -30,6 +30,7 @@ type serving struct {
 	models              []serve.Model
 	addr, cert, key     string
 	keyFile, origins    string
+	fingerprint         bool
 	weights, prompts    perModel
 	long                perModel
 	threads, length     perModel
@@ -131,6 +132,7 @@ func (s *serving) register(f *flags) {
 	f.IntVar(&s.options.MaxTexts, "max-texts", 16384, "most texts at a time, of all requests; further ones get 429")
 	f.IntVar(&s.options.MaxBatch, "max-batch", 2048, "most texts of a request")
 	f.IntVar(&s.options.MaxTokens, "max-tokens", 0, "most tokens that a request may have generated for a text; default: the model's context")
+	f.BoolVar(&s.fingerprint, "fingerprint", true, "answers have the model's fingerprint; its files are read a second time for it, in the background")
 	f.Int64Var(&s.options.MaxBody, "max-body", 32<<20, "most bytes of a request")
 	f.Int64Var(&s.options.MaxResponses, "max-responses", 64<<20, "most bytes of memory for kept answers of /v1/responses")
 	f.Int64Var(&s.options.MaxBodies, "max-bodies", 256<<20, "most bytes of all requests at a time; further ones get 429")
@@ -201,7 +203,7 @@ func (s *serving) plan(a *app, dirs []string) error {
 			return usagef("-%s %s: no model has that name", name, unused)
 		}
 	}
-	s.options.Memory = s.memory << 20
+	s.options.Memory, s.options.NoFingerprints = s.memory<<20, !s.fingerprint
 	if s.origins != "" {
 		s.options.Origins = strings.Split(s.origins, ",")
 	}

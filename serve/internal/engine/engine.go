@@ -14,17 +14,18 @@ import (
 
 // Config is what an engine is made of. Zero limits are the defaults.
 type Config struct {
-	Models    []Model
-	Lazy      bool                      // models are opened when they are first asked for, not at the start
-	Memory    int64                     // the most bytes of weights at a time; 0: no limit
-	KeepAlive time.Duration             // a model that was used so recently is not closed for another
-	Requests  int                       // the most at a time
-	Texts     int                       // the most at a time, of all requests
-	Bodies    int64                     // bytes of bodies, the most at a time
-	Batch     int                       // the most texts of a request
-	NewTokens int                       // the most that a request may have generated for a text; 0: no limit
-	Batches   func(windows, tokens int) // is called with the size of each batch of texts; may be nil
-	Log       *slog.Logger              // nil: none
+	Models         []Model
+	Lazy           bool                      // models are opened when they are first asked for, not at the start
+	Memory         int64                     // the most bytes of weights at a time; 0: no limit
+	KeepAlive      time.Duration             // a model that was used so recently is not closed for another
+	Requests       int                       // the most at a time
+	Texts          int                       // the most at a time, of all requests
+	Bodies         int64                     // bytes of bodies, the most at a time
+	Batch          int                       // the most texts of a request
+	NewTokens      int                       // the most that a request may have generated for a text; 0: no limit
+	NoFingerprints bool                      // answers have none
+	Batches        func(windows, tokens int) // is called with the size of each batch of texts; may be nil
+	Log            *slog.Logger              // nil: none
 }
 
 // Engine holds models and answers what is asked of them.

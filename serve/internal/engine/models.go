@@ -42,8 +42,9 @@ type ModelInfo struct {
 	Used    time.Time // last
 	Added   time.Time
 	// Of a model that has been open: the most tokens of a text, 0 for no limit.
-	MaxTokens int
-	Adapters  []string // names of the model with an adapter
+	MaxTokens   int
+	Adapters    []string // names of the model with an adapter
+	Fingerprint string   // of an open model, "" until it is known
 }
 
 // model is a Model with its state, which the engine's lock guards.
@@ -56,6 +57,8 @@ type model struct {
 	users    int
 	used     time.Time
 	limit    int // of tokens
+	// fingerprint is that of the open pipeline, "" until it is known.
+	fingerprint string
 }
 
 // NameOf is the name of a model that is given none: org/name of a model in the hub's cache, else that of its folder, or
@@ -183,7 +186,7 @@ func (e *Engine) Default(kinds ...text.Kind) (name string, ok bool) {
 }
 
 func (m *model) info() ModelInfo {
-	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Weights, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit, m.Adapters}
+	return ModelInfo{m.Name, m.Aliases, m.Dir, m.Kind, m.Weights, m.bytes, m.pipeline != nil, m.users, m.used, m.added, m.limit, m.Adapters, m.fingerprint}
 }
 
 // use is the open pipeline of a model, which stays open until release is called; "" is the first model of its kind.
@@ -208,6 +211,7 @@ func use[P text.Pipeline](ctx context.Context, e *Engine, name string, kind text
 	if err != nil {
 		return p, nil, err
 	}
+	r.Fingerprint = e.fingerprint(m)
 	return pipeline.(P), release, nil
 }
 
@@ -282,7 +286,7 @@ func (e *Engine) makeRoom(m *model) (again time.Duration) {
 
 // close lets go of a model that nobody uses.
 func (e *Engine) close(m *model) {
-	m.pipeline = nil
+	m.pipeline, m.fingerprint = nil, ""
 	e.used -= m.bytes
 	e.announce()
 	e.log.Info("model closed", "model", m.Name)
@@ -312,6 +316,9 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 			e.log.Error("model cannot be opened", "model", m.Name, "error", err)
 		} else {
 			m.pipeline, m.used, m.limit = p, time.Now(), p.MaxTokens()
+			if !e.config.NoFingerprints {
+				go e.identify(m, p)
+			}
 			e.log.Info("model opened", "model", m.Name, "kind", m.Kind, "seconds", time.Since(began).Seconds())
 		}
 		m.opening = nil
@@ -324,6 +331,28 @@ func (e *Engine) load(ctx context.Context, m *model) error {
 		return &Error{Kind: Unavailable, Message: fmt.Sprintf("the model %q cannot be opened", m.Name), Err: failed}
 	}
 	return nil
+}
+
+// identify finds the fingerprint of a model's pipeline, and notes it unless the pipeline was closed meanwhile.
+func (e *Engine) identify(m *model, p text.Pipeline) {
+	fingerprint, err := p.Fingerprint(context.Background())
+	if err != nil {
+		e.log.Warn("model has no fingerprint", "model", m.Name, "error", err)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m.pipeline == p {
+		m.fingerprint = fingerprint
+		e.log.Info("fingerprint", "model", m.Name, "fingerprint", fingerprint)
+	}
+}
+
+// fingerprint is that of an open model, "" until it is known.
+func (e *Engine) fingerprint(m *model) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return m.fingerprint
 }
 
 // options are those of the model's pipeline.

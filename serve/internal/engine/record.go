@@ -21,6 +21,8 @@ type Record struct {
 
 	Model string // its name, whatever alias was asked for
 	Kind  text.Kind
+	// Fingerprint is the model's, "" until it is known.
+	Fingerprint string
 	// Texts were given, of which Cut were too long and cut, and Split too long and split; Tokens were computed, and Generated chosen. Shared are those
 	// of Tokens that a prompt before had.
 	Texts, Cut, Split, Tokens, Generated, Shared int

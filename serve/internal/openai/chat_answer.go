@@ -83,10 +83,10 @@ func (p protocol) chat(c *wire.Call) error {
 	}
 	events := chat.Run(c.Context(), g, jobs)
 	if in.Stream {
-		w := chatWriter{head: newHead("chatcmpl-", "chat.completion.chunk", g.Name), in: &in, tokenizer: g.Tokenizer(), called: make([]bool, len(jobs))}
+		w := chatWriter{head: newHead("chatcmpl-", "chat.completion.chunk", g.Name, c.Record.Fingerprint), in: &in, tokenizer: g.Tokenizer(), called: make([]bool, len(jobs))}
 		return streamed(c, events, w.begin, w.next, w.end)
 	}
-	out := chatAnswer{newHead("chatcmpl-", "chat.completion", g.Name), make([]chatChoice, len(jobs)), new(usage)}
+	out := chatAnswer{newHead("chatcmpl-", "chat.completion", g.Name, c.Record.Fingerprint), make([]chatChoice, len(jobs)), new(usage)}
 	answers := make([]answer.Answer, len(jobs))
 	for i := range out.Choices {
 		out.Choices[i] = chatChoice{Index: i, Message: &message{Role: "assistant"}}

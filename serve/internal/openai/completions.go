@@ -109,7 +109,7 @@ func (p protocol) completions(c *wire.Call) error {
 		}
 	}
 	events := chat.Run(c.Context(), g, jobs)
-	w := completionWriter{head: newHead("cmpl-", "text_completion", g.Name), in: &in, tokenizer: g.Tokenizer(), probs: make([]textLogProbs, len(jobs))}
+	w := completionWriter{head: newHead("cmpl-", "text_completion", g.Name, c.Record.Fingerprint), in: &in, tokenizer: g.Tokenizer(), probs: make([]textLogProbs, len(jobs))}
 	if in.Stream {
 		return streamed(c, events, func(*wire.Stream) error { return nil }, w.next, w.end)
 	}

@@ -26,10 +26,12 @@ type head struct {
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	Model   string `json:"model"`
+	// Fingerprint is left out until it is known.
+	Fingerprint string `json:"system_fingerprint,omitempty"`
 }
 
-func newHead(prefix, object, model string) head {
-	return head{prefix + strings.ToLower(rand.Text()), object, time.Now().Unix(), model}
+func newHead(prefix, object, model, fingerprint string) head {
+	return head{prefix + strings.ToLower(rand.Text()), object, time.Now().Unix(), model, fingerprint}
 }
 
 // usage is numbers of tokens as OpenAI counts them.

@@ -20,10 +20,12 @@ type model struct {
 	Aliases []string `json:"aliases,omitempty"`
 	Parent  string   `json:"parent,omitempty"` // of an adapter
 	Open    bool     `json:"open"`
+	// Fingerprint is that of an open model, left out until it is known.
+	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 func modelOf(m engine.ModelInfo) model {
-	return model{m.Name, "model", m.Added.Unix(), "avoformer", string(m.Kind), m.Aliases, "", m.Open}
+	return model{m.Name, "model", m.Added.Unix(), "avoformer", string(m.Kind), m.Aliases, "", m.Open, m.Fingerprint}
 }
 
 // adapterOf is a model with an adapter.

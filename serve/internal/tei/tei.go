@@ -124,9 +124,13 @@ func (p protocol) info(c *wire.Call) error {
 	if m.Kind == text.KindEmbedder {
 		kind = "embedding"
 	}
-	return c.WriteJSON(http.StatusOK, map[string]any{
+	info := map[string]any{
 		"model_id": m.Name, "model_dtype": m.Weights.String(), "model_type": map[string]any{kind: struct{}{}},
 		"max_concurrent_requests": config.Requests, "max_client_batch_size": config.Batch,
 		"max_input_length": m.MaxTokens, "version": "0.1.0",
-	})
+	}
+	if m.Fingerprint != "" {
+		info["fingerprint"] = m.Fingerprint
+	}
+	return c.WriteJSON(http.StatusOK, info)
 }

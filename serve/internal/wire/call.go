@@ -180,11 +180,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Headers of an answer. WarningHeader says what of a request was not done as it asks, once for each warning, and
-// CutHeader how many texts were too long and cut.
+// Headers of an answer. WarningHeader says what of a request was not done as it asks, once for each warning,
+// CutHeader how many texts were too long and cut, and FingerprintHeader which model, format and numerics the answer comes from.
 const (
-	WarningHeader = "X-Warning"
-	CutHeader     = "X-Texts-Cut"
+	WarningHeader     = "X-Warning"
+	CutHeader         = "X-Texts-Cut"
+	FingerprintHeader = "X-Fingerprint"
 )
 
 // Of warnings in the header.
@@ -193,7 +194,7 @@ const (
 	longestWarning = 400 // bytes
 )
 
-// tell puts what is known of the request into the headers: the first of the record's warnings, and texts that were cut.
+// tell puts what is known of the request into the headers: the first of the record's warnings, the fingerprint, and texts that were cut.
 func (w *writer) tell() {
 	all := w.record.Warnings
 	for _, s := range all[:min(len(all), mostWarnings)] {
@@ -204,6 +205,9 @@ func (w *writer) tell() {
 			return r
 		}, s)
 		w.Header().Add(WarningHeader, s[:min(len(s), longestWarning)])
+	}
+	if f := w.record.Fingerprint; f != "" {
+		w.Header().Set(FingerprintHeader, f)
 	}
 	if n := w.record.Cut; n > 0 {
 		w.Header().Set(CutHeader, strconv.Itoa(n))
