@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/hub"
+	"github.com/avoformer/avoformer/kernels"
 	"github.com/avoformer/avoformer/models"
 	"github.com/avoformer/avoformer/text"
 	"github.com/avoformer/avoformer/text/tokenizer"
@@ -38,11 +40,13 @@ type folderInfo struct {
 	Unsupported map[string]string `json:"unsupported,omitempty"`
 	Warnings    []string          `json:"warnings,omitempty"`
 	Memory      *models.Footprint `json:"memory,omitempty"`
+	Fingerprint string            `json:"fingerprint,omitempty"`
 
 	options models.Options
 	held    string // what -weights says
 
 	asWritten bool // the tokenizer
+	opts      []text.Option
 }
 
 func info(a *app, args []string) error {
@@ -50,6 +54,7 @@ func info(a *app, args []string) error {
 	asJSON := f.json("a line")
 	weights := f.String("weights", "f32", "tell the memory with "+weightsUsage)
 	cache := f.String("cache", "f32", "tell the memory with keys and values in this `format`: f32, bf16, f16 or int8")
+	fingerprint := f.Bool("fingerprint", false, "print the fingerprint too, for which all files of the model are read")
 	f.asWritten()
 	rest, err := f.parse(args, 1, 1)
 	if err != nil {
@@ -62,12 +67,19 @@ func info(a *app, args []string) error {
 	if o.Cache, err = parseCache(*cache); err != nil {
 		return err
 	}
+	opts, err := weightsOptions(*weights)
+	if err != nil {
+		return err
+	}
+	if a.asWritten {
+		opts = append(opts, text.TokenizerAsWritten())
+	}
 	type found struct {
 		info *folderInfo
 		no   error // why it is not a model that is supported
 	}
 	i, err := interruptible(a, func() (found, error) {
-		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, asWritten: a.asWritten}
+		i := &folderInfo{Folder: hub.Folder(rest[0]), Types: map[string]int64{}, Unsupported: map[string]string{}, options: o, held: *weights, asWritten: a.asWritten, opts: opts}
 		if stat, err := os.Stat(i.Folder); err != nil {
 			return found{}, err
 		} else if stat.IsDir() {
@@ -75,7 +87,11 @@ func info(a *app, args []string) error {
 		} else if err := i.ggufWeights(); err != nil {
 			return found{}, err
 		}
-		return found{i, i.model()}, nil
+		no := i.model()
+		if *fingerprint && no == nil {
+			return found{i, nil}, i.identify(a.ctx)
+		}
+		return found{i, no}, nil
 	})
 	if err != nil {
 		return err
@@ -191,6 +207,24 @@ func (i *folderInfo) limit() int {
 	return p.MaxTokens()
 }
 
+// identify finds the fingerprint of the pipeline that the folder is for.
+func (i *folderInfo) identify(ctx context.Context) error {
+	kind, err := text.KindOf(i.Folder)
+	if err != nil {
+		return err
+	}
+	opts := append(i.opts, text.HeadersOnly())
+	if i.options.Cache != kernels.FormatF32 && slices.Contains(kind.Info().Options, "Cache") {
+		opts = append(opts, text.Cache(i.options.Cache))
+	}
+	p, err := text.OpenKind(kind, i.Folder, opts...)
+	if err != nil {
+		return err
+	}
+	i.Fingerprint, err = p.Fingerprint(ctx)
+	return err
+}
+
 // tries opens what generates text, which reads more than the model: generation_config.json, and the template of chats.
 func (i *folderInfo) tries(kind text.Kind) error {
 	if !slices.Contains(kind.Info().Options, "Cache") {
@@ -237,6 +271,9 @@ func (i *folderInfo) print(a *app) error {
 	}
 	if i.Tokenizer != "" {
 		line("tokenizer", "%s", i.Tokenizer)
+	}
+	if i.Fingerprint != "" {
+		line("fingerprint", "%s", i.Fingerprint)
 	}
 	if len(i.Labels) > 0 {
 		line("labels", "%s", strings.Join(i.Labels, ", "))

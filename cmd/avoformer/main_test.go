@@ -75,6 +75,7 @@ func TestCommands(t *testing.T) {
 		{"transcribe characters", "", []string{"transcribe", testdata + "characters", testdata + "transcribe/sound0.wav"}, []string{"P'ETPGPBP'P'PGPY G ' GP G PG 'U'GPUYPUEGWGWPGJGP' 'GU'PJPU\n"}},
 		{"info characters", "", []string{"info", testdata + "characters"}, []string{"works with   transcribe\n"}},
 		{"info", "", []string{"info", testdata + "embed"}, []string{"bert", "2 layers", "works with", "embed"}},
+		{"info fingerprint", "", []string{"info", "-fingerprint", "-weights", "int8", testdata + "embed"}, []string{"fingerprint  ", "-int8-", "\n"}},
 		{"info gguf", "", []string{"info", "../../models/testdata/gguf/gemma3/q8_0.gguf"}, []string{"gemma3_text", "7 layers", "Q8_0", "101 tokens, ", "generate"}},
 		{"image webp", "", []string{"classify", "-pixels", "1000", testdata + "image", "../../text/internal/vision/testdata/format-alpha.webp"}, []string{`"label":`}},
 		{"info image", "", []string{"info", testdata + "image"}, []string{"works with   classify\n"}},

@@ -95,7 +95,7 @@ func Parts(path string) (files []File, err error) {
 	return files, nil
 }
 
-// regularFiles are those of the names that are regular files. A link to nothing is no file, as it is for what opens models.
+// regularFiles are those of the names that are regular files. Like the code that opens models, it ignores a link to nothing.
 func regularFiles(fsys fs.FS, names []string) (files []File, err error) {
 	for _, name := range names {
 		info, err := fs.Stat(fsys, name)
