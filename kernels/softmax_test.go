@@ -162,7 +162,7 @@ func TestSoftmaxOfManyBlocks(t *testing.T) {
 	if testenv.Emulated() {
 		t.Skip("too long for an emulator")
 	}
-	const n = row.SumElements/2*row.BlockElements + 3
+	const n = row.SumElements/2*row.SegmentElements + 3
 	eachISA(t, func(t *testing.T) {
 		x := make([]float32, n)
 		x[n-1] = float32(math.Log(n + 1)) // as much as all others together

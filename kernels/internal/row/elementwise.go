@@ -2,18 +2,51 @@ package row
 
 import "github.com/avoformer/avoformer/kernels/internal/simd"
 
-// Functions that work element by element.
+// Functions that work element by element. To threads they are functions of rows of one element.
 
-// Unary computes a function of one input with the kernel k, which run calls. Most
-// calls are of one piece; to go through pieces takes as long as 32 elements of them.
+// The kernels' dispatching functions, and the arguments of a call of each kind.
+type (
+	unaryKernel  func(isa simd.ISA, dst, x []float32)
+	binaryKernel func(isa simd.ISA, dst, x, y []float32)
+	scaledKernel func(isa simd.ISA, dst, x []float32, alpha float32)
+
+	unary struct {
+		run    unaryKernel
+		isa    simd.ISA
+		budget budget
+		dst, x []float32
+	}
+	binary struct {
+		run       binaryKernel
+		isa       simd.ISA
+		budget    budget
+		dst, x, y []float32
+	}
+	scaled struct {
+		run    scaledKernel
+		isa    simd.ISA
+		budget budget
+		alpha  float32
+		dst, x []float32
+	}
+)
+
+var (
+	unaries  tasks[unary]
+	binaries tasks[binary]
+	scaleds  tasks[scaled]
+)
+
+// Unary computes a function of one input: run, which dispatches the kernel k. Most calls are of one piece. Going through
+// pieces takes as long as 32 elements.
 func Unary(t int, run unaryKernel, k simd.Kernel, dst, x []float32) {
 	isa := simd.Active()
 	b := BudgetOf(k, isa)
 	switch {
 	case !alone(t, len(x), len(x)):
-		split(t, len(x), 1, &task{isa: isa, dst: dst, x: x, unary: run, budget: b, do: func(c *task, i, j int) {
-			unaryPieces(c.unary, c.isa, c.budget, c.dst[i:j], c.x[i:j])
-		}})
+		unaries.split(t, len(x), 1, &unary{run, isa, b, dst, x}, func(a *unary, i, j int) {
+			unaryPieces(a.run, a.isa, a.budget, a.dst[i:j], a.x[i:j])
+		})
 	case len(x) <= int(b):
 		run(isa, dst, x)
 	default:
@@ -27,9 +60,9 @@ func Binary(t int, run binaryKernel, k simd.Kernel, dst, x, y []float32) {
 	b := BudgetOf(k, isa)
 	switch {
 	case !alone(t, len(x), len(x)):
-		split(t, len(x), 1, &task{isa: isa, dst: dst, x: x, y: y, binary: run, budget: b, do: func(c *task, i, j int) {
-			binaryPieces(c.binary, c.isa, c.budget, c.dst[i:j], c.x[i:j], c.y[i:j])
-		}})
+		binaries.split(t, len(x), 1, &binary{run, isa, b, dst, x, y}, func(a *binary, i, j int) {
+			binaryPieces(a.run, a.isa, a.budget, a.dst[i:j], a.x[i:j], a.y[i:j])
+		})
 	case len(x) <= int(b):
 		run(isa, dst, x, y)
 	default:
@@ -43,9 +76,9 @@ func Scaled(t int, run scaledKernel, k simd.Kernel, alpha float32, dst, x []floa
 	b := BudgetOf(k, isa)
 	switch {
 	case !alone(t, len(x), len(x)):
-		split(t, len(x), 1, &task{isa: isa, dst: dst, x: x, scaled: run, budget: b, alpha: alpha, do: func(c *task, i, j int) {
-			scaledPieces(c.scaled, c.isa, c.budget, c.alpha, c.dst[i:j], c.x[i:j])
-		}})
+		scaleds.split(t, len(x), 1, &scaled{run, isa, b, alpha, dst, x}, func(a *scaled, i, j int) {
+			scaledPieces(a.run, a.isa, a.budget, a.alpha, a.dst[i:j], a.x[i:j])
+		})
 	case len(x) <= int(b):
 		run(isa, dst, x, alpha)
 	default:

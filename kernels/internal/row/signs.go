@@ -1,16 +1,12 @@
 package row
 
 import (
-	"sync"
-
-	"github.com/avoformer/avoformer/kernels/internal/par"
 	"github.com/avoformer/avoformer/kernels/internal/simd"
-	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Dot products of vectors of 1 and -1, panel by panel.
+// Dot products of vectors of 1 and -1.
 
-// Signs is a call of kernels.SignDots.
+// Signs is the arguments of kernels.SignDots.
 type Signs struct {
 	M, N, Dim, Words int
 	A                []int32
@@ -19,37 +15,29 @@ type Signs struct {
 	C                []float32
 	LdC              int
 
-	isa             simd.ISA
-	panels, perPart int // of all, and of a part
-	rows, perCall   int // vectors of A and panels of B that one call of the assembly takes
+	isa           simd.ISA
+	rows, perCall int // vectors of A and panels of B in one call of the assembly
 }
 
-var signs = sync.Pool{New: func() any { return new(Signs) }}
+var signs tasks[Signs]
 
 // SignDots computes s on up to t threads.
 func SignDots(t int, s Signs) {
-	s.isa, s.panels = simd.Active(), s.N/simd.SignPanel
-	budget := max(2*int(BudgetOf(simd.KernelSignDots, s.isa))/(s.Words*simd.SignPanel), 1) // vectors and panels in a call
+	s.isa = simd.Active()
+	panels, words := s.N/simd.SignPanel, s.Words*simd.SignPanel         // words of a panel
+	budget := max(2*int(BudgetOf(simd.KernelSignDots, s.isa))/words, 1) // pairs of a vector and a panel
 	s.rows = min(s.M, budget)
 	s.perCall = max(budget/s.rows, 1)
-	// A word takes a fraction of what an element does.
-	s.perPart = max(4*tune.Used.Rows.PartElements/(s.M*s.Words*simd.SignPanel), 1)
-	if t <= 1 || s.panels < 2*s.perPart {
-		s.do(0, s.panels)
+	elements := max(s.M*words/4, 1) // of a panel: a word takes as long as a quarter of an element
+	if alone(t, panels, panels*elements) {
+		signDots(&s, 0, panels)
 		return
 	}
-	p := signs.Get().(*Signs)
-	*p = s
-	par.Run(t, (p.panels+p.perPart-1)/p.perPart, p)
-	*p = Signs{}
-	signs.Put(p)
+	signs.split(t, panels, elements, &s, signDots)
 }
 
-// Do implements par.Task.
-func (s *Signs) Do(from, to int) { s.do(from*s.perPart, min(to*s.perPart, s.panels)) }
-
-// do computes the products with panels [from, to).
-func (s *Signs) do(from, to int) {
+// signDots computes the products with the panels [from, to).
+func signDots(s *Signs, from, to int) {
 	for ; from < to; from += s.perCall {
 		n := min(s.perCall, to-from)
 		for i := 0; i < s.M; i += s.rows {

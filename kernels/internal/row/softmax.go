@@ -7,7 +7,17 @@ import (
 
 // Softmax and its logarithm.
 
-// Softmax is kernels.Softmax, of checked arguments, on up to t threads.
+// softmax is the arguments of Softmax and LogSoftmax.
+type softmax struct {
+	isa    simd.ISA
+	dst, x []float32
+	cols   int
+	stream bool // results go past the caches
+}
+
+var softmaxes tasks[softmax]
+
+// Softmax is kernels.Softmax on up to t threads.
 func Softmax(t int, dst, x []float32, rows, cols int) {
 	isa, stream := simd.Active(), Streamed(dst, x)
 	switch {
@@ -18,18 +28,18 @@ func Softmax(t int, dst, x []float32, rows, cols int) {
 	case alone(t, rows, len(x)):
 		softmaxRows(isa, dst, x, rows, cols, SoftmaxPiece, stream)
 	default:
-		split(t, rows, cols, &task{isa: isa, dst: dst, x: x, stream: stream, do: func(c *task, i, j int) {
-			softmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols, SoftmaxPiece, c.stream)
-		}})
+		softmaxes.split(t, rows, cols, &softmax{isa, dst, x, cols, stream}, func(a *softmax, i, j int) {
+			softmaxRows(a.isa, span(a.dst, i, j, a.cols), span(a.x, i, j, a.cols), j-i, a.cols, SoftmaxPiece, a.stream)
+		})
 	}
 }
 
-// SoftmaxPiece is the longest row that Softmax takes in one piece, whatever the number of rows: the passes of several
-// overlap for as long as one call of the assembly takes two.
+// SoftmaxPiece is the length of the longest row that Softmax takes in one piece, for any number of rows. One call of the
+// assembly takes at least two such rows, so that their passes overlap.
 const SoftmaxPiece = 2 * SumElements
 
-// softmaxRows is Softmax of some or all rows of a call, of which longer ones than piece are cut, and whose
-// results go past the caches if stream is set.
+// softmaxRows is Softmax of some or all rows of a call. It cuts rows that are longer than piece. Results go past the caches if
+// stream is set.
 func softmaxRows(isa simd.ISA, dst, x []float32, rows, cols, piece int, stream bool) {
 	if len(x) == 0 {
 		return
@@ -53,7 +63,7 @@ func softmaxRows(isa simd.ISA, dst, x []float32, rows, cols, piece int, stream b
 	rowBuffers.Put(tmp)
 }
 
-// LogSoftmax is kernels.LogSoftmax, of checked arguments, on up to t threads.
+// LogSoftmax is kernels.LogSoftmax on up to t threads.
 func LogSoftmax(t int, dst, x []float32, rows, cols int) {
 	isa := simd.Active()
 	switch {
@@ -64,9 +74,9 @@ func LogSoftmax(t int, dst, x []float32, rows, cols int) {
 	case alone(t, rows, len(x)):
 		logSoftmaxRows(isa, dst, x, rows, cols)
 	default:
-		split(t, rows, cols, &task{isa: isa, dst: dst, x: x, do: func(c *task, i, j int) {
-			logSoftmaxRows(c.isa, c.at(c.dst, i, j), c.at(c.x, i, j), j-i, c.cols)
-		}})
+		softmaxes.split(t, rows, cols, &softmax{isa: isa, dst: dst, x: x, cols: cols}, func(a *softmax, i, j int) {
+			logSoftmaxRows(a.isa, span(a.dst, i, j, a.cols), span(a.x, i, j, a.cols), j-i, a.cols)
+		})
 	}
 }
 
@@ -81,7 +91,7 @@ func logSoftmaxRows(isa simd.ISA, dst, x []float32, rows, cols int) {
 			logSoftmaxLongRow(1, isa, d, s)
 			continue
 		}
-		m := simd.MaxVec(isa, s) // may miss a NaN, which then reaches the result by the sum
+		m := simd.MaxVec(isa, s) // may miss a NaN, which still reaches the result through the sum
 		simd.SubSubVec(isa, d, s, m, float32(order.Log(float64(simd.SumExpVec(isa, s, m)))))
 	}
 }

@@ -10,28 +10,27 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// Softmax and its logarithm of rows that are too long to be summed in one piece.
+// Softmax, and its logarithm, of rows that are too long to be summed in one piece.
 
-// BlockElements is how many elements of a long row have a maximum of their own: a
-// block is still in the first-level cache when its exponentials are taken.
-const BlockElements = 1 << 11
+// SegmentElements is the number of elements of a segment, a part of a long row with a maximum of its own. A segment is still in
+// the first-level cache when its exponentials are taken.
+const SegmentElements = 1 << 11
 
-// cutsRows reports whether t threads share each row, instead of each having rows of
-// its own.
+// cutsRows reports whether t threads share each row, rather than having rows of their own.
 func cutsRows(t, rows, cols int) bool {
 	return rows < t && cols >= tune.Used.Rows.CutElements
 }
 
-// longRow is a row of a softmax that is worked on in blocks. They depend on its length
-// only, and so does the order of all sums. Threads take some blocks at a time.
+// longRow is a row of a softmax that is computed segment by segment. Segments, and the order of all sums, depend only on the
+// length of the row. Threads take some segments at a time.
 type longRow struct {
 	isa      simd.ISA
 	dst, x   []float32
-	size     int // of a block
-	blocks   int
+	size     int // elements of a segment
+	segments int
 	pass     func(l *longRow, from, to int)
-	maxima   []float32 // per block; those of Softmax become factors
-	sums     []float32 // per block, of exponentials
+	maxima   []float32 // per segment; those of Softmax become factors
+	sums     []float32 // per segment, of exponentials
 	max, lse float32   // of the row: the maximum, and the logarithm of the sum
 	room     [SumElements]float32
 }
@@ -40,12 +39,12 @@ var longRows = sync.Pool{New: func() any { return new(longRow) }}
 
 func newLongRow(isa simd.ISA, dst, x []float32, size int) *longRow {
 	l := longRows.Get().(*longRow)
-	l.isa, l.dst, l.x, l.size, l.blocks = isa, dst, x, size, (len(x)+size-1)/size
+	l.isa, l.dst, l.x, l.size, l.segments = isa, dst, x, size, (len(x)+size-1)/size
 	room := l.room[:]
-	if 2*l.blocks > len(room) {
-		room = make([]float32, 2*l.blocks)
+	if 2*l.segments > len(room) {
+		room = make([]float32, 2*l.segments)
 	}
-	l.maxima, l.sums = room[:l.blocks], room[l.blocks:2*l.blocks]
+	l.maxima, l.sums = room[:l.segments], room[l.segments:2*l.segments]
 	return l
 }
 
@@ -54,29 +53,29 @@ func (l *longRow) free() {
 	longRows.Put(l)
 }
 
-// run is a pass over all blocks on t threads.
+// run is a pass over all segments on t threads.
 func (l *longRow) run(t int, pass func(l *longRow, from, to int)) {
 	l.pass = pass
 	per := tune.Used.Rows.CutPart / l.size
-	par.Run(t, (l.blocks+per-1)/per, l)
+	par.Run(t, (l.segments+per-1)/per, l)
 }
 
 // Do implements par.Task.
 func (l *longRow) Do(from, to int) {
 	per := tune.Used.Rows.CutPart / l.size
-	l.pass(l, from*per, min(to*per, l.blocks))
+	l.pass(l, from*per, min(to*per, l.segments))
 }
 
-// span is the blocks [from, to) of x, which is l.x or l.dst.
-func (l *longRow) span(x []float32, from, to int) []float32 {
+// elements is the segments [from, to) of x, which is l.x or l.dst.
+func (l *longRow) elements(x []float32, from, to int) []float32 {
 	return x[from*l.size : min(to*l.size, len(x))]
 }
 
-// softmaxLongRow is Softmax of a single row: the exponentials of each block, as if
-// it were a row, and then the products with what is left to be divided by.
+// softmaxLongRow is Softmax of a single row. It takes the exponentials of each segment as if that were a row, and then
+// multiplies each segment by a factor: from the segment's maximum to the row's, and divided by the sum of the row.
 func softmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
-	l := newLongRow(isa, dst, x, BlockElements)
-	l.run(t, expSumBlocks)
+	l := newLongRow(isa, dst, x, SegmentElements)
+	l.run(t, expSumSegments)
 	factors := l.maxima
 	simd.SubSubVec(isa, factors, factors, simd.MaxVec(isa, factors), 0)
 	simd.ExpVec(isa, factors, factors)
@@ -89,15 +88,15 @@ func softmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	}
 	l.run(t, func(l *longRow, from, to int) {
 		for b := from; b < to; b++ {
-			block := l.span(l.dst, b, b+1)
-			simd.ScaleVec(l.isa, block, block, l.maxima[b])
+			segment := l.elements(l.dst, b, b+1)
+			simd.ScaleVec(l.isa, segment, segment, l.maxima[b])
 		}
 	})
 	l.free()
 }
 
-// expSumBlocks is expSumRows of the blocks [from, to), of which the last may be shorter.
-func expSumBlocks(l *longRow, from, to int) {
+// expSumSegments is expSumRows of the segments [from, to). The last one may be shorter.
+func expSumSegments(l *longRow, from, to int) {
 	run := func(from, to, cols int) {
 		i := from * l.size
 		j := i + (to-from)*cols
@@ -112,12 +111,12 @@ func expSumBlocks(l *longRow, from, to int) {
 	}
 }
 
-// logSoftmaxLongRow is LogSoftmax of a single row. It needs no maxima of blocks, as
-// it does not keep the exponentials.
+// logSoftmaxLongRow is LogSoftmax of a single row. It does not keep the exponentials, so that a segment's own maximum is of no
+// use.
 func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	l := newLongRow(isa, dst, x, SumElements)
 	l.run(t, func(l *longRow, from, to int) {
-		m := rowMax(l.isa, l.span(l.x, from, to))
+		m := rowMax(l.isa, l.elements(l.x, from, to))
 		for b := from; b < to; b++ {
 			l.maxima[b] = m
 		}
@@ -125,7 +124,7 @@ func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	l.max = rowMax(l.isa, l.maxima)
 	l.run(t, func(l *longRow, from, to int) {
 		for b := from; b < to; b++ {
-			l.sums[b] = simd.SumExpVec(l.isa, l.span(l.x, b, b+1), l.max)
+			l.sums[b] = simd.SumExpVec(l.isa, l.elements(l.x, b, b+1), l.max)
 		}
 	})
 	sum := 0.0
@@ -134,7 +133,7 @@ func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	}
 	l.lse = float32(order.Log(sum))
 	l.run(t, func(l *longRow, from, to int) {
-		d, x := l.span(l.dst, from, to), l.span(l.x, from, to)
+		d, x := l.elements(l.dst, from, to), l.elements(l.x, from, to)
 		for i, end := range BudgetOf(simd.KernelSubSubVec, l.isa).pieces(len(x)) {
 			simd.SubSubVec(l.isa, d[i:end], x[i:end], l.max, l.lse)
 		}
@@ -142,7 +141,7 @@ func logSoftmaxLongRow(t int, isa simd.ISA, dst, x []float32) {
 	l.free()
 }
 
-// rowMax is the maximum of x, in pieces. It may miss a NaN.
+// rowMax is the maximum of x, found piece by piece. It may miss a NaN.
 func rowMax(isa simd.ISA, x []float32) float32 {
 	m := float32(math.Inf(-1))
 	for i, end := range BudgetOf(simd.KernelMaxVec, isa).pieces(len(x)) {

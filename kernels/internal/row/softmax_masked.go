@@ -19,34 +19,40 @@ type Masked struct {
 	Mask                     []mask.Term
 }
 
+// masked is what the threads of a call share.
+type masked struct {
+	m   *Masked
+	isa simd.ISA
+}
+
+var maskedRows tasks[masked]
+
 var maskeds = sync.Pool{New: func() any { return new(Masked) }}
 
-// NewMasked is a masked softmax whose arguments are to be set.
+// NewMasked returns a masked softmax. The caller sets its arguments.
 func NewMasked() *Masked { return maskeds.Get().(*Masked) }
 
-// Run computes the softmax on up to t threads. It may not be used any more.
+// Run computes the softmax on up to t threads, and frees m: the caller must not use it again.
 func (m *Masked) Run(t int) {
 	rows := m.Batch * m.Heads * m.LenQ
 	switch {
-	case m.LenK == 0: // of rows without elements there may be more than can be counted
+	case m.LenK == 0: // the number of rows without elements may overflow
 	case alone(t, rows, len(m.X)):
 		m.softmax(simd.Active(), 0, rows)
 	default:
-		split(t, rows, m.LenK, &task{isa: simd.Active(), masked: m, do: func(c *task, i, j int) {
-			c.masked.softmax(c.isa, i, j)
-		}})
+		maskedRows.split(t, rows, m.LenK, &masked{m, simd.Active()}, func(a *masked, i, j int) { a.m.softmax(a.isa, i, j) })
 	}
 	clear(m.Mask)
 	*m = Masked{Mask: m.Mask[:0]}
 	maskeds.Put(m)
 }
 
-// softmax is the rows [from, to).
+// softmax computes the rows [from, to).
 func (m *Masked) softmax(isa simd.ISA, from, to int) {
-	// Neighbouring rows of which all columns are seen wait for one another: one call for
-	// several rows is faster, as long as they are still in a cache.
+	// Neighbouring rows that see all columns wait, and are computed by one call. That is faster while they are still in a
+	// cache.
 	cols, waiting := m.LenK, 0
-	whole := func(end int) { // the rows that wait, the last of which is end-1
+	whole := func(end int) { // computes the rows that wait; end-1 is the last one
 		if waiting == 0 {
 			return
 		}
@@ -82,12 +88,12 @@ func (m *Masked) softmax(isa simd.ISA, from, to int) {
 	whole(to)
 }
 
-// query is the sequence, the head and the query of row r.
+// query returns the sequence, the head and the query of row r.
 func (m *Masked) query(r int) (b, h, q int) {
 	return r / m.LenQ / m.Heads, r / m.LenQ % m.Heads, r % m.LenQ
 }
 
-// visible is the columns [lo, hi) outside of which row r sees nothing.
+// visible returns bounds [lo, hi) of the columns that row r may see.
 func (m *Masked) visible(r int) (lo, hi int) {
 	b, _, q := m.query(r)
 	lo, hi = 0, m.LenK
@@ -98,8 +104,7 @@ func (m *Masked) visible(r int) (lo, hi int) {
 	return min(lo, hi), hi
 }
 
-// apply sets d, the columns of row r from lo on, to the scaled and biased scores, with -Inf for
-// what is not visible.
+// apply sets d, the columns of row r from lo on, to scaled and biased scores, and to -Inf where the mask hides a column.
 func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 	b, h, q := m.query(r)
 	x := m.X[r*m.LenK+lo:]
@@ -123,8 +128,8 @@ func (m *Masked) apply(isa simd.ISA, d []float32, r, lo int) {
 	}
 }
 
-// clearHidden clears what is not visible in the columns [lo, hi) of row r, if they became NaN. In
-// other rows it is 0 already.
+// clearHidden sets hidden elements to 0 in the columns [lo, hi) of row r, if the row became NaN. In rows that did not, hidden
+// elements are 0 already.
 func (m *Masked) clearHidden(r, lo, hi int) {
 	d := m.Dst[r*m.LenK+lo : r*m.LenK+hi]
 	if d[0] == d[0] {
@@ -138,7 +143,7 @@ func (m *Masked) clearHidden(r, lo, hi int) {
 	}
 }
 
-// seesNothing reports whether x has nothing but -Inf.
+// seesNothing reports whether all elements of x are -Inf.
 func seesNothing(isa simd.ISA, x []float32) bool {
 	if rowMax(isa, x) > mem.NegInf {
 		return false

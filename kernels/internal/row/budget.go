@@ -1,0 +1,38 @@
+package row
+
+import (
+	"iter"
+
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// budget is the largest number of elements that one call of an assembly kernel takes. Goroutines cannot be preempted inside
+// such a call, so it has to end within 100 µs on a slow core: at 2 GHz, with memory that delivers 4 GB/s. No result depends
+// on the budget.
+type budget int
+
+// BudgetOf is the budget of a kernel on a tier, from the kernel's record.
+func BudgetOf(k simd.Kernel, isa simd.ISA) budget { return budget(k.On(isa).Elements) }
+
+// pieces cuts n elements into pieces of at most b, and yields the bounds of each.
+func (b budget) pieces(n int) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		for i := 0; i < n; i += int(b) {
+			if !yield(i, min(i+int(b), n)) {
+				return
+			}
+		}
+	}
+}
+
+// Rows cuts rows into runs that have at most b elements together, or one row, and yields the bounds of each.
+func (b budget) Rows(rows, cols int) iter.Seq2[int, int] {
+	step := max(1, int(b)/max(cols, 1))
+	return func(yield func(from, to int) bool) {
+		for r := 0; r < rows; r += step {
+			if !yield(r, min(r+step, rows)) {
+				return
+			}
+		}
+	}
+}
