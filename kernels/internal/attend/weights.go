@@ -49,7 +49,7 @@ func (u *unit) softmaxWeights() {
 	if n <= 0 {
 		return
 	}
-	for from, to := range row.BudgetOf(simd.KernelAttnSoftmax, c.isa).Rows(u.rows, n) {
+	for from, to := range row.BudgetOf(simd.KernelAttnSoftmax, c.isa).Rows(0, u.rows, n) {
 		rows := u.weights[from*ld+u.lo:]
 		simd.AttnSoftmax(c.isa, rows, to-from, n, ld, w.max[from:to], w.sum[from:to], w.factor[from:to])
 		for r := from; r < to; r++ {

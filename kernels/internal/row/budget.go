@@ -25,12 +25,12 @@ func (b budget) pieces(n int) iter.Seq2[int, int] {
 	}
 }
 
-// Rows cuts rows into runs that have at most b elements together, or one row, and yields the bounds of each.
-func (b budget) Rows(rows, cols int) iter.Seq2[int, int] {
+// Rows cuts the rows [from, to) into runs that have at most b elements together, or one row, and yields the bounds of each.
+func (b budget) Rows(from, to, cols int) iter.Seq2[int, int] {
 	step := max(1, int(b)/max(cols, 1))
 	return func(yield func(from, to int) bool) {
-		for r := 0; r < rows; r += step {
-			if !yield(r, min(r+step, rows)) {
+		for r := from; r < to; r += step {
+			if !yield(r, min(r+step, to)) {
 				return
 			}
 		}

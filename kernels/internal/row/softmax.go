@@ -51,13 +51,13 @@ func softmaxRows(isa simd.ISA, dst, x []float32, rows, cols, piece int, stream b
 		return
 	}
 	if !stream {
-		for from, to := range BudgetOf(simd.KernelSoftmaxRows, isa).Rows(rows, cols) {
+		for from, to := range BudgetOf(simd.KernelSoftmaxRows, isa).Rows(0, rows, cols) {
 			simd.SoftmaxRows(isa, dst[from*cols:to*cols], x[from*cols:to*cols], to-from, cols)
 		}
 		return
 	}
 	tmp := rowBuffers.Get().(*rowBuffer)
-	for from, to := range BudgetOf(simd.KernelSoftmaxRowsStream, isa).Rows(rows, cols) {
+	for from, to := range BudgetOf(simd.KernelSoftmaxRowsStream, isa).Rows(0, rows, cols) {
 		simd.SoftmaxRowsStream(isa, dst[from*cols:to*cols], x[from*cols:to*cols], tmp[:cols+TwoVectors], to-from, cols)
 	}
 	rowBuffers.Put(tmp)

@@ -103,8 +103,8 @@ func expSumSegments(l *longRow, from, to int) {
 		simd.ExpSumRows(l.isa, l.dst[i:j], l.x[i:j], l.maxima[from:to], l.sums[from:to], to-from, cols)
 	}
 	whole := min(to, len(l.x)/l.size)
-	for i, j := range BudgetOf(simd.KernelExpSumRows, l.isa).Rows(whole-from, l.size) {
-		run(from+i, from+j, l.size)
+	for i, j := range BudgetOf(simd.KernelExpSumRows, l.isa).Rows(from, whole, l.size) {
+		run(i, j, l.size)
 	}
 	if whole < to {
 		run(whole, to, len(l.x)%l.size)
