@@ -106,6 +106,7 @@ func TestFootprint(t *testing.T) {
 		{"bf16", folder, models.Options{Weights: kernels.FormatBF16}},
 		{"int8", folder, models.Options{Weights: kernels.FormatInt8}},
 		{"int8 beside bf16", folder, models.Options{Weights: kernels.FormatBF16, Prompts: kernels.FormatInt8}},
+		{"int8 beside q8_0", q8, models.Options{Prompts: kernels.FormatInt8}},
 		{"q8_0 file", q8, models.Options{}},
 		{"q4_k file", q4, models.Options{}},
 	} {

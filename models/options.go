@@ -31,11 +31,12 @@ type Options struct {
 	// scale for each row of a head; those of an encoder's memory stay float32. Fewer bits save
 	// memory, not time: attention widens what it reads.
 	Cache kernels.Format
-	// Prompts, unless it is FormatF32, is the format of a second copy of the weights that are held in float32 or 16
-	// bits, of the layers that repeat: products of at least transformer.ManyRows rows use it, which are mostly those of
-	// prompts. With FormatInt8 prompts take a half to a third of the time, each weight takes one byte more, and a
-	// prompt is read as with Weights of that format. The number of rows of a product depends on what else is computed,
-	// so Prompts cannot be combined with Exact.
+	// Prompts, unless it is FormatF32, is the format of a second copy of the weights of the layers that repeat.
+	// Products of at least transformer.ManyRows rows use the copy: mostly those of prompts. FormatInt8 makes a copy
+	// of weights in every format except int8: each weight takes one byte more, and a prompt is computed as with
+	// Weights of FormatInt8. Prompts take a half to a third of the time where the first copy has 16 bits. A format of
+	// blocks makes a copy of weights in float32 and 16 bits. The number of rows of a product depends on what else is
+	// computed, so Prompts cannot be combined with Exact.
 	Prompts kernels.Format
 	// Exact gives each sequence the same bits whatever else is computed with it: with float32 and 16-bit weights,
 	// one row is then multiplied as several are, which takes more time. With other formats it always is.
@@ -91,9 +92,10 @@ func (o Options) format(name string, stored kernels.Format, table bool) kernels.
 // hasPrompts reports whether there are second copies.
 func (o Options) hasPrompts() bool { return o.Prompts != kernels.FormatF32 }
 
-// prompts is the format of a second copy of a weight that is held in another.
+// prompts is the format of the second copy of a weight, or that of the first where there is no second copy.
 func (o Options) prompts(name string, held kernels.Format, _ bool) kernels.Format {
-	if held > kernels.FormatF16 || !weightfile.Repeats(name) {
+	inBlocks := held > kernels.FormatInt8
+	if held == kernels.FormatInt8 || inBlocks && o.Prompts != kernels.FormatInt8 || !weightfile.Repeats(name) {
 		return held
 	}
 	return o.Prompts

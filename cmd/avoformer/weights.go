@@ -141,7 +141,7 @@ func (f *flags) decoderOn(threads *int) decoderFlags {
 	}
 }
 
-const promptsUsage = "`format`, int8 or blocks, of a second copy of weights of f32, bf16 or f16 with which prompts are computed, a byte more for each in int8; default: none"
+const promptsUsage = "`format` of a second copy of the weights, with which prompts are computed: int8, or blocks next to weights of f32, bf16 or f16; int8 takes a byte more for each weight; default: none"
 
 // promptsOptions are the options of a -prompts flag.
 func promptsOptions(value string) ([]text.Option, error) {

@@ -48,6 +48,7 @@ var formats = []struct {
 	{"*=f32, -cache int8", models.Options{Formats: all(kernels.FormatF32), Cache: kernels.FormatInt8}},
 	{"*=bf16", models.Options{Formats: all(kernels.FormatBF16)}},
 	{"*=bf16, -prompts int8", models.Options{Formats: all(kernels.FormatBF16), Prompts: kernels.FormatInt8}},
+	{"as stored, -prompts int8", models.Options{Prompts: kernels.FormatInt8}},
 	{"int8", models.Options{Weights: kernels.FormatInt8}},
 	{"*=q8_0", models.Options{Formats: all(kernels.FormatQ8_0)}},
 }
