@@ -166,6 +166,9 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		return check.Errorf(fault.ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.Release(ws.Mark())
+	if n := l.stripsFor(ws, &in); n > 1 {
+		return l.forwardStrips(ws, dst, in, cache, n)
+	}
 	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
 
 	x, to, err := l.enter(ws, h, in.X, norm, l.SelfNorm)
@@ -199,17 +202,23 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		ws.ReportRows(l.name, "after_cross", h, in.Batch, l.Dim)
 	}
 
-	if x, to, err = l.enter(ws, dst, h, norm, l.FeedNorm); err != nil {
+	if err := l.feed(ws, dst, h, norm); err != nil {
+		return err
+	}
+	ws.ReportRows(l.name, "", dst, in.Batch, l.Dim)
+	return nil
+}
+
+// feed sets dst to what the feed-forward part, with its normalization, makes of h. norm is scratch memory of their size.
+func (l *Layer) feed(ws *Workspace, dst, h, norm []float32) error {
+	x, to, err := l.enter(ws, dst, h, norm, l.FeedNorm)
+	if err != nil {
 		return err
 	}
 	if err := l.Feed.Forward(ws, to, x, h); err != nil {
 		return err
 	}
-	if err := l.leave(ws, dst, norm, l.FeedNorm); err != nil {
-		return err
-	}
-	ws.ReportRows(l.name, "", dst, in.Batch, l.Dim)
-	return nil
+	return l.leave(ws, dst, norm, l.FeedNorm)
 }
 
 // enter begins a part of the layer, which adds the rows before to what it makes of in and writes the sum to

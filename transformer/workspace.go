@@ -30,6 +30,7 @@ type Workspace struct {
 	sequences []kernels.AttentionSequence
 	lookup    lookup // of an embedding
 	placing   placing
+	strips    strips // of the layer that is running
 	routes    routes // of the mixture of experts that is running
 	// Of the pass that is running:
 	adapted []adaptedRows

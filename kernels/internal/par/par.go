@@ -7,6 +7,8 @@
 // to CPUs.
 package par
 
+import "github.com/avoformer/avoformer/internal/meetings"
+
 // Run has task do all parts in [0, n), on at most the given number of goroutines,
 // and returns when all are done. Run never waits for a worker to come: the caller
 // does whatever parts the workers have not begun.
@@ -25,8 +27,11 @@ func Run(threads, n int, task Task) {
 	if n <= 0 {
 		return
 	}
+	if threads = min(threads, n); threads > 1 {
+		meetings.Begin(threads, n)
+	}
 	p := current()
-	helpers := p.helpers(min(threads, n) - 1)
+	helpers := p.helpers(threads - 1)
 	if helpers <= 0 {
 		task.Do(0, n)
 		return

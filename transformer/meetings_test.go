@@ -1,0 +1,67 @@
+package transformer_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/meetings"
+	"github.com/avoformer/avoformer/internal/tftest"
+	"github.com/avoformer/avoformer/kernels"
+	tf "github.com/avoformer/avoformer/transformer"
+)
+
+// meetingsOf is how often threads meet in a pass of some sequences through a layer.
+func meetingsOf(t *testing.T, c tf.LayerConfig, threads, sequences, length int, cached bool) int {
+	l := tftest.Must(tf.NewLayer(c, layerNames, tf.Random(1), ""))(t)
+	batch := tf.Uniform(sequences, length)
+	x := tftest.Normal(2, batch.Rows()*l.Dim)
+	var cache *tf.Cache
+	if cached {
+		cache = tf.NewCache(sequences)
+		tftest.NoError(t, cache.Begin(batch, 1))
+	}
+	var n atomic.Int32
+	defer meetings.Observe(func(int, int) { n.Add(1) })()
+	ws := &tf.Workspace{Threads: kernels.Threads(threads)}
+	tftest.NoError(t, l.Forward(ws, x, tf.LayerInput{X: x, Batch: batch, Mask: tf.Causal()}, cache.Layer(0)))
+	return int(n.Load())
+}
+
+// TestMeetings counts the meetings of a layer. Where each thread has rows enough it takes them through all that does not mix rows,
+// so that threads meet before attention, in it and after it.
+func TestMeetings(t *testing.T) {
+	encoder := tf.LayerConfig{
+		Self:        tf.AttentionConfig{Dim: 384, Heads: 12, Bias: true},
+		FeedForward: tf.FeedForwardConfig{Hidden: 1536, Activation: kernels.ActGELU, Bias: true},
+		Norm:        tf.NormConfig{Eps: 1e-5},
+	}
+	decoder := tf.LayerConfig{
+		Self:        tf.AttentionConfig{Dim: 512, Heads: 8, KVHeads: 2, Rotary: &tf.RotaryConfig{Pairing: tf.PairHalves}},
+		FeedForward: tf.FeedForwardConfig{Hidden: 1408, Activation: kernels.ActSiLU, Gated: true},
+		Norm:        tf.NormConfig{Eps: 1e-5, RMS: true},
+		NormFirst:   true,
+	}
+	for _, c := range []struct {
+		name              string
+		layer             tf.LayerConfig
+		threads           int
+		sequences, length int
+		most              int
+	}{
+		{"a text on 16 threads", encoder, 16, 1, 256, 3},
+		{"a text on two threads", encoder, 2, 1, 64, 3},
+		{"a short text", encoder, 16, 1, 64, 5},
+		{"a prompt", decoder, 16, 1, 512, 3},
+		{"a token of 16 texts", decoder, 16, 16, 1, 6},
+		{"a token", decoder, 16, 1, 1, 5},
+		{"one thread", encoder, 1, 1, 256, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := meetingsOf(t, c.layer, c.threads, c.sequences, c.length, c.layer.NormFirst)
+			t.Logf("%d meetings", got)
+			if got > c.most {
+				t.Errorf("%d meetings, want at most %d", got, c.most)
+			}
+		})
+	}
+}
