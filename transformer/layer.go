@@ -1,10 +1,6 @@
 package transformer
 
 import (
-	"cmp"
-	"strconv"
-	"strings"
-
 	"github.com/avoformer/avoformer/fault"
 	"github.com/avoformer/avoformer/internal/check"
 	"github.com/avoformer/avoformer/kernels"
@@ -166,7 +162,7 @@ func (l *Layer) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Laye
 		return check.Errorf(fault.ErrShape, "layer: cross-attention without memory")
 	}
 	defer ws.Release(ws.Mark())
-	if n := l.stripsFor(ws, &in); n > 1 {
+	if n := l.strips(ws, &in); n > 1 {
 		return l.forwardStrips(ws, dst, in, cache, n)
 	}
 	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
@@ -239,86 +235,74 @@ func (l *Layer) leave(ws *Workspace, dst, norm []float32, n *Norm) error {
 	return n.Forward(ws, dst, norm)
 }
 
-// StackConfig describes a stack of equal layers.
-type StackConfig struct {
-	Layers int
-	Layer  LayerConfig
-	// FinalNorm adds a normalization after the last layer.
-	FinalNorm bool
+// A layer in strips of rows. Only attention mixes rows. Everything before it and everything after it works on each row for
+// itself, so a thread can take some rows through all of that and wait for the others once. Where all threads share each
+// product and normalization, they wait after every one. The thread also finds in its caches what it wrote.
+
+const (
+	// stripRows is the least that a strip has: fewer rows take too long to read the weights for.
+	stripRows = 16
+	// longRows is how many rows a thread has to have for several strips, of which other threads can take some if it
+	// falls behind.
+	longRows = 64
+)
+
+// strips is how many strips the rows of a pass are cut into; 1: threads share each operation.
+func (l *Layer) strips(ws *Workspace, in *LayerInput) int {
+	t, rows := int(ws.Threads), in.Batch.Rows()
+	if t <= 1 || rows < stripRows*t || ws.Trace != nil || len(ws.adapted) > 0 || l.Cross != nil {
+		return 1
+	}
+	a := l.Self
+	if f, ok := l.Feed.(*FeedForward); !ok || f.Chunk != 0 || a == nil || a.Heads == 0 || a.Out == nil || a.OutDim != l.Dim || l.SelfNorm.size != l.Dim || l.FeedNorm.size != l.Dim {
+		return 1
+	}
+	return t * max(1, min(4, rows/(longRows*t)))
 }
 
-// StackNames says what an ecosystem calls the parts of a stack, as prefixes that end with a dot.
-type StackNames struct {
-	Layers string // prefix of each, with %d for its index
-	Layer  LayerNames
-	Norm   string
-}
-
-// Stack is layers one after the other: an encoder, or with cross-attention a
-// decoder.
-type Stack struct {
-	Dim    int
-	Layers []*Layer
-	Norm   *Norm // after the last layer, or nil
-	name   string
-}
-
-// NewStack takes the weights with the given names under prefix, which ends with a dot unless it is empty.
-func NewStack(c StackConfig, names StackNames, w Weights, prefix string) (*Stack, error) {
-	return load(w, prefix, func(l *Loader) *Stack { return l.Stack(c, names) })
-}
-
-// Stack is the stack whose weights have the given names.
-func (l *Loader) Stack(c StackConfig, names StackNames) *Stack {
-	layer, err := c.Layer.withDefaults()
-	if l.Fail(cmp.Or(check.Positive("stack", check.Size("layers", c.Layers)), err)) {
+// forwardStrips is Forward of checked arguments in n strips.
+func (l *Layer) forwardStrips(ws *Workspace, dst []float32, in LayerInput, cache *LayerCache, n int) error {
+	a, rows, width := l.Self, in.Batch.Rows(), l.Self.Out.In
+	if err := a.openPlaces(in.Batch, cache); err != nil {
+		return err
+	}
+	h, norm := ws.Alloc(len(dst)), ws.Alloc(len(dst)) // [rows, D]
+	p := a.room(ws, rows, cache)
+	placing := placing{a, in.Batch, p, cache}
+	err := ws.strips.run(ws, n, rows, func(ws *Workspace, from, to int) error {
+		i, j := from*l.Dim, to*l.Dim
+		x, _, err := l.enter(ws, dst[i:j], in.X[i:j], norm[i:j], l.SelfNorm)
+		if err != nil {
+			return err
+		}
+		if err := a.projectRows(ws, p, x, from, to); err != nil {
+			return err
+		}
+		if a.places(cache) {
+			placing.Do(from, to)
+		}
 		return nil
-	}
-	s := &Stack{Dim: layer.Self.Dim, name: l.Name()}
-	const maxErrors = 1 << 14 // of a hostile number of layers, few will be there
-	for i := 0; i < c.Layers && l.at.Errors() <= maxErrors; i++ {
-		s.Layers = append(s.Layers, l.At(strings.ReplaceAll(names.Layers, "%d", strconv.Itoa(i))).Layer(layer, names.Layer))
-	}
-	if c.FinalNorm {
-		s.Norm = l.At(names.Norm).Norm(layer.Norm)
-	}
-	return s
-}
-
-// Forward sets dst, [rows, Dim], to the output of the last layer and the final
-// normalization. dst may be in.X. With a cache, in.X is the rows that follow
-// those passed through the stack with that cache before; they attend to both,
-// and so a mask must be given that hides what is behind each of them, unless
-// each sequence has only one new row. cache may be nil.
-func (s *Stack) Forward(ws *Workspace, dst []float32, in LayerInput, cache *Cache) error {
-	if s == nil || s.Dim == 0 {
-		return check.Errorf(fault.ErrConfig, "stack that NewStack did not make")
-	}
-	if err := ws.check(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	rows := in.Batch.Rows()
-	if err := check.Len("stack: x", in.X, rows*s.Dim, "rows*dim"); err != nil {
+	context := ws.Alloc(rows * width) // [rows, heads*hd]
+	self := AttentionInput{Batch: in.Batch, KeyBatch: in.Batch, Mask: in.Mask, HeadMask: in.HeadMask}
+	if err := a.scores(ws, context, p, self); err != nil {
 		return err
 	}
-	if err := check.Len("stack: dst", dst, rows*s.Dim, "rows*dim"); err != nil {
-		return err
-	}
-	if err := cache.Begin(in.Batch, len(s.Layers)); err != nil {
-		return err
-	}
-	for i, l := range s.Layers {
-		if err := l.Forward(ws, dst, in, cache.Layer(i)); err != nil {
+	return ws.strips.run(ws, n, rows, func(ws *Workspace, from, to int) error {
+		i, j := from*l.Dim, to*l.Dim
+		sum := norm[i:j]
+		if l.NormFirst {
+			sum = h[i:j]
+		}
+		if err := a.Out.ForwardAdd(ws, sum, context[from*width:to*width], in.X[i:j]); err != nil {
 			return err
 		}
-		in.X = dst
-	}
-	cache.End(in.Batch)
-	if s.Norm != nil {
-		if err := s.Norm.Forward(ws, dst, dst); err != nil {
+		if err := l.leave(ws, h[i:j], norm[i:j], l.SelfNorm); err != nil {
 			return err
 		}
-		ws.ReportRows(s.name, "norm", dst, in.Batch, s.Dim)
-	}
-	return nil
+		return l.feed(ws, dst[i:j], h[i:j], norm[i:j])
+	})
 }
