@@ -59,7 +59,8 @@ func openBase(fsys fs.FS, r record, opts []Option, fields map[string]json.RawMes
 	}
 	f := &base{options: o, kind: r.kind, fsys: fsys, identity: identify(fsys, &o)}
 	f.pool.New = func() any { return new(models.Workspace) }
-	f.queue.Threads, f.queue.BatchTokens, f.queue.Spaces, f.queue.Observe = int(o.threads), o.batchTokens, &f.pool, o.batches
+	f.queue.BatchTokens, f.queue.Observe = o.batchTokens, o.batches
+	f.queue.Replicas = []*queue.Replica{{Threads: int(o.threads)}}
 	// Side by side: a large vocabulary takes as long to read as the weights.
 	var failed error
 	var group sync.WaitGroup

@@ -87,56 +87,77 @@ func (t *Transcriber) hear(ctx context.Context, samples []float32, opts Transcri
 			return nil, check.Option(name, "", "the model writes down characters as it hears them")
 		}
 	}
-	ws := t.workspace(t.threads)
-	defer t.pool.Put(ws)
-	w := t.characters.windows
 	h := hearing{characters: t.characters}
+	windows := t.characters.windows.of(samples, t.model.Audio.Rows)
+	for len(windows) > 0 {
+		now := windows[:min(len(windows), int(t.threads))] // side by side
+		names := make([][]string, len(now))
+		if _, err := t.queue.Each(ctx, len(now), func(ws *models.Workspace, i int) (err error) {
+			names[i], err = t.listen(ws, now[i])
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		windows = windows[len(now):]
+		for i, said := range names {
+			for _, name := range said {
+				h.add(name)
+			}
+			if last := len(windows) == 0 && i == len(names)-1; !last && each != nil && !each(h.all) {
+				return h.all, nil
+			}
+		}
+	}
+	return h.all, nil
+}
+
+// window is samples that are heard at once, and which of their hidden states count.
+type window struct {
+	samples  []float32
+	from, to int
+}
+
+// of cuts samples into windows, of whose samples there are so many hidden states as rows says.
+func (w ctcWindows) of(samples []float32, rows func(samples int) int) (all []window) {
 	for at := 0; ; at += w.length - 2*w.stride {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		window, last := samples[at:], true
-		if len(window) > w.length {
-			window, last = window[:w.length], false
-		}
-		from, to := 0, t.model.Audio.Rows(len(window))
-		if at > 0 {
-			from = w.stride / w.step
-		}
+		x := window{samples: samples[at:]}
+		last := len(x.samples) <= w.length
 		if !last {
-			to = (w.length - w.stride) / w.step
+			x.samples = x.samples[:w.length]
 		}
-		if err := t.listen(ws, &h, window, from, to); err != nil {
-			return nil, err
+		if at > 0 {
+			x.from = w.stride / w.step
 		}
-		if last || each != nil && !each(h.all) {
-			return h.all, nil
+		if x.to = (w.length - w.stride) / w.step; last {
+			x.to = rows(len(x.samples))
+		}
+		if all = append(all, x); last {
+			return all
 		}
 	}
 }
 
-// listen adds to h what the hidden states from up to to of a window say.
-func (t *Transcriber) listen(ws *models.Workspace, h *hearing, window []float32, from, to int) error {
-	defer ws.Release(ws.Mark())
-	m := t.model
-	if h.normalize {
-		window = standardized(window)
+// listen is what each hidden state that counts in a window says.
+func (t *Transcriber) listen(ws *models.Workspace, w window) (names []string, err error) {
+	m, samples := t.model, w.samples
+	if t.characters.normalize {
+		samples = standardized(samples)
 	}
-	rows, vocabulary := m.Audio.Rows(len(window)), m.CTC.Out()
+	rows, vocabulary := m.Audio.Rows(len(samples)), m.CTC.Out()
 	hidden, logits := ws.Alloc(rows*m.Audio.Dim()), ws.Alloc(rows*vocabulary) // [rows, D], [rows, vocabulary]
-	if err := m.Audio.EncodeAudio(ws, hidden, window, 1, len(window)); err != nil {
-		return err
+	if err := m.Audio.EncodeAudio(ws, hidden, samples, 1, len(samples)); err != nil {
+		return nil, err
 	}
 	if err := m.CTC.Forward(ws, logits, hidden, models.Tokens{Batch: transformer.Uniform(1, rows)}); err != nil {
-		return err
+		return nil, err
 	}
 	if err := check.Finite(logits); err != nil {
-		return err
+		return nil, err
 	}
-	for r := from; r < to; r++ {
-		h.add(h.names[argmax(logits[r*vocabulary:(r+1)*vocabulary])])
+	for r := w.from; r < w.to; r++ {
+		names = append(names, t.characters.names[argmax(logits[r*vocabulary:(r+1)*vocabulary])])
 	}
-	return nil
+	return names, nil
 }
 
 // hearing is characters that are heard one hidden state after the other.

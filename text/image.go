@@ -22,6 +22,7 @@ import (
 type images struct {
 	*base
 	processor *vision.Processor
+	decoder   *vision.Decoder
 }
 
 func openImages(fsys fs.FS, r record, opts []Option) (images, error) {
@@ -41,31 +42,28 @@ func openImages(fsys fs.FS, r record, opts []Option) (images, error) {
 	for _, w := range p.Warnings {
 		f.warning(file + ": " + w)
 	}
-	return images{f, p}, nil
+	return images{f, p, vision.NewDecoder(f.maxPixels)}, nil
 }
 
-// each encodes image files one by one and hands their hidden states,
+// each encodes image files, several at a time where there are as many as threads, and hands the hidden states of each,
 // [rows, D], to use.
 func (m *images) each(ctx context.Context, files [][]byte, use func(ws *models.Workspace, i int, x []float32, batch models.Batch) error) error {
-	ws := m.workspace(m.threads)
-	defer m.pool.Put(ws)
-	for i, data := range files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := m.one(ws, data, func(x []float32, batch models.Batch) error { return use(ws, i, x, batch) }); err != nil {
-			return &InputError{i, err}
-		}
+	at, err := m.queue.Each(ctx, len(files), func(ws *models.Workspace, i int) error {
+		return m.one(ws, files[i], func(x []float32, batch models.Batch) error { return use(ws, i, x, batch) })
+	})
+	if err != nil && ctx.Err() == nil {
+		return &InputError{at, err}
 	}
-	return nil
+	return err
 }
 
 func (m *images) one(ws *models.Workspace, data []byte, use func(x []float32, batch models.Batch) error) error {
-	picture, err := vision.Decode(data, m.maxPixels)
-	if err != nil {
+	var pixels []float32 // [3, h, w]
+	var w, h int
+	err := m.decoder.Use(data, func(picture *vision.RGB) (err error) {
+		pixels, w, h, err = m.processor.Pixels(picture)
 		return err
-	}
-	pixels, w, h, err := m.processor.Pixels(picture) // [3, h, w]
+	})
 	if err != nil {
 		return err
 	}
@@ -73,8 +71,7 @@ func (m *images) one(ws *models.Workspace, data []byte, use func(x []float32, ba
 	if err != nil {
 		return err
 	}
-	defer ws.Release(ws.Mark())
-	x := ws.Alloc(rows * m.model.Image.Dim()) // [rows, D]
+	x := ws.Alloc(rows * m.model.Image.Dim()) // [rows, D]; each releases it
 	if err := m.model.Image.EncodeImages(ws, x, pixels, 1, h, w); err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ const (
 
 // timed is the segments of features, [bins, frames], of which n are sound, and from which of these to listen on.
 func (t *Transcriber) timed(ctx context.Context, features []float32, n int, opts TranscribeOptions) ([]Segment, int, error) {
-	memory, prompt, err := t.encode(features, opts)
+	memory, prompt, err := t.encode(ctx, features, opts)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -239,16 +239,17 @@ func logSumExp(x []float32) float64 {
 
 // encode runs the encoder on features, [bins, frames], and returns the state that the decoder
 // begins with.
-func (t *Transcriber) encode(features []float32, opts TranscribeOptions) (*models.Memory, []int, error) {
-	ws := t.workspace(t.threads)
-	defer t.pool.Put(ws)
+func (t *Transcriber) encode(ctx context.Context, features []float32, opts TranscribeOptions) (memory *models.Memory, prompt []int, err error) {
 	frames := len(features) / t.bins
 	rows := t.model.Audio.Rows(frames)
-	memory := &models.Memory{X: make([]float32, rows*t.model.Audio.Dim()), Batch: transformer.Uniform(1, rows)} // [rows, D]
-	if err := t.model.Audio.EncodeAudio(ws, memory.X, features, 1, frames); err != nil {
-		return nil, nil, err
-	}
-	prompt, err := t.prompt(ws, memory, opts)
+	memory = &models.Memory{X: make([]float32, rows*t.model.Audio.Dim()), Batch: transformer.Uniform(1, rows)} // [rows, D]
+	_, err = t.queue.Each(ctx, 1, func(ws *models.Workspace, _ int) error {
+		if err := t.model.Audio.EncodeAudio(ws, memory.X, features, 1, frames); err != nil {
+			return err
+		}
+		prompt, err = t.prompt(ws, memory, opts)
+		return err
+	})
 	return memory, prompt, err
 }
 

@@ -77,9 +77,9 @@ type TranscribeOptions struct {
 //
 // A model of CTC takes no options. It hears up to 30 seconds at once, and longer sound in windows of 30 seconds, each of
 // which begins 20 seconds after the one before. Hidden states of the first and last 5 seconds of a window count only
-// at the beginning and the end of the sound; the others, joined, are read as if they came from one pass. Memory therefore does
-// not depend on the length of the sound. Transformers' pipeline does the same with chunk_length_s=30. After each
-// window Transcribe yields the words that are complete.
+// at the beginning and the end of the sound; the others, joined, are read as if they came from one pass. Memory therefore
+// depends on the number of threads, and not on the length of the sound. Transformers' pipeline does the same with chunk_length_s=30. After each
+// window Transcribe yields the words that are complete; as many windows as there are threads are computed side by side.
 func (t *Transcriber) Transcribe(ctx context.Context, samples []float32, opts TranscribeOptions) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		if len(samples) == 0 {
@@ -122,7 +122,7 @@ func (t *Transcriber) stretch(ctx context.Context, samples []float32, opts Trans
 	if err != nil {
 		return err
 	}
-	memory, prompt, err := t.encode(features, opts)
+	memory, prompt, err := t.encode(ctx, features, opts)
 	if err != nil {
 		return err
 	}

@@ -142,10 +142,7 @@ func (t *Translator) translate(ctx context.Context, text string, opts TranslateO
 		return check.Errorf(fault.ErrInput, "a text without tokens")
 	}
 	memory := &models.Memory{X: make([]float32, len(in.IDs)*t.model.Encoder.Dim()), Batch: in.Batch} // [rows, D]
-	ws := t.workspace(t.threads)
-	err = t.model.Encoder.Encode(ws, memory.X, in)
-	t.pool.Put(ws)
-	if err != nil {
+	if _, err = t.queue.Each(ctx, 1, func(ws *models.Workspace, _ int) error { return t.model.Encoder.Encode(ws, memory.X, in) }); err != nil {
 		return err
 	}
 	rules := t.rules(&opts.GenerateOptions, in.IDs)

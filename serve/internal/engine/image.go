@@ -8,12 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avoformer/avoformer/internal/replica"
 	"github.com/avoformer/avoformer/text"
 )
 
-// atOnce is how many requests decode images and compute them at a time: an image may take some 350 MB while it is decoded, and
-// each uses all threads.
-const atOnce = 2
+// atOnce is how many requests have images computed at a time. They share the threads of their model, which has as many
+// images decoded at a time as have the pixels of the largest one.
+var atOnce = max(2, replica.Threads())
 
 // ClassifyImages is the labels of image files with their logits, the best first, with a model, "" for the first classifier of
 // images. Errors have a kind.

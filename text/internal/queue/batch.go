@@ -17,6 +17,7 @@ import (
 // batch is windows that are computed together, on some threads, and then what came of it.
 type batch struct {
 	queue   *Queue
+	replica *Replica
 	windows []window
 	tokens  int
 	threads int
@@ -31,18 +32,18 @@ type outcome struct {
 	err  error
 }
 
-// takeBatch takes the next batch; some threads are free.
-func (q *Queue) takeBatch(free int) *batch {
+// takeBatch takes the next batch, for a replica that has free threads.
+func (q *Queue) takeBatch(r *Replica) *batch {
 	w := q.waits()
-	threads, room := w.single(free)
+	threads, room := w.single(w.threads - q.used())
 	if len(q.calls) > 1 {
 		threads, room = w.shared()
 	}
-	b := &batch{queue: q, threads: min(threads, free)}
+	b := &batch{queue: q, replica: r, threads: min(threads, r.Threads-r.used)}
 	before := q.ready
 	b.windows = q.fill(room, w.calls)
 	b.tokens = before - q.ready
-	q.used += b.threads
+	r.used += b.threads
 	return b
 }
 
@@ -118,8 +119,9 @@ func (b *batch) compute(ws *models.Workspace, all []window) {
 
 // settle finishes texts, or fails their calls.
 func (b *batch) settle() {
-	q := b.queue
-	q.used -= b.threads
+	q, r := b.queue, b.replica
+	r.used -= b.threads
+	r.batches, r.tokens = r.batches+1, r.tokens+uint64(b.tokens)
 	q.clock += b.tokens
 	for _, o := range b.outcomes {
 		if o.err != nil {

@@ -50,6 +50,18 @@ func (c *Call) Begun() time.Time { return c.begun }
 // over reports whether nobody waits for results any more.
 func (c *Call) over() bool { return c.stop.Load() < int64(c.Size) }
 
+// items is a call of Each.
+type items struct {
+	size    int
+	compute func(ws *models.Workspace, i int) error
+
+	next, running int   // the first one that has not begun, and how many have not ended
+	err           error // of the first one that failed
+	at            int   // its number
+	ended         bool  // no further item begins
+	done          chan struct{}
+}
+
 // Input is a text of a call with its windows: several of a long text, some of them without tokens.
 type Input struct {
 	windows.Text

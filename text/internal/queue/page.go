@@ -13,11 +13,12 @@ import (
 
 // page is some texts of a call, and then what they became.
 type page struct {
-	queue *Queue
-	call  *Call
-	first int // the number of texts[0]
-	texts []windows.Text
-	bytes int
+	queue   *Queue
+	replica *Replica
+	call    *Call
+	first   int // the number of texts[0]
+	texts   []windows.Text
+	bytes   int
 
 	windows  []window // from the longest to the shortest
 	tokens   int      // of them
@@ -64,7 +65,7 @@ const shortPage = 1 << 12
 // takePage takes a call's next texts: few where enough tokens wait, those of other calls then,
 // so that many calls do not have many tokens wait; and no more than each thread's share of them, unless that is
 // little.
-func (q *Queue) takePage(c *Call) *page {
+func (q *Queue) takePage(r *Replica, c *Call) *page {
 	most, longest := max(1<<16, 32*q.BatchTokens), math.MaxInt // bytes of a page, and of a text as far as they count
 	if q.ready >= q.enough() {
 		most = q.BatchTokens
@@ -72,8 +73,9 @@ func (q *Queue) takePage(c *Call) *page {
 	if n := c.Splitter.Longest(); n > 0 {
 		longest = n
 	}
-	share := (c.Size + q.Threads - 1) / q.Threads
-	p := &page{queue: q, call: c, first: c.next}
+	threads := q.threads()
+	share := (c.Size + threads - 1) / threads
+	p := &page{queue: q, replica: r, call: c, first: c.next}
 	for cost := 0; c.next < c.Size && cost < most && (len(p.texts) < share || cost < shortPage); c.next++ {
 		s := c.Text(c.next)
 		n := len(s.First) + len(s.Second) + 4*len(s.IDs)
@@ -83,7 +85,7 @@ func (q *Queue) takePage(c *Call) *page {
 	}
 	c.encoding++
 	q.tokenising += p.bytes
-	q.used++
+	r.used++
 	return p
 }
 
@@ -119,7 +121,7 @@ func (p *page) do(func() *models.Workspace) {
 // settle has the windows wait for a batch.
 func (p *page) settle() {
 	q, c := p.queue, p.call
-	q.used--
+	p.replica.used--
 	q.tokenising -= p.bytes
 	c.encoding--
 	switch {

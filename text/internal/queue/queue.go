@@ -4,6 +4,7 @@
 // the call as a page, and makes windows of tokens of them, which then wait in the call (page.go). A goroutine takes windows of
 // all calls of a kind as a batch, computes them, and hands each result to its text; a text that has all of them goes to the
 // call's Finish (batch.go). With its last text, or with an error, the call ends, and Do returns (queue.go).
+// [Queue.Each] has inputs computed that are neither tokenised nor put into batches, such as images (each.go), on replicas too (replica.go).
 //
 // Texts are tokenised no further ahead of the computation than keeps it busy. A call whose context is cancelled
 // returns at once. A text that fails, fails its own call only.
@@ -17,18 +18,17 @@ import (
 
 // Queue is that of a pipeline. Its exported fields are set before the first call.
 type Queue struct {
-	Threads     int
+	Replicas    []*Replica                // one at least
 	BatchTokens int                       // most tokens of a batch, a single longer window aside
-	Spaces      *sync.Pool                // of *models.Workspace
 	Observe     func(windows, tokens int) // gets the size of each batch before it is computed; may be nil
 
 	mu         sync.Mutex
-	calls      []*Call // that have not ended, the oldest first
-	used       int     // threads that are busy
-	ready      int     // tokens that wait to be computed
-	tokenising int     // bytes of the texts that are being tokenised
-	clock      int     // tokens of batches that have ended
-	turn       int     // the number of batches
+	calls      []*Call  // that have not ended, the oldest first
+	items      []*items // calls of Each with items that have not begun; the next item is of the first
+	ready      int      // tokens that wait to be computed
+	tokenising int      // bytes of the texts that are being tokenised
+	clock      int      // tokens of batches that have ended
+	turn       int      // the number of batches
 }
 
 // InputError is the error of one of a call's texts, by its number from 0.
@@ -54,7 +54,45 @@ type Load struct {
 func (q *Queue) Load() Load {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return Load{len(q.calls), q.used, q.ready, q.tokenising}
+	return Load{len(q.calls), q.used(), q.ready, q.tokenising}
+}
+
+// Work says what each replica does.
+func (q *Queue) Work() []Work {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := make([]Work, len(q.Replicas))
+	for i, r := range q.Replicas {
+		all[i] = Work{r.used, r.batches, r.tokens}
+	}
+	return all
+}
+
+// threads are those of all replicas.
+func (q *Queue) threads() (n int) {
+	for _, r := range q.Replicas {
+		n += r.Threads
+	}
+	return n
+}
+
+// used are the threads that are busy.
+func (q *Queue) used() (n int) {
+	for _, r := range q.Replicas {
+		n += r.used
+	}
+	return n
+}
+
+// idlest is the replica with the most free threads, the first of several; nil if no thread is free.
+func (q *Queue) idlest() (best *Replica) {
+	free := 0
+	for _, r := range q.Replicas {
+		if n := r.Threads - r.used; n > free {
+			best, free = r, n
+		}
+	}
+	return best
 }
 
 // finished counts texts of a call that have their results.

@@ -30,7 +30,7 @@ func newGate(t *testing.T, threads, batchTokens int) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &Queue{Threads: threads, BatchTokens: batchTokens, Spaces: &sync.Pool{New: func() any { return new(models.Workspace) }}}
+	q := &Queue{Replicas: []*Replica{{Threads: threads}}, BatchTokens: batchTokens}
 	splitter := windows.How{Tokenizer: words.WithPadding(nil).WithTruncation(nil)}.Splitter()
 	g := &gate{Queue: q, splitter: splitter, begun: make(chan []int), leave: make(chan error)}
 	t.Cleanup(func() {

@@ -24,7 +24,7 @@ type waiting struct {
 
 // waits counts what waits to be computed.
 func (q *Queue) waits() waiting {
-	w := waiting{threads: q.Threads, batchTokens: q.BatchTokens, tokens: q.ready}
+	w := waiting{threads: q.threads(), batchTokens: q.BatchTokens, tokens: q.ready}
 	for _, c := range q.calls {
 		if len(c.pages) > 0 {
 			w.next += c.pages[0][0].tokens()
@@ -52,16 +52,26 @@ func (w waiting) single(free int) (threads, room int) {
 	}
 	streams := min(w.threads, w.windows, max(1, w.tokens/(rows/4)))
 	if streams < w.threads { // threads share the rows of a batch
-		return (free + streams - 1) / streams, min(w.batchTokens, (w.tokens+streams-1)/streams)
+		return spread(w.threads, free, streams), min(w.batchTokens, (w.tokens+streams-1)/streams)
 	}
 	threads, room = 1, min(w.most(), max(w.tokens/(2*w.threads), min(rows/2, w.tokens/w.threads)))
-	rest := w.windows % w.threads
-	if rest > 0 && free == w.threads && w.windows < 4*w.threads && w.tokens/w.windows > room/2 {
-		// With one long window after another on each thread, some would be idle in the end. The windows that are
-		// too many go first, each on several threads.
-		threads = w.threads / rest
+	if w.tokens/w.windows > room/2 { // one window after another
+		threads = spread(w.threads, free, w.windows)
 	}
 	return threads, room
+}
+
+// spread is on how many of the free threads the next of some parts is computed that take about the same time. With one after
+// another on each thread, some threads would be idle in the end: the parts that are too many for that go first, each on
+// several threads.
+func spread(threads, free, parts int) int {
+	if parts < threads {
+		return (free + parts - 1) / parts
+	}
+	if rest := parts % threads; rest > 0 && free == threads && parts < 4*threads {
+		return threads / rest
+	}
+	return 1
 }
 
 // shared is on how many threads the next batch of several calls is computed, and its most tokens. No text has its result
@@ -77,5 +87,6 @@ func (w waiting) shared() (threads, room int) {
 
 // enough is how many tokens keep all threads busy while more are tokenised.
 func (q *Queue) enough() int {
-	return 2 * q.Threads * waiting{threads: q.Threads, batchTokens: q.BatchTokens}.most()
+	threads := q.threads()
+	return 2 * threads * waiting{threads: threads, batchTokens: q.BatchTokens}.most()
 }

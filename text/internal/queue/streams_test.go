@@ -29,7 +29,8 @@ func TestSharedStreams(t *testing.T) {
 // layers, int8, took a text of 256 tokens 2.5 times less time on 4 threads, and 4.0 times less on 16.
 func simulated(threads int, lengths []int) (span float64, most int) {
 	const overhead = 4
-	q := &Queue{Threads: threads, BatchTokens: 2048}
+	r := &Replica{Threads: threads}
+	q := &Queue{Replicas: []*Replica{r}, BatchTokens: 2048}
 	c := &Call{Size: len(lengths), left: len(lengths) + 1}
 	q.calls = []*Call{c}
 	p := &page{queue: q, call: c}
@@ -43,8 +44,8 @@ func simulated(threads int, lengths []int) (span float64, most int) {
 	ends := map[*batch]float64{}
 	inside := 0
 	for q.ready > 0 || len(ends) > 0 {
-		for q.ready > 0 && q.used < threads {
-			b := q.takeBatch(threads - q.used)
+		for q.ready > 0 && r.used < threads {
+			b := q.takeBatch(r)
 			n := float64(b.threads)
 			ends[b] = span + float64(b.tokens+overhead)*(1+0.2*(n-1))/n
 			inside += b.tokens

@@ -33,7 +33,37 @@ func (q *Queue) Do(ctx context.Context, c *Call) error {
 	return c.err
 }
 
-// job is a part of the work, a page or a batch. It is taken and settled under the queue's lock, and done without it.
+// Each has compute called for each of n items, with a workspace and its threads: side by side, each on one thread, where there are
+// as many items as threads, and on more where there are fewer; items of several calls share the threads. It returns
+// when none is computed any more: with the error of the first item that failed and its number, or with that of ctx,
+// after which no item begins. A panic of compute becomes that of the caller.
+func (q *Queue) Each(ctx context.Context, n int, compute func(ws *models.Workspace, i int) error) (at int, err error) {
+	if err := context.Cause(ctx); err != nil || n == 0 {
+		return 0, err
+	}
+	c := &items{size: n, compute: compute, done: make(chan struct{})}
+	q.mu.Lock()
+	q.items = append(q.items, c)
+	q.dispatch()
+	q.mu.Unlock()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		q.mu.Lock()
+		c.end(q)
+		q.mu.Unlock()
+		<-c.done
+		if c.err == nil && c.next < n {
+			return c.next, context.Cause(ctx)
+		}
+	}
+	if p, ok := c.err.(*panicked); ok {
+		panic(p.value)
+	}
+	return c.at, c.err
+}
+
+// job is a part of the work: a page, a batch or an item. It is taken and settled under the queue's lock, and done without it.
 type job interface {
 	do(space func() *models.Workspace)
 	settle()
@@ -41,17 +71,22 @@ type job interface {
 
 // dispatch starts goroutines for all that can be done now.
 func (q *Queue) dispatch() {
-	for j := q.take(); j != nil; j = q.take() {
-		go q.work(j)
+	for r := q.idlest(); r != nil; r = q.idlest() {
+		j := q.take(r)
+		if j == nil {
+			return
+		}
+		go q.work(r, j)
 	}
 }
 
-// work does a job, and then others until there are none.
-func (q *Queue) work(j job) {
+// work does a job on a replica, and then others until there are none.
+func (q *Queue) work(r *Replica, j job) {
+	defer r.bind()()
 	var ws *models.Workspace
 	space := func() *models.Workspace {
 		if ws == nil {
-			ws = q.Spaces.Get().(*models.Workspace)
+			ws = r.space()
 		}
 		return ws
 	}
@@ -59,8 +94,8 @@ func (q *Queue) work(j job) {
 		j.do(space)
 		q.mu.Lock()
 		j.settle()
-		if j = q.take(); j == nil && ws != nil {
-			q.Spaces.Put(ws) // before another goroutine wants one
+		if j = q.take(r); j == nil && ws != nil {
+			r.spaces.Put(ws) // before another goroutine wants one
 		}
 		q.dispatch()
 		q.mu.Unlock()
@@ -70,17 +105,19 @@ func (q *Queue) work(j job) {
 // shortTexts is for how many bytes of texts that are being tokenised a batch waits: milliseconds.
 const shortTexts = 1 << 17
 
-// take is the next job, or nil: a page where tokens are wanted, else a batch.
-func (q *Queue) take() job {
-	free := q.Threads - q.used
-	if free == 0 {
+// take is the next job of a replica, or nil: an item, or a page where tokens are wanted, or a batch.
+func (q *Queue) take(r *Replica) job {
+	if r.used == r.Threads {
 		return nil
 	}
+	if len(q.items) > 0 {
+		return q.takeItem(r)
+	}
 	if c := q.wanting(); c != nil {
-		return q.takePage(c)
+		return q.takePage(r, c)
 	}
 	if q.ready == 0 || q.ready < q.enough() && q.tokenising > 0 && q.tokenising <= shortTexts {
 		return nil
 	}
-	return q.takeBatch(free)
+	return q.takeBatch(r)
 }

@@ -58,28 +58,43 @@ func begins(magic string) func(data []byte) bool {
 // of a GIF. Transparency is dropped, as by Pillow's convert("RGB"). The image is turned as Exif
 // data or XMP say, which is what transformers' load_image does.
 func Decode(data []byte, maxPixels int) (*RGB, error) {
-	for _, f := range formats {
+	f, _, err := formatOf(data, maxPixels)
+	if err != nil {
+		return nil, err
+	}
+	return f.image(data)
+}
+
+// formatOf is the format of a file of at most maxPixels pixels, and their number, as its header says.
+func formatOf(data []byte, maxPixels int) (f *format, pixels int, err error) {
+	for i := range formats {
+		f := &formats[i]
 		if !f.is(data) {
 			continue
 		}
 		w, h, err := f.size(data)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", fault.ErrImage, f.name, err)
+			return nil, 0, fmt.Errorf("%w: %s: %w", fault.ErrImage, f.name, err)
 		}
 		if w <= 0 || h <= 0 || w > maxPixels/h {
-			return nil, fmt.Errorf("%w: %s of %d x %d pixels, want 1 to %d", fault.ErrImage, f.name, w, h, maxPixels)
+			return nil, 0, fmt.Errorf("%w: %s of %d x %d pixels, want 1 to %d", fault.ErrImage, f.name, w, h, maxPixels)
 		}
-		m, err := f.decode(data)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", fault.ErrImage, f.name, err)
-		}
-		if f.notes == nil {
-			return m, nil
-		}
-		exif, xmp := f.notes(data)
-		return oriented(m, exif, xmp), nil
+		return f, w * h, nil
 	}
-	return nil, fmt.Errorf("%w: neither JPEG nor PNG, WebP, GIF, BMP or TIFF", fault.ErrImage)
+	return nil, 0, fmt.Errorf("%w: neither JPEG nor PNG, WebP, GIF, BMP or TIFF", fault.ErrImage)
+}
+
+// image decodes a file of the format.
+func (f *format) image(data []byte) (*RGB, error) {
+	m, err := f.decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", fault.ErrImage, f.name, err)
+	}
+	if f.notes == nil {
+		return m, nil
+	}
+	exif, xmp := f.notes(data)
+	return oriented(m, exif, xmp), nil
 }
 
 // sizeBy is the size that a header says, read by a function of the form that those of package
