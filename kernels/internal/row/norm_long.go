@@ -10,13 +10,14 @@ import (
 
 // layerNormLongRow is LayerNorm of a row that is too long for one call of the assembly. It goes piece by piece, and adds the
 // sums of the pieces in float64. The first estimate of the mean is the first element. The mean of the differences from the
-// estimate improves it twice: the mean is exact if all elements are equal, and accurate if the first one is an outlier.
+// estimate improves it once, so that the remaining difference is small, and what is left of it is subtracted too. The mean is
+// exact if all elements are equal, and accurate if the first one is an outlier. Improving it again gains nothing.
 func layerNormLongRow(isa simd.ISA, dst, x, weight, bias []float32, eps float32) {
 	buffer := rowBuffers.Get().(*rowBuffer)
 	ones := SharedOnes.of(SumElements)
 	n := float64(len(x))
 	mean, rest, square := x[0], 0.0, 0.0 // of the differences from mean, and of their squares
-	for range 3 {
+	for range 2 {
 		mean += float32(rest / n)
 		rest, square = 0, 0
 		for i, end := range budget(SumElements).pieces(len(x)) {
