@@ -29,6 +29,16 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// reporter is what a comparison needs of a *testing.T.
+type reporter interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(f func())
+	Context() context.Context
+}
+
 // comparison is what came of a folder.
 type comparison struct {
 	Refused  string   `json:"refused"` // why the folder does not open, or the inputs do not fit

@@ -82,11 +82,24 @@ func (e *expected) greedy(ws *models.Workspace, m *models.Model, memories []mode
 		got, err := generation.Collect(generation.Generate(e.t.Context(), generation.StartLM(ws, m.LM, memory, 1), prompt,
 			generation.SamplerConfig{}, generation.Limits{MaxTokens: len(want[i])}))
 		e.ok(err)
+		if e.collect != nil {
+			e.collect(fmt.Sprintf("greedy_%d", i), floatsOf(got))
+			continue
+		}
 		e.outputs++
 		if !slices.Equal(got, want[i]) {
 			e.t.Errorf("greedy_%d: %v, want %v", i, got, want[i])
 		}
 	}
+}
+
+// floatsOf are tokens as numbers.
+func floatsOf(tokens []int) []float32 {
+	x := make([]float32, len(tokens))
+	for i, token := range tokens {
+		x[i] = float32(token)
+	}
+	return x
 }
 
 // memory is the output of the encoder, if there is one: of all sequences, and of each.
