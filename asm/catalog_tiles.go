@@ -5,11 +5,11 @@ import (
 	"github.com/avoformer/avoformer/asm/kernel"
 )
 
-// tileKernels are products of int8 by tiles: one makes the sums of integers, and one what becomes of them. The first has no
-// vectors, so that an emulator of tiles executes it on any processor.
+// tileKernels are products by tiles, and what comes before and after them. Products have no vectors, so that an emulator of tiles
+// executes them on any processor.
 var tileKernels = []Kernel{
 	{
-		File: "int8_tiles", Source: "int8_tiles.go", Name: "int8Tiles",
+		File: "int8_tiles", Source: "tiles.go", Name: "int8Tiles",
 		Doc: []string{
 			"multiplies rows of integers with panels of nr columns, 16 or 32:",
 			"",
@@ -28,7 +28,42 @@ var tileKernels = []Kernel{
 		On:    []On{{Tier: "AVX2", Needs: []arch.Feature{arch.AMX}, Body: kernel.Int8Tiles}},
 	},
 	{
-		File: "int8_ends", Source: "int8_tiles.go", Name: "int8Ends",
+		File: "bfloat16_tiles", Source: "tiles.go", Name: "bfloat16Tiles",
+		Doc: []string{
+			"multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:",
+			"",
+			"\tsums[i*ldsums+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]",
+			"",
+			"for each panel q. k is a multiple of 32. Of each 32 steps of k, the products of even steps are summed up in their order, and so are those",
+			"of odd steps; both sums are added, and that is added to the sum of the steps before. Each of these additions rounds once to the",
+			"nearest float32, ties to even. Denormal numbers, operands and sums alike, count as zero.",
+		},
+		Params: []Param{
+			each("m", 1, "1", "16", "17", "32", "33"), each("k", 32, "32", "96"),
+			each("nr", 16, "16", "32"), turn("panels", 1, "1", "2", "3"),
+			in("a", "m", "k", "lda").of(Uint16), Stride("lda"),
+			in("b", "panels", "k*nr", "ldb").of(Uint16), Stride("ldb"),
+			out("sums", "m", "panels*nr", "ldsums"), Stride("ldsums"),
+		},
+		Close: Closeness{Exact: true},
+		On:    []On{{Tier: "AVX2", Needs: []arch.Feature{arch.AMX}, Body: kernel.BFloat16Tiles}},
+	},
+	{
+		File: "bfloat16_rows", Source: "convert.go", Name: "bfloat16Rows",
+		Doc: []string{
+			"computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols",
+			"to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.",
+		},
+		Params: []Param{
+			out("dst", "rows", "filled", "lddst").of(Uint16), in("x", "rows", "cols", "ldx"),
+			each("rows", 0, "1", "2", "3"), lengths("cols", 1, "rowLengths"), each("filled", 32, "(cols+31)/32*32"), Stride("lddst"), Stride("ldx"),
+		},
+		Close: Closeness{Exact: true},
+		On:    []On{{Tier: "AVX512"}, {Tier: "AVX2"}},
+		Body:  kernel.BFloat16Rows,
+	},
+	{
+		File: "int8_ends", Source: "int8_ends.go", Name: "int8Ends",
 		Doc: []string{
 			"makes sums of integers elements of C:",
 			"",

@@ -28,6 +28,10 @@ const (
 	FormatQ5_1  = Format(weights.Q5_1)  // integers from 0 to 31 with a scale and a minimum of 16 bits for each 32 of a column
 	FormatQ5_K  = Format(weights.Q5_K)  // integers from 0 to 31, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
 	FormatMXFP4 = Format(weights.MXFP4) // numbers of 4 bits, 0, 0.5, 1, 1.5, 2, 3, 4, 6 and below zero, each 32 with a power of 2
+	// FormatBF16Fast is bfloat16, multiplied by the tiles of AMX where the machine has them: rows of A become bfloat16 too, and sums are rounded
+	// as the instruction TDPBF16PS rounds them. So results depend on the machine, which those of all other formats do not: without
+	// tiles they are those of FormatBF16.
+	FormatBF16Fast = Format(weights.BF16Fast)
 )
 
 // String is the format's name in lower case.
@@ -43,7 +47,7 @@ func ParseFormat(name string) (Format, error) {
 }
 
 // Block is how many elements a block of the format has in a file, and how many bytes: those of
-// GGUF's type of that name, or of one number. They are 0 for FormatInt8, which files do not have.
+// GGUF's type of that name, or of one number. They are 0 for FormatInt8 and FormatBF16Fast, which files do not have.
 func (f Format) Block() (elements, bytes int) { return weights.Format(f).Block() }
 
 // Quantize sets dst to the elements x as files have them in the format, in blocks or as numbers, little-endian: packed by

@@ -50,9 +50,10 @@ var (
 	// Counts of the bits of lanes.
 	AVX512VPOPCNTDQ = Feature{Name: "AVX512VPOPCNTDQ", Suffix: "VPOPCNTDQ", Avo: []string{"AVX512VPOPCNTDQ"}}
 	AVXVNNI         = Feature{Name: "AVXVNNI", Suffix: "VNNI", Avo: []string{"AVXVNNI"}}
-	// Tiles, and products of bytes in them. A kernel configures them itself, since a configuration is one of its height.
+	// Tiles, and products of bytes and of bfloat16 in them: the processors that have the former have the latter too. A kernel configures the
+	// tiles itself, since their height is in the configuration.
 	AMX = Feature{
-		Name: "AMX", Suffix: "AMX", Avo: []string{"AMXTILE", "AMXINT8"},
+		Name: "AMX", Suffix: "AMX", Avo: []string{"AMXTILE", "AMXINT8", "AMXBF16"},
 		State: XCR0Tiles, Enter: "LDTILECFG", Leave: []string{"TILERELEASE"},
 	}
 	F16C = Feature{Name: "F16C", Suffix: "F16C", Avo: []string{"F16C"}}

@@ -72,3 +72,49 @@ func widen(load func(m vec.Machine, p vec.Ptr, off int) vec.V, one func(m vec.Ma
 		})
 	}
 }
+
+// Constants of rounding to bfloat16, as bits: half a unit, less one, and what makes a NaN quiet, in the upper half.
+const (
+	nearlyHalf vec.Const = 0x7fff
+	lowestBit  vec.Const = 1
+	quietNaN   vec.Const = 0x00400000
+)
+
+// BFloat16Rows rounds rows of float32 to bfloat16, and fills them up with zeros.
+var BFloat16Rows = Only(func(m vec.Tiler) {
+	dst, x, cols, width := m.SlicePtr("dst"), m.SlicePtr("x"), m.IntParam("cols"), m.Width()
+	tail := m.Tail(cols)
+	store := func(v vec.V, i int) {
+		rounded := m.And(m.ShiftRight(v, 16), lowestBit)
+		m.AddInt32To(rounded, nearlyHalf)
+		m.AddInt32To(rounded, v)
+		quiet := m.Or(v, quietNaN)
+		m.StoreNarrow(dst, 2*i*width, m.ShiftRight(m.Select(m.Unordered(v, v), quiet, rounded), 16), 2)
+	}
+	m.Loop(m.IntParam("rows"), 1, func() {
+		left, room := m.CopyInt(cols), m.IntParam("filled")
+		for _, vectors := range []int{2, 1} {
+			m.Loop(left, vectors*width, func() {
+				for i := range vectors {
+					store(m.Load(x, 4*i*width), i)
+				}
+				m.Bump(x, 4*vectors*width)
+				m.Bump(dst, 2*vectors*width)
+				m.Subtract(room, vectors*width)
+			})
+		}
+		m.If(left, func() {
+			store(m.LoadTail(x, tail, 0), 0)
+			m.BumpBy(x, left)
+			m.Bump(dst, 2*width)
+			m.Subtract(room, width)
+		})
+		zero := m.Zero()
+		m.Loop(room, width, func() {
+			m.StoreNarrow(dst, 0, zero, 2)
+			m.Bump(dst, 2*width)
+		})
+		nextRow(m, x, "x", "cols", 4)
+		nextRow(m, dst, "dst", "filled", 2)
+	})
+})

@@ -2,12 +2,12 @@ package vec
 
 // The words of tiles: registers of rows, which multiply as matrices.
 
-// Tile is a tile register by its number. It is a type of its own, and the kernel gives out the numbers: a tile is not a vector, has the shape
-// that a configuration says, and never moves to a vector but by memory.
+// Tile is a tile register by its number, which the kernel chooses. A tile is not a vector: it has the shape that a
+// configuration gives it, and reaches vectors only through memory.
 type Tile uint8
 
-// Tiles is a Machine with tiles. Before the first of them is used there must be a configuration, and configuring clears
-// all of them; generated functions release them before they return.
+// Tiles is a Machine with tiles. A configuration must come before their first use, and configuring clears all of them. Generated
+// functions release them before they return.
 type Tiles interface {
 	Tiler
 	// TileShapes is a configuration in the frame in which no tile has a shape.
@@ -19,6 +19,11 @@ type Tiles interface {
 	// DotTile adds the products of bytes with a sign, of a, and without, of b: element j of row i of the sums, 32 bits, takes
 	// four bytes of row i of a, and the four of element j of a row of b, for all rows of b.
 	DotTile(sums, a, b Tile)
+	// DotBFloat16Tile adds the products of bfloat16 numbers: element j of row i of the sums, a float32, takes two numbers of row i of a, and
+	// the two of element j of a row of b, for all rows of b. The products of first numbers are summed up in the order of rows, and so are those of
+	// second numbers; then both sums are added, and that is added to the element. Each step rounds once to the nearest, ties to
+	// even. Denormal numbers, operands and sums alike, count as zero.
+	DotBFloat16Tile(sums, a, b Tile)
 }
 
 // TileShapes are the shapes of tiles, as data.

@@ -25,7 +25,7 @@ func Encode(fn *ir.Function) {
 		switch {
 		case slices.Contains(i.ISA, avxVNNI):
 			e = dotOf(i)
-		case slices.Contains(i.ISA, amxTile), slices.Contains(i.ISA, amxInt8):
+		case slices.ContainsFunc(i.ISA, func(f string) bool { return f == amxTile || f == amxInt8 || f == amxBF16 }):
 			e = tileOf(i)
 		default:
 			continue

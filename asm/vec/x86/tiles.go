@@ -17,8 +17,8 @@ import (
 
 // The features that the instructions need, and the one before a return.
 const (
-	amxTile, amxInt8 = "AMXTILE", "AMXINT8"
-	tileRelease      = "TILERELEASE"
+	amxTile, amxInt8, amxBF16 = "AMXTILE", "AMXINT8", "AMXBF16"
+	tileRelease               = "TILERELEASE"
 )
 
 // tileOp adds an instruction, of memory and of tiles.
@@ -100,7 +100,12 @@ func (x *Machine) DotTile(sums, a, b vec.Tile) {
 	x.tileOp("TDPBSUD", amxInt8, tile(b), tile(a), tile(sums))
 }
 
-// ReleaseTiles has the thread without tiles.
+// DotBFloat16Tile implements Tiles.
+func (x *Machine) DotBFloat16Tile(sums, a, b vec.Tile) {
+	x.tileOp("TDPBF16PS", amxBF16, tile(b), tile(a), tile(sums))
+}
+
+// ReleaseTiles leaves the thread without tiles.
 func (x *Machine) ReleaseTiles() { x.tileOp(tileRelease, amxTile) }
 
 // tileInstruction is an instruction of tiles, with operands in the GNU assembler's order.
@@ -136,7 +141,7 @@ func number(r reg.Register) int { return int(r.(reg.Physical).PhysicalIndex()) }
 // tileEncodings are the prefix in VEX, the opcode, and ModR/M without its registers (Intel SDM volume 2).
 var tileEncodings = map[string]struct{ prefix, opcode byte }{
 	"LDTILECFG": {0, 0x49}, tileRelease: {0, 0x49}, "TILEZERO": {3, 0x49},
-	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e},
+	"TILELOADD": {3, 0x4b}, "TILESTORED": {2, 0x4b}, "TDPBSUD": {2, 0x5e}, "TDPBF16PS": {2, 0x5c},
 }
 
 // code is VEX.128.p.0F38.W0, the opcode, and registers as ModR/M has them.

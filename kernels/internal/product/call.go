@@ -97,6 +97,7 @@ type scratch struct {
 	columns []float32 // columns of B for dot products
 	sums    []float32 // elements of C before the epilogue
 	int8    weights.RowsOfA
+	rounded weights.RoundedRows
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

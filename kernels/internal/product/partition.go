@@ -27,7 +27,7 @@ func (g *call) partition(t int) {
 	if g.copyA {
 		rows.price = priceCopied
 	}
-	if g.way == integers {
+	if g.way == integers || g.way == tilesOf16 {
 		rows.price = priceInt8
 	}
 	if ways[g.way].makes {
@@ -75,7 +75,7 @@ type dimension struct {
 	price      float64 // of an element of A or B, for every block that has its row or column
 }
 
-// What a block pays for an element: reading it, copying it, and making it an integer, in
+// What a block pays for an element: reading it, copying it, and making it an integer or a bfloat16 number, in
 // multiply-adds, which take a quarter of the time with integers.
 const (
 	priceRead   = 1

@@ -93,5 +93,7 @@ func (g *call) block(item, i, j, m, n int) {
 		b.row()
 	case integersOfA:
 		b.int8Panels()
+	case bfloat16OfA:
+		b.bfloat16Tiles()
 	}
 }

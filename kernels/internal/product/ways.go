@@ -20,6 +20,7 @@ const (
 	packedHere
 
 	integers
+	tilesOf16
 	rowByPanels
 	halves
 	widened
@@ -61,6 +62,10 @@ var ways = [...]struct {
 	integers: {
 		name: "integers", runs: integersOfA,
 		why: "the format's products are of integers, which rows of A become too",
+	},
+	tilesOf16: {
+		name: "tiles of bfloat16", runs: bfloat16OfA,
+		why: "panels are as the tiles' unit reads them, and rows of A become bfloat16 too",
 	},
 	rowByPanels: {
 		name: "row by panels", runs: rowOfPanels,
@@ -105,6 +110,8 @@ func wayOfPacked(a left, b right) way {
 	switch {
 	case format.Kind != weights.NoInt8:
 		return integers
+	case format.TilesOf16:
+		return tilesOf16
 	case a.m == 1 && !b.exact && format.HasGemv() && a.k <= tune.Order.Long:
 		return rowByPanels
 	case a.m <= tune.Used.Gemm.HalvesTiles*format.MR && format.HasPanel():
@@ -138,6 +145,7 @@ const (
 	partsOfRow               // gemv.go: one row of A and rows of B in place, in parts of k
 	rowOfPanels              // gemv.go: one row of A and panels of a packed B
 	integersOfA              // integers.go: rows of A as integers, and panels of B packed as integers
+	bfloat16OfA              // tiles.go: rows of A as bfloat16, and panels of B for tiles
 )
 
 // inPlace reports whether panels are read where the caller has B.

@@ -80,6 +80,8 @@ var functions = [numKernels][]any{
 	KernelInt8Octets:          {int8OctetsGeneric},
 	KernelInt8Dots:            {int8DotsGeneric},
 	KernelInt8Tiles:           {int8TilesGeneric},
+	KernelBFloat16Tiles:       {bfloat16TilesGeneric},
+	KernelBFloat16Rows:        {bfloat16RowsGeneric},
 	KernelInt8Ends:            {int8EndsGeneric},
 	KernelBlocks8:             {blocks8Generic},
 	KernelBlocks4:             {blocks4Generic},

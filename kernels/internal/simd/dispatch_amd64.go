@@ -1243,6 +1243,37 @@ func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, b []uint8, ldb 
 	}
 }
 
+// BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
+func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int) {
+	if race.Enabled {
+		raceReadRows(a, m, k, lda)
+		raceReadRows(b, panels, k*nr, ldb)
+		raceWriteRows(sums, m, panels*nr, ldsums)
+	}
+	switch chosen[KernelBFloat16Tiles][isa&isaMask] {
+	case 0:
+		bfloat16TilesAVX2AMX(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+	default:
+		bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+	}
+}
+
+// BFloat16Rows runs the implementation of bfloat16Rows for the tier.
+func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
+	if race.Enabled {
+		raceWriteRows(dst, rows, filled, lddst)
+		raceReadRows(x, rows, cols, ldx)
+	}
+	switch chosen[KernelBFloat16Rows][isa&isaMask] {
+	case 0:
+		bfloat16RowsAVX512(dst, x, rows, cols, filled, lddst, ldx)
+	case 1:
+		bfloat16RowsAVX2(dst, x, rows, cols, filled, lddst, ldx)
+	default:
+		bfloat16RowsGeneric(dst, x, rows, cols, filled, lddst, ldx)
+	}
+}
+
 // Int8Ends runs the implementation of int8Ends for the tier.
 func Int8Ends(isa ISA, m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int) {
 	if race.Enabled {

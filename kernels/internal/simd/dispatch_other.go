@@ -374,6 +374,16 @@ func Int8Tiles(isa ISA, m, k, nr, panels int, a []int8, lda int, b []uint8, ldb 
 	int8TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
 }
 
+// BFloat16Tiles runs the implementation of bfloat16Tiles for the tier.
+func BFloat16Tiles(isa ISA, m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int) {
+	bfloat16TilesGeneric(m, k, nr, panels, a, lda, b, ldb, sums, ldsums)
+}
+
+// BFloat16Rows runs the implementation of bfloat16Rows for the tier.
+func BFloat16Rows(isa ISA, dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
+	bfloat16RowsGeneric(dst, x, rows, cols, filled, lddst, ldx)
+}
+
 // Int8Ends runs the implementation of int8Ends for the tier.
 func Int8Ends(isa ISA, m, n int, sums []int32, ldsums int, scale []float32, start []int32, weight, bias, c []float32, ldc int) {
 	int8EndsGeneric(m, n, sums, ldsums, scale, start, weight, bias, c, ldc)

@@ -20,7 +20,7 @@ const (
 	DotProd                              // arm64: dot products of int8
 	I8MM                                 // arm64: products of int8 matrices
 	AVX512VPOPCNTDQ                      // amd64: counts of bits
-	AMX                                  // amd64: tiles, and products of int8 in them
+	AMX                                  // amd64: tiles, and products of int8 and bfloat16 in them
 )
 
 var featureNames = [...]string{"avx512vnni", "f16c", "avxvnni", "dotprod", "i8mm", "avx512vpopcntdq", "amx"}

@@ -32,7 +32,7 @@ func machineFeatures() (f Features) {
 		yes     bool
 		feature Features
 	}{{x.HasAVX512VNNI, AVX512VNNI}, {x.HasAVXVNNI && x.HasAVX2, AVXVNNI}, {x.HasF16C && x.HasAVX, F16C}, {x.HasAVX512VPOPCNTDQ, AVX512VPOPCNTDQ},
-		{x.HasAMXTile && x.HasAMXInt8 && x.HasAVX2 && savesTiles(), AMX}} {
+		{x.HasAMXTile && x.HasAMXInt8 && x.HasAMXBF16 && x.HasAVX2 && savesTiles(), AMX}} {
 		if has.yes {
 			f |= has.feature
 		}
@@ -40,8 +40,8 @@ func machineFeatures() (f Features) {
 	return f
 }
 
-// savesTiles reports whether the system can save tiles for programs that ask it, which askForTiles does on Linux only.
-// x/sys/cpu does not report it.
+// savesTiles reports whether the system can save tiles for programs that ask for it, as askForTiles does on Linux.
+// Package x/sys/cpu does not report it.
 func savesTiles() bool {
 	const config, data = 1 << 17, 1 << 18
 	return runtime.GOOS == "linux" && xgetbv()&(config|data) == config|data

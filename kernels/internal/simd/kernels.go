@@ -78,6 +78,8 @@ const (
 	KernelInt8Octets
 	KernelInt8Dots
 	KernelInt8Tiles
+	KernelBFloat16Tiles
+	KernelBFloat16Rows
 	KernelInt8Ends
 	KernelBlocks8
 	KernelBlocks4
@@ -167,6 +169,8 @@ var kernelNames = [numKernels]string{
 	"int8Octets",
 	"int8Dots",
 	"int8Tiles",
+	"bfloat16Tiles",
+	"bfloat16Rows",
 	"int8Ends",
 	"blocks8",
 	"blocks4",

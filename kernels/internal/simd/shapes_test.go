@@ -263,12 +263,36 @@ var contents = map[Kernel]func(o *checkasm.Operand, s shape){
 	KernelWinogradColumns:    int8Contents,
 	KernelWordPanel:          wordContents,
 	KernelBlocks8:            blocks8Contents,
+	KernelBFloat16Tiles:      bfloat16Contents,
 	KernelGemmPanelFloat16:   halfContents,
 	KernelGemmPanelBFloat16:  halfContents,
 	KernelGemvPanelsFloat16:  halfContents,
 	KernelGemvPanelsBFloat16: halfContents,
 	KernelAttnShort:          func(o *checkasm.Operand, s shape) { headContents(o, s, true) },
 	KernelAttnFew:            func(o *checkasm.Operand, s shape) { headContents(o, s, false) },
+}
+
+// bfloat16Contents are numbers of many sizes, the smallest of which have denormal products and sums, and denormal and special numbers.
+func bfloat16Contents(o *checkasm.Operand, _ shape) {
+	data, ok := o.Data.([]uint16)
+	if !ok {
+		return
+	}
+	special := []uint16{0x8000, 0, 0x0001, 0x807f, 0x007f, 0x0080, 0x8080}
+	r := random(o.Name + " sizes")
+	for i, bits := range data {
+		exponent := 127 - 8 + r.IntN(16)
+		if r.IntN(4) == 0 {
+			exponent = 40 + r.IntN(40)
+		}
+		data[i] = bits&0x807f | uint16(exponent)<<7
+		if r.IntN(40) == 0 {
+			data[i] = special[r.IntN(len(special))]
+		}
+		if r.IntN(20000) == 0 {
+			data[i] = []uint16{0x7f80, 0xff80, 0x7fc0}[r.IntN(3)]
+		}
+	}
 }
 
 // blocks8Contents makes the sum of each block of A 5, for which sums start with -640: where bytes

@@ -1976,6 +1976,45 @@ func winogradColumnsAVX2(dst []int16, ofColumns []int32, b []int8, k, nr int)
 //go:noescape
 func int8TilesAVX2AMX(m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int)
 
+// bfloat16TilesAVX2AMX multiplies rows of bfloat16 numbers with panels of nr columns, 16 or 32:
+//
+//	sums[i*ldsums+q*nr+j] = the sum over p < k of a[i*lda+p] * b[q*ldb+p/2*2*nr+2*j+p%2]
+//
+// for each panel q. k is a multiple of 32. Of each 32 steps of k, the products of even steps are summed up in their order, and so are those
+// of odd steps; both sums are added, and that is added to the sum of the steps before. Each of these additions rounds once to the
+// nearest float32, ties to even. Denormal numbers, operands and sums alike, count as zero.
+//
+//	a    m x k uint16, rows lda apart
+//	b    panels x k*nr uint16, rows ldb apart
+//	sums m x panels*nr, rows ldsums apart, written
+//
+// m >= 1, k >= 32, nr >= 16, panels >= 1. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func bfloat16TilesAVX2AMX(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int)
+
+// bfloat16RowsAVX512 computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols
+// to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.
+//
+//	dst rows x filled uint16, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func bfloat16RowsAVX512(dst []uint16, x []float32, rows, cols, filled, lddst, ldx int)
+
+// bfloat16RowsAVX2 computes dst[i*lddst+j] = x[i*ldx+j], rounded to the nearest bfloat16 number, ties to even, for i < rows and j < cols, and 0 for j from cols
+// to filled, which is cols, rounded up to a multiple of 32. A NaN becomes a quiet NaN.
+//
+//	dst rows x filled uint16, rows lddst apart, written
+//	x   rows x cols, rows ldx apart
+//
+// cols >= 1, filled >= 32. Operands that are written overlap no others, unless it says so.
+//
+//go:noescape
+func bfloat16RowsAVX2(dst []uint16, x []float32, rows, cols, filled, lddst, ldx int)
+
 // int8EndsAVX512 makes sums of integers elements of C:
 //
 //	c[i*ldc+j] = float32(float32(float32(sums[i*ldsums+j]+start[i]) * scale[i]) * weight[j]) + bias[j]

@@ -1,6 +1,13 @@
 package simd
 
-// Products of int8 by tiles, in pure Go; see asm/kernel/int8_tiles.go.
+import (
+	"math"
+
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/order"
+)
+
+// Products by tiles, in pure Go; see asm/kernel/tiles.go.
 
 func int8TilesGeneric(m, k, nr, panels int, a []int8, lda int, b []uint8, ldb int, sums []int32, ldsums int) {
 	for i := range m {
@@ -25,5 +32,41 @@ func int8EndsGeneric(m, n int, sums []int32, ldsums int, scale []float32, start 
 			}
 			c[i*ldc+j] = y
 		}
+	}
+}
+
+func bfloat16TilesGeneric(m, k, nr, panels int, a []uint16, lda int, b []uint16, ldb int, sums []float32, ldsums int) {
+	const depth = 32 // steps of k that a tile holds
+	for i := range m {
+		for q := range panels {
+			for j := range nr {
+				sum := float32(0)
+				for from := 0; from < k; from += depth {
+					var both [2]float32
+					for p := from; p < from+depth; p++ {
+						x, y := half.BFloat16(a[i*lda+p]), half.BFloat16(b[q*ldb+p/2*2*nr+2*j+p%2])
+						both[p%2] = flush(order.FMA(flush(x), flush(y), both[p%2]))
+					}
+					sum = flush(sum + flush(both[0]+both[1]))
+				}
+				sums[i*ldsums+q*nr+j] = sum
+			}
+		}
+	}
+}
+
+// flush is x, or a zero of its sign if it is denormal.
+func flush(x float32) float32 {
+	if bits := math.Float32bits(x); bits&0x7f800000 == 0 {
+		return math.Float32frombits(bits & 0x80000000)
+	}
+	return x
+}
+
+func bfloat16RowsGeneric(dst []uint16, x []float32, rows, cols, filled, lddst, ldx int) {
+	for i := range rows {
+		row := dst[i*lddst:][:filled]
+		half.ToBFloat16s(row[:cols], x[i*ldx:][:cols])
+		clear(row[cols:])
 	}
 }

@@ -31,6 +31,8 @@ func Of(f Format, isa simd.ISA) *Record {
 		halfFormat(r, half.ToBFloat16s, half.BFloat16, simd.BFloat16Vec)
 	case F16:
 		halfFormat(r, half.ToFloat16s, half.Float16, simd.Float16Vec)
+	case BF16Fast:
+		fastFormat(r)
 	case Int8:
 		int8Format(r)
 	default:
@@ -60,7 +62,7 @@ func ByName(name string) (f Format, ok bool) {
 }
 
 // Block is how many elements a block of the format has in a file, and how many bytes: those of
-// GGUF's type of that name, or of one number. They are 0 for int8, which files do not have.
+// GGUF's type of that name, or of one number. They are 0 for int8 and bf16_fast, which files do not have.
 func (f Format) Block() (elements, bytes int) {
 	switch f {
 	case F32:

@@ -6,12 +6,12 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/tune"
 )
 
-// The ways to multiply rows of integers with a packed matrix.
+// The ways to multiply rows of integers, or of bfloat16, with a packed matrix.
 
 // Method is one of them: a kernel, and how its calls are cut.
 type Method struct {
 	Kernel   simd.Kernel
-	Rows     int // rows of A are made integers in groups of about as many,
+	Rows     int // rows of A are converted in groups of about as many,
 	Multiple int // a multiple of this
 	Piece    int // bytes of a panel that are multiplied with them at a time
 	Panels   int // panels of a call, of all of k; 0 if a call has a piece of one panel
@@ -22,8 +22,10 @@ func (b *Matrix) Method(m int) Method {
 	f, size := b.Record, &tune.Used.Gemm
 	method := Method{Kernel: f.kernel, Rows: size.Int8Rows, Multiple: f.MR, Piece: size.Int8Panel}
 	switch {
+	case f.TilesOf16:
+		return b.tileMethod(simd.KernelBFloat16Tiles, 2*b.K)
 	case f.tiles && m >= size.TileRows && b.K <= simd.Int8Stretch:
-		return Method{Kernel: simd.KernelInt8Tiles, Rows: tileRows * max(size.Int8Rows/tileRows, 1), Multiple: tileRows, Panels: b.tilePanels()}
+		return b.tileMethod(simd.KernelInt8Tiles, b.K)
 	case f.kernel == simd.KernelInt8Pairs && m >= size.WinogradRows && simd.KernelInt8Winograd.On(f.ISA).ISA == f.ISA:
 		// It takes a pass over the panel, which some rows must pay for.
 		method.Kernel, method.Piece = simd.KernelInt8Winograd, size.WinogradPanel
@@ -31,19 +33,21 @@ func (b *Matrix) Method(m int) Method {
 	return method
 }
 
-// Limits of a call of simd.Int8Tiles, so that it takes at most 100 µs at 2 GHz. A product of full tiles takes 16 cycles.
+// A call of a kernel of tiles makes at most tileProducts products of full tiles, of 16 cycles each, so that it takes at most 100 µs
+// at 2 GHz.
 const (
 	tileRows     = 32 // rows of A that are multiplied together
-	tileSide     = 16
-	tileDepth    = 64
+	tileSide     = 16 // rows and columns of a tile of sums
+	tileDepth    = 64 // bytes of a row of A
 	tileProducts = 200_000 / 16
 )
 
-// tilePanels is how many panels a call of simd.Int8Tiles takes.
-func (b *Matrix) tilePanels() int {
+// tileMethod is the method of a kernel of tiles for rows of A of some bytes.
+func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	size, nr := &tune.Used.Gemm, b.Record.NR
-	ofPanel := (size.Int8Rows + tileSide - 1) / tileSide * (nr / tileSide) * ((b.K + tileDepth - 1) / tileDepth)
-	return max(min(size.TileColumns/nr, tileProducts/ofPanel), 1)
+	ofUnit := tileRows / tileSide * (nr / tileSide) * ((bytes + tileDepth - 1) / tileDepth) // products of a panel
+	units := max(min(size.Int8Rows/tileRows, tileProducts/ofUnit), 1)
+	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/nr, tileProducts/(ofUnit*units)), 1)}
 }
 
 // SumTiles makes sums of the first m rows that are integers with n columns from column j on, whole panels: rows of them, n apart.

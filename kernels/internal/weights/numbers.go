@@ -83,7 +83,7 @@ var widePanels = sync.Pool{New: func() any { return new([]float32) }}
 // float32. It widens a row of B for every tile, so it is for few of them; sums are the same.
 func (f *Record) HasPanel() bool {
 	switch f.Format {
-	case BF16:
+	case BF16, BF16Fast:
 		return simd.KernelGemmPanelBFloat16.InAssembly(f.ISA)
 	case F16:
 		return simd.KernelGemmPanelFloat16.InAssembly(f.ISA)
@@ -91,5 +91,7 @@ func (f *Record) HasPanel() bool {
 	return false
 }
 
-// HasGemv reports whether gemv knows the format.
-func (f Format) HasGemv() bool { return f <= F16 }
+// HasGemv reports whether Matrix.Gemv multiplies the format, where it lies as panels of numbers.
+func (f Format) HasGemv() bool { return f <= F16 || f == BF16Fast }
+
+func (f Format) isBFloat16() bool { return f == BF16 || f == BF16Fast }

@@ -41,10 +41,11 @@ const (
 	Q5_1
 	Q5_K
 	MXFP4
+	BF16Fast
 )
 
 // Names are the formats' names.
-var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4"}
+var Names = [...]string{"f32", "bf16", "f16", "int8", "q8_0", "q4_0", "q4_k", "q6_k", "q4_1", "q5_0", "q5_1", "q5_k", "mxfp4", "bf16_fast"}
 
 // String is the format's name in lower case.
 func (f Format) String() string {
@@ -87,6 +88,8 @@ type Record struct {
 	// has tiles that do so too. See Method.
 	kernel simd.Kernel
 	tiles  bool
+	// TilesOf16 says that products are by tiles of bfloat16, for which panels have pairs of steps side by side; see bfloat16_tiles.go.
+	TilesOf16 bool
 	// blocks is the layout of formats in blocks; see blocks.go.
 	blocks blockLayout
 }

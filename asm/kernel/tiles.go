@@ -10,9 +10,9 @@ import (
 	"github.com/avoformer/avoformer/asm/vec/x86"
 )
 
-// Sums of int8 products by tiles of AMX: two tiles of rows of A times two of columns of B are four tiles of sums, so that
-// each tile that is loaded is multiplied twice. A product of full tiles takes the tiles' unit 16 cycles, and four loads, at 8 cycles each
-// on two ports, go beside four products.
+// Products by the tiles of AMX, of int8 and of bfloat16. Two tiles of rows of A times two tiles of columns of B give four tiles
+// of sums, so that each tile that is loaded is multiplied twice. A product of full tiles takes the tiles' unit 16 cycles, and two ports
+// take 8 cycles for each of the four loads that go with four products.
 
 // The registers: sums row by row, and the operands.
 const (
@@ -24,9 +24,10 @@ const (
 
 func tileSums(i, j int) vec.Tile { return vec.Tile(2*i + j) }
 
-// int8Tiles is the kernel, with what stays in the frame.
-type int8Tiles struct {
+// tileProduct is the kernel for elements of one kind, with what stays in the frame.
+type tileProduct struct {
 	*x86.Machine
+	tileKind
 	shapes vec.TileShapes
 	a      vec.Kept // the next rows of A
 	sums   vec.Kept // and of sums
@@ -37,10 +38,21 @@ type int8Tiles struct {
 	apart  operand.Mem // bytes from a pair to the next
 }
 
-// Int8Tiles is the micro-kernel.
-func Int8Tiles(m vec.Machine) {
-	Only(func(x *x86.Machine) {
-		t := &int8Tiles{Machine: x, shapes: x.TileShapes()}
+// tileKind says what tiles hold.
+type tileKind struct {
+	bytes uint8 // of an element: four bytes of a column lie side by side
+	dot   func(t vec.Tiles, sums, a, b vec.Tile)
+}
+
+// The micro-kernels.
+var (
+	Int8Tiles     = multiplyTiles(tileKind{1, vec.Tiles.DotTile})
+	BFloat16Tiles = multiplyTiles(tileKind{2, vec.Tiles.DotBFloat16Tile})
+)
+
+func multiplyTiles(kind tileKind) func(vec.Machine) {
+	return Only(func(x *x86.Machine) {
+		t := &tileProduct{Machine: x, tileKind: kind, shapes: x.TileShapes()}
 		t.a, t.sums, t.m = x.KeepPtr("a"), x.KeepPtr("sums"), x.KeepInt("m")
 		t.depth, t.shaped, t.second, t.apart = x.AllocLocal(8), x.AllocLocal(8), x.AllocLocal(8), x.AllocLocal(8)
 		t.distances()
@@ -50,29 +62,38 @@ func Int8Tiles(m vec.Machine) {
 		t.shape(left)
 		t.pairs()
 		t.Comment("the next rows")
-		t.nextRows(t.a, "lda", 1)
+		t.nextRows(t.a, "lda", int(t.bytes))
 		t.nextRows(t.sums, "ldsums", 4)
 		t.m.Add(-2 * tileRows)
 		t.Compare(t.m.Int(), 0)
 		t.JG(operand.LabelRef("rows"))
-	})(m)
+	})
+}
+
+// bytesOf is how many bytes a parameter takes that counts elements of A or B.
+func (t *tileProduct) bytesOf(param string) vec.Int {
+	n := t.IntParam(param)
+	if t.bytes > 1 {
+		t.SHLQ(operand.U8(t.bytes/2), gp(n))
+	}
+	return n
 }
 
 func gp(n vec.Int) reg.GPVirtual   { return n.Reg.(reg.GPVirtual) }
 func asInt(r reg.Register) vec.Int { return vec.Int{Reg: r} }
 
 // atMost is n = min(n, most).
-func (t *int8Tiles) atMost(n vec.Int, most int) {
+func (t *tileProduct) atMost(n vec.Int, most int) {
 	limit := t.Number(most)
 	t.CMPQ(gp(n), gp(limit))
 	t.CMOVQGT(gp(limit), gp(n))
 }
 
-// distances finds how deep tiles are, the greatest power of two up to 64 that divides k, and where pairs of tiles of columns are: side by
-// side in a panel of 32 columns, or in neighbouring panels of 16.
-func (t *int8Tiles) distances() {
-	t.Comment("tiles are 64 steps of k deep, or 32, or 16")
-	k, depth := t.IntParam("k"), t.GP64()
+// distances finds how many bytes of k a tile holds, the greatest power of two up to 64 that divides those of a row. It also finds
+// where pairs of tiles of columns are: side by side in a panel of 32 columns, or in neighbouring panels of 16.
+func (t *tileProduct) distances() {
+	t.Comment("tiles are 64 bytes of k deep, or 32, or 16")
+	k, depth := t.bytesOf("k"), t.GP64()
 	t.MOVQ(gp(k), depth)
 	t.NEGQ(depth)
 	t.ANDQ(gp(k), depth)
@@ -82,7 +103,7 @@ func (t *int8Tiles) distances() {
 	t.MOVQ(gp(none), t.shaped)
 
 	t.Comment("panels of 32 columns have two tiles side by side, those of 16 one")
-	ldb, second, apart := t.IntParam("ldb"), t.GP64(), t.GP64()
+	ldb, second, apart := t.bytesOf("ldb"), t.GP64(), t.GP64()
 	t.MOVQ(operand.I32(tileDepth), second)
 	t.MOVQ(gp(ldb), apart)
 	t.Compare(t.IntParam("nr"), tileRows)
@@ -94,8 +115,8 @@ func (t *int8Tiles) distances() {
 	t.MOVQ(apart, t.apart)
 }
 
-// shape has tiles for 1 to 32 rows, unless they have these shapes: configuring clears them, and takes as long as some products.
-func (t *int8Tiles) shape(rows vec.Int) {
+// shape configures tiles for 1 to 32 rows, unless they have these shapes: configuring clears them, and takes as long as some products.
+func (t *tileProduct) shape(rows vec.Int) {
 	shaped := t.GP64()
 	t.MOVQ(t.shaped, shaped)
 	t.CMPQ(gp(rows), shaped)
@@ -107,7 +128,7 @@ func (t *int8Tiles) shape(rows vec.Int) {
 	t.MOVQ(t.depth, bytes)
 	deep := t.GP64()
 	t.MOVQ(bytes, deep)
-	t.SHRQ(operand.U8(2), deep) // four steps of k are a row of B
+	t.SHRQ(operand.U8(2), deep) // a row of B has four bytes of k
 	row := t.Number(tileDepth)
 	second := asInt(t.GP64()) // where there are no rows, the tiles have no bytes either
 	t.XORL(gp(second).As32(), gp(second).As32())
@@ -128,12 +149,12 @@ func (t *int8Tiles) shape(rows vec.Int) {
 }
 
 // nextRows moves on by 32 rows.
-func (t *int8Tiles) nextRows(kept vec.Kept, ld string, size int) {
+func (t *tileProduct) nextRows(kept vec.Kept, ld string, size int) {
 	kept.AddRows(2*tileRows, t.IntParam(ld), size)
 }
 
 // pairs goes through the columns, two tiles of them at a time, and one where one is left.
-func (t *int8Tiles) pairs() {
+func (t *tileProduct) pairs() {
 	b, sums := t.SlicePtr("b"), t.sums.Ptr()
 	columns := t.IntParam("panels")
 	t.IMULQ(gp(t.IntParam("nr")), gp(columns))
@@ -152,7 +173,7 @@ func (t *int8Tiles) pairs() {
 }
 
 // rows emits the products of some tiles of columns with two tiles of rows, or with one.
-func (t *int8Tiles) rows(b, sums vec.Ptr, columns int) {
+func (t *tileProduct) rows(b, sums vec.Ptr, columns int) {
 	one, end := fmt.Sprintf("one_%d", columns), fmt.Sprintf("end_%d", columns)
 	t.Compare(t.m.Int(), tileRows)
 	t.JLE(operand.LabelRef(one))
@@ -164,9 +185,9 @@ func (t *int8Tiles) rows(b, sums vec.Ptr, columns int) {
 }
 
 // block multiplies all of k.
-func (t *int8Tiles) block(b, sums vec.Ptr, rows, columns int) {
+func (t *tileProduct) block(b, sums vec.Ptr, rows, columns int) {
 	loop := fmt.Sprintf("loop_%d_%d", rows, columns)
-	lda := t.IntParam("lda")
+	lda := t.bytesOf("lda")
 	a, bs := t.rowsOf(t.a.Ptr(), lda, rows), []vec.Ptr{t.CopyPtr(b)}
 	if columns > 1 {
 		bs = append(bs, t.CopyPtr(b))
@@ -177,7 +198,7 @@ func (t *int8Tiles) block(b, sums vec.Ptr, rows, columns int) {
 	t.MOVQ(depth, step)
 	t.IMULQ(gp(apart), step)
 	t.SHLQ(operand.U8(2), gp(apart)) // four bytes a column
-	k := t.IntParam("k")
+	k := t.bytesOf("k")
 	for i := range rows {
 		for j := range columns {
 			t.ZeroTile(tileSums(i, j))
@@ -190,7 +211,7 @@ func (t *int8Tiles) block(b, sums vec.Ptr, rows, columns int) {
 	for i := range rows {
 		t.LoadTile(tileA+vec.Tile(i), a[i], lda)
 		for j := range columns {
-			t.DotTile(tileSums(i, j), tileA+vec.Tile(i), tileB+vec.Tile(j))
+			t.dot(t, tileSums(i, j), tileA+vec.Tile(i), tileB+vec.Tile(j))
 		}
 	}
 	for _, p := range a {
@@ -215,8 +236,8 @@ func (t *int8Tiles) block(b, sums vec.Ptr, rows, columns int) {
 	}
 }
 
-// rowsOf is where each of some tiles of rows begins, bytes apart being the distance of rows.
-func (t *int8Tiles) rowsOf(p vec.Ptr, apart vec.Int, n int) []vec.Ptr {
+// rowsOf is where each of n tiles of rows begins. The rows are apart bytes from one another.
+func (t *tileProduct) rowsOf(p vec.Ptr, apart vec.Int, n int) []vec.Ptr {
 	all := []vec.Ptr{t.CopyPtr(p)}
 	for i := 1; i < n; i++ {
 		next := t.CopyInt(apart)
@@ -225,50 +246,4 @@ func (t *int8Tiles) rowsOf(p vec.Ptr, apart vec.Int, n int) []vec.Ptr {
 		all = append(all, vec.Ptr(next))
 	}
 	return all
-}
-
-// Int8Ends makes rows of sums elements of C: with what a row's sums start with, the scales of row and column, and the bias.
-func Int8Ends(m vec.Machine) {
-	Only(func(t vec.Tiler) {
-		sums, c := t.SlicePtr("sums"), t.SlicePtr("c")
-		scale, start := t.SlicePtr("scale"), t.SlicePtr("start")
-		t.Loop(t.IntParam("m"), 1, func() {
-			by, from := t.LoadScalar(scale, 0), t.SpreadInt(start, 0)
-			row, to, weight := t.CopyPtr(sums), t.CopyPtr(c), t.SlicePtr("weight")
-			bias := t.SlicePtr("bias")
-			t.If(t.SliceLen("bias"), func() { endRow(t, row, to, weight, by, from, &bias) })
-			t.IfLE(t.SliceLen("bias"), 0, func() { endRow(t, row, to, weight, by, from, nil) }, nil)
-			t.Bump(scale, 4)
-			t.Bump(start, 4)
-			t.BumpBy(sums, t.IntParam("ldsums"))
-			t.BumpBy(c, t.IntParam("ldc"))
-		})
-	})(m)
-}
-
-// endVectors is how many vectors a step of Int8Ends takes, of which panels have a multiple.
-const endVectors = 2
-
-// endRow emits a row.
-func endRow(t vec.Tiler, row, to, weight vec.Ptr, by, from vec.V, bias *vec.Ptr) {
-	bytes := 4 * t.Width()
-	t.Loop(t.IntParam("n"), endVectors*t.Width(), func() {
-		for v := range endVectors {
-			y := t.Load(row, v*bytes)
-			t.AddInt32To(y, from)
-			t.IntToFloat(y)
-			t.MulTo(y, by)
-			t.MulTo(y, t.Load(weight, v*bytes))
-			if bias != nil {
-				t.AddTo(y, t.Load(*bias, v*bytes))
-			}
-			t.Store(to, v*bytes, y)
-		}
-		for _, p := range []vec.Ptr{row, to, weight} {
-			t.Bump(p, endVectors*bytes)
-		}
-		if bias != nil {
-			t.Bump(*bias, endVectors*bytes)
-		}
-	})
 }

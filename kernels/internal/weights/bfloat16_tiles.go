@@ -1,0 +1,77 @@
+package weights
+
+import (
+	"sync"
+
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/mem"
+	"github.com/avoformer/avoformer/kernels/internal/pack"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+)
+
+// Products of bfloat16 by tiles. Two steps of a column lie side by side in a panel, and rows of A become bfloat16 in the call.
+// An element of C has the bits that simd.BFloat16Tiles states, for any number of rows and threads, but only tiles sum up like that.
+
+// tileSteps is how many steps of k a tile of bfloat16 holds. Rows of A and panels are filled up to a multiple of them with zeros.
+const tileSteps = tileDepth / 2
+
+// fastFormat completes the record of BF16Fast. Where there are no tiles, or the system refuses them, it is that of BF16.
+func fastFormat(r *Record) {
+	isa, nr := r.ISA, r.NR
+	if !simd.KernelBFloat16Tiles.InAssembly(isa) || !simd.KernelBFloat16Tiles.Permitted(isa) {
+		halfFormat(r, half.ToBFloat16s, half.BFloat16, simd.BFloat16Vec)
+		return
+	}
+	r.TilesOf16, r.MR, r.Steps, r.bytes = true, tileRows, tileSteps, 2*tileSteps*nr
+	r.pack = func(panel []byte, _, columns []float32, n, k int) {
+		rows := roundedColumns.Get().(*RoundedRows)
+		rows.round(isa, columns, k, n, k, filledTiles(k))
+		pack.Transpose(isa, mem.Floats(panel), rows.pairs, n, rows.ld/2, nr, rows.ld/2)
+		roundedColumns.Put(rows)
+	}
+	r.column = func(dst []float32, panel []byte, j int) {
+		for p, x := 0, mem.Halves(panel); p < len(dst); p++ {
+			dst[p] = half.BFloat16(x[p/2*2*nr+2*j+p%2])
+		}
+	}
+}
+
+// roundedColumns are columns of B before they are in pairs.
+var roundedColumns = sync.Pool{New: func() any { return new(RoundedRows) }}
+
+// filledTiles is k, rounded up to whole tiles.
+func filledTiles(k int) int { return (k + tileSteps - 1) / tileSteps * tileSteps }
+
+// RoundedRows are rows of A as bfloat16, and their products with panels.
+type RoundedRows struct {
+	ld    int
+	pairs []float32 // two numbers of 16 bits in each, which are only moved
+	Sums  []float32
+}
+
+// Round rounds m rows of A for products with a matrix.
+func (r *RoundedRows) Round(b *Matrix, a []float32, lda, m int) {
+	const line = 32                             // elements of a cache line
+	lines := (filledTiles(b.K)+line-1)/line | 1 // an odd number, so that rows spread over all sets
+	r.round(b.Record.ISA, a, lda, m, b.K, line*lines)
+}
+
+// round rounds m rows of k elements, which will be ld apart.
+func (r *RoundedRows) round(isa simd.ISA, a []float32, lda, m, k, ld int) {
+	filled := filledTiles(k)
+	r.ld, r.pairs = ld, mem.Grow(r.pairs, m*ld/2)
+	halves := mem.Halves(mem.Bytes(r.pairs))
+	most := simd.KernelBFloat16Rows.On(isa).Elements
+	rows, cols := max(1, most/k), max(1, most/tileSteps)*tileSteps // of a call
+	for i := 0; i < m; i += rows {
+		for p := 0; p < k; p += cols {
+			simd.BFloat16Rows(isa, halves[i*ld+p:], a[i*lda+p:], min(rows, m-i), min(cols, k-p), min(cols, filled-p), ld, lda)
+		}
+	}
+}
+
+// Multiply sets c, rows ldc apart, to the products of the first m of the rows with n columns from column j on, whole panels.
+func (r *RoundedRows) Multiply(b *Matrix, j, m, n int, c []float32, ldc int) {
+	f := b.Record
+	simd.BFloat16Tiles(f.ISA, m, filledTiles(b.K), f.NR, n/f.NR, mem.Halves(mem.Bytes(r.pairs)), r.ld, mem.Halves(b.Panel(j, 0)), b.stride/2, c, ldc)
+}
