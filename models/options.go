@@ -22,7 +22,8 @@ type Options struct {
 	// kernels.FormatInt8 takes a quarter of both, and makes integers of what is multiplied
 	// with the weights, block by block, as some machines do with the formats of GGUF. These
 	// formats hold for the layers that repeat, those with a number in their name; heads,
-	// poolers and the embeddings tied to a head stay as the checkpoint stores them.
+	// poolers and the embeddings tied to a head stay as the checkpoint stores them. kernels.FormatBF16Fast holds for the same
+	// layers. It takes as much memory as FormatBF16, and its results depend on the machine.
 	Weights kernels.Format
 	// Formats overrides Weights for single weights, and for tables of vectors: the first entry
 	// that matches counts.
@@ -124,7 +125,7 @@ func (o Options) check() error {
 	switch {
 	case !o.hasPrompts():
 	case o.Prompts < kernels.FormatInt8:
-		return check.Option("Prompts", o.Prompts, "want f32, which is not a copy, int8 or a format of blocks")
+		return check.Option("Prompts", o.Prompts, "want f32, which is not a copy, int8, a format of blocks or bf16_fast")
 	case o.Exact:
 		return check.Option("Prompts", o.Prompts, "beside Exact")
 	}

@@ -182,7 +182,8 @@ func MaxPixels(n int) Option {
 // Weights is the format that the weights are held in: kernels.FormatBF16 and
 // FormatF16 take half the memory, FormatInt8 a quarter, and less time; blocks such as
 // FormatQ4_0 take even less. Results change slightly (the command's -check measures
-// it). The default is FormatF32, which leaves a GGUF file's blocks as they are.
+// it). FormatBF16Fast is fast where the CPU has AMX, and only its results depend on the machine. The default is
+// FormatF32, which leaves a GGUF file's blocks as they are.
 func Weights(f kernels.Format) Option {
 	if _, err := kernels.ParseFormat(f.String()); err != nil {
 		return wrong("Weights", f, "one of the formats")
@@ -215,12 +216,12 @@ func Cache(f kernels.Format) Option {
 
 // Prompts is the format of a second copy of the weights, with which prompts are computed. kernels.FormatInt8 takes one
 // more byte for each weight, and makes prompts two to three times as fast as with bfloat16, and faster than with blocks
-// where the CPU has AMX. A format of blocks copies only weights in float32 and 16 bits. Results for prompts are
-// those of Weights with the copy's format. A step with many texts is computed with the copy too, so that a text may depend on what else is
-// generated; see models.Options.Prompts. Prompts cannot be combined with [Exact].
+// where the CPU has AMX. Formats of blocks copy only weights in float32 and 16 bits, and so does kernels.FormatBF16Fast, which is for CPUs
+// with AMX. Results for prompts are those of Weights with the copy's format. A step with many texts is computed with the copy too, so that a
+// text may depend on what else is generated; see models.Options.Prompts. Prompts cannot be combined with [Exact].
 func Prompts(f kernels.Format) Option {
 	if f < kernels.FormatInt8 {
-		return wrong("Prompts", f, "int8 or a format of blocks")
+		return wrong("Prompts", f, "int8, a format of blocks or bf16_fast")
 	}
 	return option("Prompts", f, func(o *options) { o.prompts = f })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/avoformer/avoformer/text"
 )
 
-const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, or blocks as q8_0; then, after commas, PATTERN=FORMAT of those " +
+const weightsUsage = "`format` of the weights: f32, bf16, f16, int8, blocks as q8_0, or bf16_fast, whose results depend on the machine; then, after commas, PATTERN=FORMAT of those " +
 	"whose names match, as int8,encoder.layer.5.*=bf16"
 
 // weightsOptions are the options of a -weights flag.
@@ -141,7 +141,7 @@ func (f *flags) decoderOn(threads *int) decoderFlags {
 	}
 }
 
-const promptsUsage = "`format` of a second copy of the weights, with which prompts are computed: int8, or blocks next to weights of f32, bf16 or f16; int8 takes a byte more for each weight; default: none"
+const promptsUsage = "`format` of a second copy of the weights, with which prompts are computed: int8, or blocks or bf16_fast next to weights of f32, bf16 or f16; int8 takes a byte more for each weight; default: none"
 
 // promptsOptions are the options of a -prompts flag.
 func promptsOptions(value string) ([]text.Option, error) {

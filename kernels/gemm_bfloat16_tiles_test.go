@@ -1,0 +1,171 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/avoformer/avoformer/internal/half"
+	"github.com/avoformer/avoformer/kernels/internal/simd"
+	"github.com/avoformer/avoformer/kernels/internal/tune"
+	"github.com/avoformer/avoformer/kernels/internal/weights"
+)
+
+// fastCase is a product with weights of FormatBF16Fast.
+type fastCase struct {
+	m, n, k     int
+	alpha, beta float32
+	ep          string // of b for a bias, r for ReLU, x for a residual
+}
+
+var fastCases = []fastCase{
+	{1, 1, 1, 1, 0, ""}, {1, 40, 33, 1, 0, "b"}, {2, 32, 64, 1, 0, ""}, {3, 31, 95, 1, 0, "brx"}, {16, 64, 32, 1, 0, ""}, {17, 70, 100, 0.5, 0, "b"},
+	{33, 48, 20, 1, 1, ""}, {40, 33, 70, -1, 0.25, "x"}, {65, 100, 40, 1, 0, "r"}, {5, 9, 129, 1, 0, ""}, {7, 100, 31, 1, 0, "bx"},
+}
+
+// fastProduct are the operands of a case, of many magnitudes, some of them so small that products are denormal.
+type fastProduct struct {
+	fastCase
+	a, b, c, bias, residual []float32
+}
+
+func (x fastCase) data() *fastProduct {
+	r := rand.New(rand.NewPCG(31, uint64(x.m*1_000_003+x.n*1009+x.k)))
+	some := func(n int) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(r.NormFloat64() * math.Ldexp(1, r.IntN(12)-6))
+			if r.IntN(30) == 0 {
+				v[i] *= 0x1p-64
+			}
+		}
+		return v
+	}
+	return &fastProduct{x, some(x.m * x.k), some(x.n * x.k), some(x.m * x.n), some(x.n), some(x.m * x.n)}
+}
+
+func (x *fastProduct) pack(f Format) *PackedB {
+	return PackBRows(f, x.n, x.k, func(j int, dst []float32) { copy(dst, x.b[j*x.k:]) })
+}
+
+func (x *fastProduct) compute(t Threads, b *PackedB) []float32 {
+	ep := Epilogue{LdResidual: x.n}
+	for _, c := range x.ep {
+		switch c {
+		case 'b':
+			ep.Bias = x.bias
+		case 'r':
+			ep.Activation = ActReLU
+		case 'x':
+			ep.Residual = x.residual
+		}
+	}
+	c := slices.Clone(x.c)
+	t.GemmPacked(x.m, x.alpha, x.a, x.k, b, x.beta, c, x.n, ep)
+	return c
+}
+
+// reference sums up as the manual of TDPBF16PS has it, in numbers of 300 bits that are rounded where the instruction rounds.
+func (x *fastProduct) reference() []float32 {
+	c := slices.Clone(x.c)
+	for i := range x.m {
+		for j := range x.n {
+			y := float32(x.alpha * x.sum(i, j))
+			if x.beta != 0 {
+				y += float32(x.beta * c[i*x.n+j])
+			}
+			for _, e := range x.ep {
+				switch e {
+				case 'b':
+					y += x.bias[j]
+				case 'r':
+					y = max(y, 0)
+				case 'x':
+					y += x.residual[i*x.n+j]
+				}
+			}
+			c[i*x.n+j] = y
+		}
+	}
+	return c
+}
+
+// sum is the sum of the products of row i and column j.
+func (x *fastProduct) sum(i, j int) float32 {
+	exact := func() *big.Float { return new(big.Float).SetPrec(300) }
+	rounded := func(f *big.Float) float32 {
+		y, _ := f.Float32()
+		return normal(y)
+	}
+	number := func(v float32) *big.Float {
+		return exact().SetFloat64(float64(normal(half.BFloat16(half.ToBFloat16(v)))))
+	}
+	sum := float32(0)
+	for from := 0; from < x.k; from += 32 {
+		var both [2]float32
+		for p := from; p < min(from+32, x.k); p++ {
+			product := exact().Mul(number(x.a[i*x.k+p]), number(x.b[j*x.k+p]))
+			both[p%2] = rounded(product.Add(product, exact().SetFloat64(float64(both[p%2]))))
+		}
+		step := rounded(exact().Add(exact().SetFloat64(float64(both[0])), exact().SetFloat64(float64(both[1]))))
+		sum = rounded(exact().Add(exact().SetFloat64(float64(sum)), exact().SetFloat64(float64(step))))
+	}
+	return sum
+}
+
+// normal is x, or 0 if x is denormal.
+func normal(x float32) float32 {
+	if math.Abs(float64(x)) < 0x1p-126 {
+		return 0
+	}
+	return x
+}
+
+// TestBF16Fast wants the sums of tiles where the machine has them, and the bits of FormatBF16 elsewhere, for any number of threads, sizes of
+// blocks and tiles. Columns are the rounded ones.
+func TestBF16Fast(t *testing.T) {
+	eachConfiguration(t, func(t *testing.T) {
+		tiles := weights.Of(weights.BF16Fast, simd.Active()).TilesOf16
+		if simd.KernelBFloat16Tiles.InAssembly(simd.Active()) && simd.KernelBFloat16Tiles.Permitted(simd.Active()) != tiles {
+			t.Error("there are tiles, which products do not use")
+		}
+		for _, c := range fastCases {
+			x := c.data()
+			b, ordinary := x.pack(FormatBF16Fast), x.pack(FormatBF16)
+			want := x.compute(1, ordinary)
+			if tiles {
+				want = x.reference()
+			}
+			check := func(how string, got []float32) {
+				t.Helper()
+				for i, v := range got {
+					if v != want[i] {
+						t.Errorf("%+v, %s: element %d is %v, want %v", c, how, i, v, want[i])
+						return
+					}
+				}
+			}
+			for _, threads := range []Threads{1, 3} {
+				check(fmt.Sprint(threads, " threads"), x.compute(threads, b))
+			}
+			if tiles {
+				check("each row alike", x.compute(1, b.Exact()))
+			}
+			size := tune.Used.Gemm
+			tune.Used.Gemm.Int8Rows, tune.Used.Gemm.TileColumns = 7, 1
+			check("in small blocks", x.compute(1, b))
+			tune.Used.Gemm = size
+			got, rounded := make([]float32, x.k), make([]float32, x.k)
+			for j := range x.n {
+				b.Column(got, j)
+				ordinary.Column(rounded, j)
+				if !slices.Equal(got, rounded) {
+					t.Fatalf("%+v: column %d is %v, want %v", c, j, got, rounded)
+				}
+			}
+		}
+	})
+}
