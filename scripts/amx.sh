@@ -15,7 +15,7 @@ on LDTILECFG,STTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILELOADDT1,TILESTORED,TDP
 	-run '^TestNative$' ./scripts/amx/tile
 on LDTILECFG -run '^TestTiles$' ./internal/checkasm
 on LDTILECFG,TILERELEASE,TILEZERO,TILELOADD,TILESTORED,TDPBSUD -short -run '^TestCatalog$/^int8(Tiles|Ends)$' ./kernels/internal/simd
-on TDPBSUD -run '^(TestInt8|FuzzInt8)' ./kernels
+on TDPBSUD -run '^(TestInt8|FuzzInt8|TestFeedForward$)' ./kernels
 
 # Where the system refuses, and where they are turned off, products go on without tiles.
 for tiles in permitted refused off; do

@@ -30,7 +30,7 @@ grep -m1 'model name' /proc/cpuinfo || :
 export AVOFORMER_REQUIRE_AMX=1 AVOFORMER_TILES=permitted
 (cd tile && ./test -test.run '^TestNative$')
 ./simd.test -test.run '^(TestPermission|TestCatalog)$/^int8(Tiles|Ends)$'
-(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
+(cd kernels && ./test -test.run '^(TestInt8|FuzzInt8|TestFeedForward$)' && AVOFORMER_LONG=1 ./test -test.run '^TestInt8Concurrent$' -test.timeout 30m)
 
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT

@@ -134,6 +134,10 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 	if err := f.checkParts(ws); err != nil {
 		return err
 	}
+	if f.inOne(ws, rows) {
+		f.forwardInOne(ws, dst, x, residual)
+		return nil
+	}
 	chunk := f.Chunk
 	if chunk == 0 {
 		chunk = rows
@@ -165,6 +169,36 @@ func (f *FeedForward) Forward(ws *Workspace, dst, x, residual []float32) error {
 		f.Down.multiply(ws, n, dst[r*f.OutDim:(r+n)*f.OutDim], f.OutDim, h, ld, kernels.ActIdentity, res)
 	}
 	return nil
+}
+
+// inOneRows is from how many rows for each thread on [kernels.FeedForward] computes the network. Threads share out the columns of fewer rows.
+const inOneRows = 64
+
+// inOne reports whether the network is one call of [kernels.FeedForward], which has the bits of its products: where all weights are of int8,
+// and no adapter adds to them.
+func (f *FeedForward) inOne(ws *Workspace, rows int) bool {
+	if f.Chunk != 0 || rows < inOneRows*max(int(ws.Threads), 1) {
+		return false
+	}
+	for _, l := range []*Linear{f.Gate, f.Up, f.Down} {
+		if l != nil && (l.weight.For(rows).Format() != kernels.FormatInt8 || len(ws.adapted) > 0 && len(l.weight.Beside) > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// forwardInOne is Forward by [kernels.FeedForward].
+func (f *FeedForward) forwardInOne(ws *Workspace, dst, x, residual []float32) {
+	rows := len(x) / f.Dim
+	p := kernels.FeedForwardParams{
+		Rows: rows, X: x, LdX: f.Dim, Up: f.Up.weight.For(rows), UpBias: f.Up.Bias, Activation: f.Activation,
+		Down: f.Down.weight.For(rows), DownBias: f.Down.Bias, Residual: residual, LdResidual: f.OutDim, Dst: dst, LdDst: f.OutDim,
+	}
+	if f.Gate != nil {
+		p.Gate, p.GateBias = f.Gate.weight.For(rows), f.Gate.Bias
+	}
+	ws.Threads.FeedForward(p)
 }
 
 // checkParts is the error of parts or a workspace that cannot be used.

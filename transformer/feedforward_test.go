@@ -90,3 +90,32 @@ func TestSharpness(t *testing.T) {
 		}
 	}
 }
+
+// TestFeedForwardInOne: with weights of int8, many rows are computed in one call of a kernel. They have the bits of rows that are computed
+// product by product, a few at a time.
+func TestFeedForwardInOne(t *testing.T) {
+	const dim, hidden, rows = 40, 56, 130
+	for _, gated := range []bool{false, true} {
+		l := tf.NewLoader(tf.Random(9))
+		l.Pack(func(string, kernels.Format, bool) kernels.Format { return kernels.FormatInt8 })
+		f := l.FeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, Activation: kernels.ActSiLU, Gated: gated, Bias: true}, tf.FeedForwardNames{Gate: "gate.", Up: "up.", Down: "down."})
+		tftest.NoError(t, l.Finish())
+		few := *f
+		few.Chunk = 13
+		x, residual := tftest.Normal(1, rows*dim), tftest.Normal(2, rows*dim)
+		for _, residual := range [][]float32{nil, residual} {
+			want, got := make([]float32, rows*dim), make([]float32, rows*dim)
+			tftest.NoError(t, few.Forward(new(tf.Workspace), want, x, residual))
+			for _, threads := range []kernels.Threads{0, 1, 2, 3} {
+				clear(got)
+				tftest.NoError(t, f.Forward(&tf.Workspace{Threads: threads}, got, x, residual))
+				if !slices.Equal(got, want) {
+					t.Errorf("gate %t, residual %t, %d threads: not the bits of rows that are computed a few at a time", gated, residual != nil, threads)
+				}
+			}
+		}
+		if allocs := testing.AllocsPerRun(5, func() { tftest.NoError(t, f.Forward(new(tf.Workspace), make([]float32, rows*dim), x, nil)) }); allocs > 20 {
+			t.Errorf("gate %t: %v allocations", gated, allocs)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type call struct {
 	alpha, beta float32
 	a           pack.A
 	b           operand
+	prepared    *weights.RowsOfA // A as integers, if it was made before; a is empty then
 	c           []float32
 	ldc         int
 	ep          Epilogue

@@ -19,34 +19,38 @@ func (b *block) int8Panels() {
 	s := scratches.Get().(*scratch)
 	s.sums = mem.Grow(s.sums, rows*nr)
 	x := weights.Product{Format: packed.Record}
+	a := g.prepared
 	for i := 0; i < b.m; i += rows {
-		x.I, x.M = 0, min(rows, b.m-i)
-		s.int8.Quantize(packed, b.a.Data[i*b.a.LD:], b.a.LD, x.M)
+		x.I, x.M = i, min(rows, b.m-i)
+		if g.prepared == nil {
+			a, x.I = &s.int8, 0
+			a.Quantize(packed, b.a.Data[i*b.a.LD:], b.a.LD, x.M)
+		}
 		method = packed.Method(x.M)
 		switch x.Kernel = method.Kernel; x.Kernel {
 		case simd.KernelInt8Tiles:
-			b.int8Tiles(s, method.Panels, i, x.M)
+			b.int8Tiles(s, a, method.Panels, x.I, i, x.M)
 			continue
 		case simd.KernelInt8Winograd:
-			s.int8.OfRows(g.isa, x.M, g.k)
+			a.OfRows(g.isa, x.I, x.M, g.k)
 		}
 		for j := 0; j < b.n; j += nr {
-			b.int8Panel(s, x, method.Piece, i, j)
+			b.int8Panel(s, a, x, method.Piece, i, j)
 		}
 	}
 	scratches.Put(s)
 }
 
-// int8Tiles multiplies the m rows of A that are integers, from row i of the block on, by tiles: some panels at a time, whose sums
-// become elements of C, or of the sums that the block finishes panel by panel.
-func (b *block) int8Tiles(s *scratch, panels, i, m int) {
+// int8Tiles multiplies m rows of integers, from row first of a on, by tiles: some panels at a time. Their sums become elements of C, from row
+// i of the block on, or of the sums that the block finishes panel by panel.
+func (b *block) int8Tiles(s *scratch, a *weights.RowsOfA, panels, first, i, m int) {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	inC := b.int8InC()
 	for j := 0; j < b.n; j += panels * nr {
 		n := min(panels*nr, b.n-j)
 		filled, whole := (n+nr-1)/nr*nr, n/nr*nr
 		scales := packed.Scales()[b.b.column+j:][:filled]
-		s.int8.SumTiles(packed, b.b.column+j, m, filled)
+		a.SumTiles(packed, first, b.b.column+j, m, filled)
 		if !inC {
 			whole = 0
 		} else if whole > 0 {
@@ -54,18 +58,18 @@ func (b *block) int8Tiles(s *scratch, panels, i, m int) {
 			if b.ep.Bias != nil {
 				bias = b.ep.Bias[j:][:whole]
 			}
-			s.int8.EndTiles(g.isa, m, 0, whole, filled, scales[:whole], bias, b.c[i*g.ldc+j:], g.ldc)
+			a.EndTiles(g.isa, first, m, 0, whole, filled, scales[:whole], bias, b.c[i*g.ldc+j:], g.ldc)
 		}
 		for q := whole; q < n; q += nr {
-			s.int8.EndTiles(g.isa, m, q, nr, filled, scales[q:][:nr], nil, s.sums, nr)
+			a.EndTiles(g.isa, first, m, q, nr, filled, scales[q:][:nr], nil, s.sums, nr)
 			b.finishInt8(s.sums, i, j+q, m, min(nr, n-q))
 		}
 	}
 }
 
-// int8Panel multiplies the rows of A that are integers, from row i of the block on, with the panel of column j. It has a copy of
-// x, as what it calls: the call would go to the heap if what it holds were stored there.
-func (b *block) int8Panel(s *scratch, x weights.Product, piece, i, j int) {
+// int8Panel multiplies rows of integers with the panel of column j, for row i of the block and those after it. It has a copy of x, and so have
+// the functions that it calls: the call would go to the heap if what it holds were stored there.
+func (b *block) int8Panel(s *scratch, a *weights.RowsOfA, x weights.Product, piece, i, j int) {
 	g, packed, nr := b.g, b.b.packed, b.g.nr
 	n := min(nr, b.n-j)
 	inC := n == nr && b.int8InC()
@@ -76,7 +80,7 @@ func (b *block) int8Panel(s *scratch, x weights.Product, piece, i, j int) {
 	if scales := packed.Scales(); scales != nil {
 		scales = scales[b.b.column+j:][:nr]
 		if g.k > simd.Int8Stretch {
-			b.int8Stretches(s, x, piece, j, scales)
+			b.int8Stretches(s, a, x, piece, j, scales)
 			b.finishInt8(s.sums, i, j, x.M, n)
 			return
 		}
@@ -85,7 +89,7 @@ func (b *block) int8Panel(s *scratch, x weights.Product, piece, i, j int) {
 	if inC && b.ep.Bias != nil {
 		x.Bias = b.ep.Bias[j:][:nr]
 	}
-	b.int8Steps(s, x, piece, j, 0, g.k)
+	b.int8Steps(a, x, piece, j, 0, g.k)
 	if !inC {
 		b.finishInt8(s.sums, i, j, x.M, n)
 	}
@@ -93,7 +97,7 @@ func (b *block) int8Panel(s *scratch, x weights.Product, piece, i, j int) {
 
 // int8Steps is a product for the steps [from, to) of k, in pieces of a panel of some bytes, which stay in the first-level cache. Only the
 // last one has the scales of the columns, and the bias.
-func (b *block) int8Steps(s *scratch, x weights.Product, piece, j, from, to int) {
+func (b *block) int8Steps(a *weights.RowsOfA, x weights.Product, piece, j, from, to int) {
 	unit := max(simd.RotateBlock, x.Format.Steps)
 	kc := max(piece/b.g.nr, unit) / unit * unit
 	scales, bias := x.Scales, x.Bias
@@ -103,20 +107,20 @@ func (b *block) int8Steps(s *scratch, x weights.Product, piece, j, from, to int)
 			x.Scales, x.Bias = scales, bias
 		}
 		x.B = b.b.packed.Panel(b.b.column+j, x.P)
-		s.int8.MultiplyAndFetch(&x)
+		a.MultiplyAndFetch(&x)
 	}
 }
 
 // int8Stretches is a product of rows of several stretches with columns of int8. Their sums as floats, times the rows' scales,
 // are added up one after the other, and then multiplied with the scales of the columns.
-func (b *block) int8Stretches(s *scratch, x weights.Product, piece, j int, scales []float32) {
+func (b *block) int8Stretches(s *scratch, a *weights.RowsOfA, x weights.Product, piece, j int, scales []float32) {
 	nr := b.g.nr
 	total := make([]float32, x.M*nr)
 	x.C, x.LDC = s.sums, nr
 	for from := 0; from < b.g.k; from += simd.Int8Stretch {
-		b.int8Steps(s, x, piece, j, from, min(from+simd.Int8Stretch, b.g.k))
+		b.int8Steps(a, x, piece, j, from, min(from+simd.Int8Stretch, b.g.k))
 		for i := range x.M {
-			scale := s.int8.Scale(i, from)
+			scale := a.Scale(x.I+i, from)
 			for t, sum := range s.sums[i*nr:][:nr] {
 				total[i*nr+t] += float32(float32(int32(math.Float32bits(sum))) * scale)
 			}

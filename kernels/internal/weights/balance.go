@@ -2,6 +2,7 @@ package weights
 
 import (
 	"math"
+	"slices"
 
 	"github.com/avoformer/avoformer/kernels/internal/mem"
 )
@@ -33,6 +34,12 @@ func (p *Matrix) By() []float32 {
 		return nil
 	}
 	return p.by()
+}
+
+// Balanced reports whether rows of A are the same integers for both matrices of int8.
+func (p *Matrix) Balanced(other *Matrix) bool {
+	f, g := p.Record, other.Record
+	return p.K == other.K && f.ISA == g.ISA && f.Kind == g.Kind && slices.Equal(p.By(), other.By())
 }
 
 // unbalanced begins with factors of 1.

@@ -31,6 +31,12 @@ type winogradPanel struct {
 
 // Quantize makes integers of m rows of A, for products with a matrix.
 func (r *RowsOfA) Quantize(b *Matrix, a []float32, lda, m int) {
+	r.Hold(b, m)
+	r.Fill(b, 0, a, lda, m)
+}
+
+// Hold makes room for m rows of A, for products with a matrix.
+func (r *RowsOfA) Hold(b *Matrix, m int) {
 	f, k := b.Record, b.K
 	kind := f.Kind
 	filled := (k + int8Step - 1) / int8Step * int8Step
@@ -46,25 +52,34 @@ func (r *RowsOfA) Quantize(b *Matrix, a []float32, lda, m int) {
 	} else {
 		r.bytes = mem.Grow(r.bytes, m*r.ld)
 	}
-	if kind == Blocks {
-		r.quantizeBlocks(f, a, lda, m, k)
-	} else {
-		r.quantizeRotated(f, a, lda, m, k, b.By())
-	}
 	if written := (k + block - 1) / block * m; written < len(r.scale) { // a block of what is filled up
 		clear(r.scale[written:])
 		clear(r.start[written:])
 	}
 	if f.blocks.Least {
 		r.offset = mem.Grow(r.offset, m*blocks)
-		for i, start := range r.start {
-			r.offset[i] = float32(start) * (1.0 / 128) * r.scale[i]
+	}
+}
+
+// Fill makes integers of m rows of A, which become rows first and those after it.
+func (r *RowsOfA) Fill(b *Matrix, first int, a []float32, lda, m int) {
+	f := b.Record
+	if f.Kind != Blocks {
+		r.quantizeRotated(f, first, a, lda, m, b.K, b.By())
+		return
+	}
+	r.quantizeBlocks(f, first, a, lda, m, b.K)
+	if f.blocks.Least {
+		for at := first; at < len(r.start); at += r.rows {
+			for i, start := range r.start[at : at+m] {
+				r.offset[at+i] = float32(start) * (1.0 / 128) * r.scale[at+i]
+			}
 		}
 	}
 }
 
-// quantizeRotated is Quantize for columns of int8.
-func (r *RowsOfA) quantizeRotated(f *Record, a []float32, lda, m, k int, by []float32) {
+// quantizeRotated is Fill for columns of int8.
+func (r *RowsOfA) quantizeRotated(f *Record, first int, a []float32, lda, m, k int, by []float32) {
 	for p := 0; p < k; p += simd.Int8Stretch {
 		w := min(simd.Int8Stretch, k-p)
 		filled := rotatedLen(w)
@@ -75,7 +90,7 @@ func (r *RowsOfA) quantizeRotated(f *Record, a []float32, lda, m, k int, by []fl
 			for q := 0; q < w; q += rotatedAtOnce {
 				rotate(f.ISA, r.rotated[q:], filled, a[i*lda+p+q:], lda, n, min(rotatedAtOnce, w-q), by[p+q:])
 			}
-			to, at := i*r.ld+p, p/simd.Int8Stretch*m+i
+			to, at := (first+i)*r.ld+p, p/simd.Int8Stretch*r.rows+first+i
 			if f.Kind == Int8Pairs {
 				simd.QuantizeInt16(f.ISA, r.words[to:], r.rotated, n, filled, filled, r.ld, filled, r.scale[at:])
 			} else {
@@ -85,8 +100,8 @@ func (r *RowsOfA) quantizeRotated(f *Record, a []float32, lda, m, k int, by []fl
 	}
 }
 
-// quantizeBlocks is Quantize for weights in blocks.
-func (r *RowsOfA) quantizeBlocks(f *Record, a []float32, lda, m, k int) {
+// quantizeBlocks is Fill for weights in blocks.
+func (r *RowsOfA) quantizeBlocks(f *Record, first int, a []float32, lda, m, k int) {
 	block := f.group()
 	filled := (k + int8Step - 1) / int8Step * int8Step
 	most := simd.KernelQuantizeInt8By32.On(f.ISA).Elements
@@ -94,24 +109,24 @@ func (r *RowsOfA) quantizeBlocks(f *Record, a []float32, lda, m, k int) {
 	for i := 0; i < m; i += rows {
 		n := min(rows, m-i)
 		for p := 0; p < k; p += cols {
-			w, fill, to, at := min(cols, k-p), min(cols, filled-p), i*r.ld+p, p/block*m+i
+			w, fill, to, at := min(cols, k-p), min(cols, filled-p), (first+i)*r.ld+p, p/block*r.rows+first+i
 			if block == 16 {
-				simd.QuantizeInt8By16(f.ISA, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+				simd.QuantizeInt8By16(f.ISA, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], r.rows)
 			} else {
-				simd.QuantizeInt8By32(f.ISA, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], m)
+				simd.QuantizeInt8By32(f.ISA, r.bytes[to:], a[i*lda+p:], n, w, fill, r.ld, lda, r.scale[at:], r.start[at:], r.rows)
 			}
 		}
 	}
 }
 
-// OfRows finds what is taken off for rows of A.
-func (r *RowsOfA) OfRows(isa simd.ISA, m, k int) {
+// OfRows finds what simd.Int8Winograd takes off for m rows of A from row first on.
+func (r *RowsOfA) OfRows(isa simd.ISA, first, m, k int) {
 	k = (k + int8Step - 1) / int8Step * int8Step
 	for p := 0; p < k; p += simd.Int8Stretch {
 		w := min(simd.Int8Stretch, k-p)
 		rows := max(1, simd.KernelWinogradRows.On(isa).Elements/w) // of a call
 		for i := 0; i < m; i += rows {
-			simd.WinogradRows(isa, r.start[p/simd.Int8Stretch*m+i:], r.words[i*r.ld+p:], min(rows, m-i), w, r.ld)
+			simd.WinogradRows(isa, r.start[p/simd.Int8Stretch*r.rows+first+i:], r.words[(first+i)*r.ld+p:], min(rows, m-i), w, r.ld)
 		}
 	}
 }

@@ -50,14 +50,14 @@ func (b *Matrix) tileMethod(kernel simd.Kernel, bytes int) Method {
 	return Method{Kernel: kernel, Rows: units * tileRows, Multiple: tileRows, Panels: max(min(size.TileColumns/nr, tileProducts/(ofUnit*units)), 1)}
 }
 
-// SumTiles makes sums of the first m rows that are integers with n columns from column j on, whole panels: rows of them, n apart.
-func (r *RowsOfA) SumTiles(b *Matrix, j, m, n int) {
+// SumTiles multiplies m rows of integers, from row first on, with n columns from column j on, whole panels. The sums' rows are n apart.
+func (r *RowsOfA) SumTiles(b *Matrix, first, j, m, n int) {
 	f, k := b.Record, (b.K+int8Step-1)/int8Step*int8Step
 	r.sums = mem.Grow(r.sums, m*n)
-	simd.Int8Tiles(f.ISA, m, k, f.NR, n/f.NR, r.bytes, r.ld, b.Panel(j, 0), b.stride, r.sums, n)
+	simd.Int8Tiles(f.ISA, m, k, f.NR, n/f.NR, r.bytes[first*r.ld:], r.ld, b.Panel(j, 0), b.stride, r.sums, n)
 }
 
-// EndTiles makes elements of C of some columns of these sums, from the one at offset on, with the columns' scales and their bias, if there is one.
-func (r *RowsOfA) EndTiles(isa simd.ISA, m, offset, n, ldsums int, scales, bias, c []float32, ldc int) {
-	simd.Int8Ends(isa, m, n, r.sums[offset:], ldsums, r.scale, r.start, scales, bias, c, ldc)
+// EndTiles makes elements of C of n columns of these sums, from the one at offset on, with the columns' scales and their bias, if there is one.
+func (r *RowsOfA) EndTiles(isa simd.ISA, first, m, offset, n, ldsums int, scales, bias, c []float32, ldc int) {
+	simd.Int8Ends(isa, m, n, r.sums[offset:], ldsums, r.scale[first:], r.start[first:], scales, bias, c, ldc)
 }
