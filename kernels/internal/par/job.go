@@ -21,6 +21,8 @@ func (f Func) Do(from, to int) { f(from, to) }
 type job struct {
 	task    Task
 	shares  []share
+	team    []*worker     // the workers that it is on the board for; nil: it is not
+	size    atomic.Int32  // of the last team: a worker that is not in it may ask
 	offered []*worker     // the workers that it was handed to directly
 	queued  bool          // it was put into the queue
 	wanted  int           // further workers that may join from the queue; guarded by the pool's mutex
@@ -41,20 +43,20 @@ var jobs = sync.Pool{New: func() any { return &job{done: make(chan struct{}, 1)}
 // share is the parts [from, to) that a goroutine has yet to take, as
 // from<<32 | to, on a cache line of its own.
 type share struct {
-	parts atomic.Uint64
+	parts uint64
 	_     [56]byte
 }
 
 // left is how many parts nobody has taken.
 func (s *share) left() int {
-	v := s.parts.Load()
+	v := atomic.LoadUint64(&s.parts)
 	return int(uint32(v)) - int(v>>32)
 }
 
 // take takes half of the parts, at least one, from the front or from the back.
 func (s *share) take(back bool) (from, to int) {
 	for {
-		v := s.parts.Load()
+		v := atomic.LoadUint64(&s.parts)
 		from, to = int(v>>32), int(uint32(v))
 		if from >= to {
 			return 0, 0
@@ -64,7 +66,7 @@ func (s *share) take(back bool) (from, to int) {
 		if back {
 			rest = uint64(from)<<32 | uint64(to-half)
 		}
-		if !s.parts.CompareAndSwap(v, rest) {
+		if !atomic.CompareAndSwapUint64(&s.parts, v, rest) {
 			continue
 		}
 		if back {
@@ -74,7 +76,8 @@ func (s *share) take(back bool) (from, to int) {
 	}
 }
 
-// divide gives each of several goroutines its share of n parts.
+// divide gives each of several goroutines its share of n parts. No worker reads them before submit, so the stores need not wait
+// for each other, as atomic ones would: the lines are in the caches of those who had the shares before.
 func (j *job) divide(n, goroutines int) {
 	if cap(j.shares) < goroutines {
 		j.shares = make([]share, goroutines)
@@ -82,7 +85,7 @@ func (j *job) divide(n, goroutines int) {
 	j.shares = j.shares[:goroutines]
 	end := func(i int) uint64 { return uint64(n) * uint64(i) / uint64(goroutines) }
 	for i := range j.shares {
-		j.shares[i].parts.Store(end(i)<<32 | end(i+1))
+		j.shares[i].parts = end(i)<<32 | end(i+1)
 	}
 }
 
@@ -106,11 +109,11 @@ func (j *job) run(own int) {
 	}
 }
 
-// empty takes all parts that nobody has taken, so that nobody begins them. After
-// run has returned there are none.
+// empty takes all parts that nobody has taken, so that nobody begins them, where run has not returned. After
+// it has there are none.
 func (j *job) empty() {
 	for i := range j.shares {
-		j.shares[i].parts.Store(0)
+		atomic.StoreUint64(&j.shares[i].parts, 0)
 	}
 }
 

@@ -2,7 +2,7 @@
 // one and the workers of a pool.
 //
 // The files: par.go has what other packages call, job.go a call and what it is to do, failure.go
-// its end by a panic on a worker, pool.go the set of workers, worker.go a worker's life,
+// its end by a panic on a worker, pool.go the set of workers, board.go handing a job to all of them at once, worker.go a worker's life,
 // spin.go waiting without sleeping, affinity.go leaving the caller's CPU, and pools.go the pools of threads that are bound
 // to CPUs.
 package par
@@ -46,9 +46,16 @@ func (p *pool) run(helpers, n int, task Task) (failed *failure) {
 	j := jobs.Get().(*job)
 	j.task = task
 	j.divide(n, helpers+1)
-	defer func() { failed = p.finish(j) }() // after a panic too: no worker may write to the caller's memory any more
+	done := false
+	defer func() { // after a panic too: no worker may write to the caller's memory any more
+		if !done {
+			j.empty()
+		}
+		failed = p.finish(j)
+	}()
 	p.submit(j, helpers)
 	j.run(0)
+	done = true
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pool is a set of workers. A worker that looks for work is handed a job without a
+// pool is a set of workers. A worker that looks for work finds a job on the board, or is handed one, without a
 // lock; busy and sleeping workers find jobs in a queue.
 //
 // What workers that look for work read again and again lies apart from what calls write: a line that some thread
@@ -19,6 +19,7 @@ type pool struct {
 	work  sync.Cond // a sleeping worker waits for it
 	ended sync.Cond // stop waits for it
 	jobs  []*job    // those that still want workers, oldest first
+	slots []*worker // by their numbers, also those that ended
 	cpus  []int     // that the workers are bound to; nil: none
 
 	// Read by all workers, and rarely written:
@@ -28,14 +29,18 @@ type pool struct {
 	stopping atomic.Bool
 	limit    atomic.Int32 // one less than GOMAXPROCS, or than the processors if these are fewer, at the time of asked
 	sleeping atomic.Int32 // workers that wait on work; changes under mu
+	asked    atomic.Int64 // when limit was brought up to date
+
+	// The board: read by all workers that look for work, and written by calls that post on it.
+	_      [cacheLine]byte
+	posted atomic.Pointer[job]
+	call   atomic.Uint64 // the number of the last call that posted, and that of its workers
 
 	// Written by every call:
 	_ [cacheLine]byte
 	// demand has the number of running calls, times oneCall, plus the number of
 	// helpers that they want together.
 	demand atomic.Int64
-	// asked is when limit was brought up to date.
-	asked atomic.Int64
 	// shortCall is when a call last asked for a worker that is not worth waking one.
 	shortCall atomic.Int64
 	_         [cacheLine]byte
@@ -102,6 +107,9 @@ func (p *pool) crowded() bool {
 func (p *pool) submit(j *job, n int) {
 	j.offered, j.queued, j.cpu = j.offered[:0], false, -1
 	p.demand.Add(oneCall + int64(n))
+	if p.post(j, n) {
+		return
+	}
 	for _, w := range *p.all.Load() {
 		if len(j.offered) == n {
 			return
@@ -145,11 +153,19 @@ func (p *pool) enqueue(j *job, n int) (woke bool) {
 	return true
 }
 
-// grow starts workers until there are n. The caller holds mu.
+// grow starts workers until there are n, with the lowest numbers that are free. The caller holds mu.
 func (p *pool) grow(n int) {
-	for count := len(*p.all.Load()); count < n; count++ {
-		w := &worker{number: count}
-		p.setAll(append(slices.Clone(*p.all.Load()), w))
+	all := *p.all.Load()
+	for number := 0; len(all) < n; number++ {
+		if number < len(all) && all[number].number == number {
+			continue
+		}
+		if number == len(p.slots) {
+			p.slots = append(p.slots, &worker{number: number})
+		}
+		w := p.slots[number]
+		all = slices.Insert(slices.Clone(all), number, w)
+		p.setAll(all)
 		go p.live(w)
 	}
 }
@@ -159,10 +175,13 @@ func (p *pool) setAll(all []*worker) { p.all.Store(&all) }
 // finish ends a job's offer, waits for the workers that are inside, and keeps the
 // job for another call. It returns how a part ended on a worker, unless all did their work.
 func (p *pool) finish(j *job) *failure {
-	j.empty()
 	p.demand.Add(-oneCall - int64(len(j.shares)-1))
-	p.withdraw(j)
-	j.wait()
+	if j.team != nil {
+		p.clear(j)
+	} else {
+		p.withdraw(j)
+		j.wait()
+	}
 	j.task = nil
 	failed := j.failed.Swap(nil)
 	jobs.Put(j)

@@ -1,6 +1,9 @@
 package par
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Spinning for longer than a sleeping goroutine takes to wake is never worth
 // it, and most calls are followed by the next within this time.
@@ -8,6 +11,11 @@ const (
 	spinTime   = 50 * time.Microsecond
 	spinRounds = 50 // tries between two looks at the clock
 )
+
+// patience is spinTime, except in tests of more goroutines than the machine runs at a time.
+var patience atomic.Int64
+
+func init() { patience.Store(int64(spinTime)) }
 
 // spin tries ready again and again for spinTime, and reports whether it came true.
 // It keeps its processor for that time: runtime.Gosched would wake further threads
@@ -24,7 +32,7 @@ func spin(ready func() bool) bool {
 		t := now()
 		switch {
 		case end == 0:
-			end = t + int64(spinTime)
+			end = t + patience.Load()
 		case t > end:
 			return false
 		}

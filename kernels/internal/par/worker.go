@@ -7,15 +7,16 @@ import (
 )
 
 // worker is a goroutine that helps with one job after another. Its number decides
-// which share of a job it begins with.
+// which share of a job it begins with. When a worker has ended, the next with its number has the same memory.
 type worker struct {
 	number int
-	// mail is idle while the worker looks for work, and a job once it is handed one.
+	// mail is idle while the worker looks for work, and a job once it is handed one or takes part in one from the board.
 	mail atomic.Pointer[job]
 	// avoid is 1 + the CPU of a caller whose job the worker did not take: perhaps
 	// its own CPU. It stays 0 unless affinity may be changed.
 	avoid atomic.Int32
-	_     [cacheLine - 24]byte // lines of its own
+	seen  uint64               // the last call on the board that it took part in, or that did not want it
+	_     [cacheLine - 32]byte // lines of its own
 }
 
 // idle is the value of mail of a worker that may be handed a job.
@@ -37,7 +38,7 @@ func (p *pool) live(w *worker) {
 			if woken && j.cpu >= 0 {
 				leaveCPU(j.cpu)
 			}
-			p.help(w, j)
+			p.help(w, j, func(*job) { j.leave() })
 			p.currentLimit()
 		}
 	}
@@ -69,16 +70,20 @@ func (p *pool) next(w *worker) (j *job, slept bool) {
 	}
 }
 
-// look waits to be handed a job, for as long as spin does. It returns nil if it
+// look takes part in jobs from the board, and waits to be handed one, for as long as spin does. It returns nil if it
 // is not, or if there is something to do in next.
 func (p *pool) look(w *worker) *job {
+	w.mail.Store(idle)
 	for {
-		w.mail.Store(idle)
 		tries := 0
 		found := spin(func() bool {
 			tries++
-			return w.mail.Load() != idle || w.avoid.Load() > 0 || p.callsNext() || tries%spinRounds == 0 && p.crowded()
+			return w.mail.Load() != idle || p.calls(w) || w.avoid.Load() > 0 || p.callsNext() || tries%spinRounds == 0 && p.crowded()
 		})
+		if !p.callsNext() && p.assist(w) {
+			p.currentLimit()
+			continue
+		}
 		if cpu := w.avoid.Swap(0) - 1; cpu >= 0 {
 			leaveCPU(int(cpu))
 		}
@@ -88,6 +93,7 @@ func (p *pool) look(w *worker) *job {
 		if !found || p.callsNext() || p.crowded() {
 			return nil
 		}
+		w.mail.Store(idle)
 	}
 }
 
@@ -111,25 +117,26 @@ func (w *worker) close() *job {
 	}
 }
 
-// help does a worker's share of a job, whatever comes of it. A goroutine that runtime.Goexit
-// ends has another in its place.
-func (p *pool) help(w *worker, j *job) {
-	done := false
+// help does a worker's share of a job, whatever comes of it, and then calls leave with the mail that the worker is to have: idle,
+// or nil if runtime.Goexit ended its goroutine, which has another in its place.
+func (p *pool) help(w *worker, j *job, leave func(next *job)) {
+	next := (*job)(nil)
 	defer func() {
-		if !done {
+		if next == nil {
 			f := new(failure)
 			if v := recover(); v != nil {
 				f.panicked = &WorkerPanic{v, debug.Stack()}
+				next = idle
 			} else {
-				go p.live(w)
+				defer func() { go p.live(w) }()
 			}
 			j.failed.CompareAndSwap(nil, f) // the first one counts
 			j.empty()
 		}
-		j.leave()
+		leave(next)
 	}()
 	j.run(1 + w.number%(len(j.shares)-1))
-	done = true
+	next = idle
 }
 
 // avoidCallerCPU has the worker leave the CPU of the caller, once it gets to run, and
