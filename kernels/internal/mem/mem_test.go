@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"unsafe"
@@ -36,6 +37,7 @@ func TestChecks(t *testing.T) {
 		{"ld of 0", "kernels.F: lda = 0, want at least 1 (columns of a)", func() { CheckMatrix("F", "a", 0, 1, 0, 0) }},
 		{"ld of a field", "kernels.F: LdA = 2, want at least 3 (columns of A)", func() { CheckMatrix("F", "A", 9, 3, 3, 2) }},
 		{"ld of a part", "kernels.F: ep.LdResidual = 2, want at least 3 (columns of ep.Residual)", func() { CheckMatrix("F", "ep.Residual", 9, 3, 3, 2) }},
+		{"ld of a field at the end of the alphabet", "kernels.F: LdZ = 2, want at least 3 (columns of Z)", func() { CheckMatrix("F", "Z", 9, 3, 3, 2) }},
 		{"matrix without columns", "", func() { CheckMatrix("F", "a", 0, 9, 0, 1) }},
 		{"matrix without rows", "", func() { CheckMatrix("F", "a", 0, 0, 9, 9) }},
 		{"last row cut off", "kernels.F: len(a) = 12, want at least (3-1)*5+3 ((rows-1)*ld+columns)", func() { CheckMatrix("F", "a", 12, 3, 3, 5) }},
@@ -49,6 +51,9 @@ func TestChecks(t *testing.T) {
 
 // TestMulLen multiplies up to the largest int, and refuses a product that would overflow.
 func TestMulLen(t *testing.T) {
+	if MaxInt != math.MaxInt {
+		t.Errorf("MaxInt = %d", MaxInt)
+	}
 	for _, s := range [][2]int{{0, 0}, {0, MaxInt}, {MaxInt, 0}, {1, MaxInt}, {MaxInt, 1}, {3, MaxInt / 3}, {MaxInt / 7, 7}} {
 		if got := MulLen("F", s[0], s[1]); got != s[0]*s[1] {
 			t.Errorf("%v: %d", s, got)
