@@ -3,7 +3,6 @@
 package checkasm_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -14,15 +13,7 @@ import (
 
 // TestTiles shows that tiles left in use are found: by a function that knows nothing of the junk in them.
 func TestTiles(t *testing.T) {
-	if !native.Has() {
-		if os.Getenv("AVOFORMER_REQUIRE_AMX") != "" {
-			t.Fatal("no AMX, which AVOFORMER_REQUIRE_AMX wants")
-		}
-		t.Skip("no AMX: make test-amx runs this")
-	}
-	if err := native.Permit(); err != nil {
-		t.Fatal(err)
-	}
+	native.Need(t)
 	pool := new(checkasm.Pool)
 	defer pool.Close()
 	err := checkasm.Check(pool, checkasm.Case{

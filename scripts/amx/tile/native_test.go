@@ -5,7 +5,6 @@ package tile
 import (
 	"encoding/hex"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,15 +17,7 @@ import (
 // TestNative executes every instruction on the processor, as the runner makes it one with tiles, and compares what it leaves in
 // memory with what the machine of this package does. On a processor with tiles it compares that machine with silicon.
 func TestNative(t *testing.T) {
-	if !native.Has() {
-		if os.Getenv("AVOFORMER_REQUIRE_AMX") != "" {
-			t.Fatal("no AMX, which AVOFORMER_REQUIRE_AMX wants")
-		}
-		t.Skip("no AMX: make test-amx runs this")
-	}
-	if err := native.Permit(); err != nil {
-		t.Fatal(err)
-	}
+	native.Need(t)
 	runtime.LockOSThread() // which has the tiles
 	defer runtime.UnlockOSThread()
 	code, err := native.New()

@@ -1,0 +1,24 @@
+//go:build linux && amd64
+
+package native
+
+import "os"
+
+// Need skips a test on a machine without tiles. It fails the test if AVOFORMER_REQUIRE_AMX is set, as it is where a runner or an
+// emulator has tiles. Otherwise it asks Linux for the permission to use them.
+func Need(t interface {
+	Helper()
+	Fatal(args ...any)
+	Skip(args ...any)
+}) {
+	t.Helper()
+	if !Has() {
+		if os.Getenv("AVOFORMER_REQUIRE_AMX") != "" {
+			t.Fatal("no AMX, which AVOFORMER_REQUIRE_AMX requires")
+		}
+		t.Skip("no AMX: make test-amx runs this test")
+	}
+	if err := Permit(); err != nil {
+		t.Fatal(err)
+	}
+}
