@@ -5,6 +5,7 @@ package tile
 import (
 	"encoding/hex"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
