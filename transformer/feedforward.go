@@ -83,20 +83,20 @@ func (l *Loader) FeedForward(c FeedForwardConfig, names FeedForwardNames) *FeedF
 		c.OutDim = c.Dim
 	}
 	f := &FeedForward{FeedForwardConfig: c}
-	switch {
-	case c.Gated && names.Packed != "":
-		gate := Part{Name: names.Packed, Rows: c.Hidden, Of: 2 * c.Hidden}
-		up := gate
-		if names.UpFirst {
-			gate.From = c.Hidden
-		} else {
-			up.From = c.Hidden
+	if c.Gated {
+		gate, up := Part{Name: names.Gate, Rows: c.Hidden}, Part{Name: names.Up, Rows: c.Hidden}
+		if names.Packed != "" {
+			gate = Part{Name: names.Packed, Rows: c.Hidden, Of: 2 * c.Hidden}
+			up = gate
+			if names.UpFirst {
+				gate.From = c.Hidden
+			} else {
+				up.From = c.Hidden
+			}
 		}
-		f.Gate, f.Up = l.Stacked(c.Dim, c.Bias, c.sharp(gate)), l.Stacked(c.Dim, c.Bias, up)
-	case c.Gated:
-		f.Gate = l.Stacked(c.Dim, c.Bias, c.sharp(Part{Name: names.Gate, Rows: c.Hidden}))
-		f.Up = l.Stacked(c.Dim, c.Bias, Part{Name: names.Up, Rows: c.Hidden})
-	default:
+		both := l.together(c.Dim, c.Bias, c.sharp(gate), up)
+		f.Gate, f.Up = both[0], both[1]
+	} else {
 		f.Up = l.Stacked(c.Dim, c.Bias, c.sharp(Part{Name: names.Up, Rows: c.Hidden}))
 	}
 	down := Part{Name: names.Down, Rows: c.OutDim}

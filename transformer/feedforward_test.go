@@ -119,3 +119,31 @@ func TestFeedForwardInOne(t *testing.T) {
 		}
 	}
 }
+
+// TestFeedForwardBalance: gate and up are balanced by the rows of both, so that rows become the same integers for each of them.
+func TestFeedForwardBalance(t *testing.T) {
+	const dim, hidden = 40, 56
+	load := func(format kernels.Format, names tf.FeedForwardNames) *tf.FeedForward {
+		l := tf.NewLoader(tf.Random(9))
+		l.Pack(func(string, kernels.Format, bool) kernels.Format { return format })
+		f := l.FeedForward(tf.FeedForwardConfig{Dim: dim, Hidden: hidden, Activation: kernels.ActSiLU, Gated: true}, names)
+		tftest.NoError(t, l.Finish())
+		return f
+	}
+	for _, names := range []tf.FeedForwardNames{{Gate: "gate.", Up: "up.", Down: "down."}, {Packed: "both.", Down: "down."}} {
+		exact, rounded := load(kernels.FormatF32, names), load(kernels.FormatInt8, names)
+		both := slices.Concat(exact.Gate.Weight(), exact.Up.Weight())
+		for i, got := range [][]float32{rounded.Gate.Weight(), rounded.Up.Weight()} {
+			p := kernels.NewPacker(kernels.FormatInt8, hidden, dim)
+			p.Balance(both)
+			p.Pack(0, both[i*hidden*dim:][:hidden*dim])
+			want := make([]float32, dim)
+			for j := range hidden {
+				p.Packed().Column(want, j)
+				if !slices.Equal(got[j*dim:][:dim], want) {
+					t.Fatalf("%+v: row %d of matrix %d is not balanced by both", names, j, i)
+				}
+			}
+		}
+	}
+}

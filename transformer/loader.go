@@ -226,6 +226,20 @@ func (l *Loader) Stacked(in int, bias bool, parts ...Part) *Linear {
 	return &Linear{in, out, b, weight}
 }
 
+// together are linear layers that multiply the same rows, one for each part. Weights of int8 have one balance.
+func (l *Loader) together(in int, bias bool, parts ...Part) []*Linear {
+	all := make([]checkpoint.Part, len(parts))
+	for i, p := range parts {
+		all[i] = checkpoint.Part(p)
+	}
+	at := Loader{l.at.Together(all)}
+	layers := make([]*Linear, len(parts))
+	for i, p := range parts {
+		layers[i] = at.Stacked(in, bias, p)
+	}
+	return layers
+}
+
 // LinearOf returns the linear layer with tensors of l, some of which may be
 // missing. It does not keep weight, [out, in].
 func (l *Loader) LinearOf(in, out int, weight, bias []float32) *Linear {

@@ -24,6 +24,7 @@ type Scope struct {
 	RowByRow   bool   // linear layers multiply one row as several, and are held as they are stored
 	Integers   bool   // tensors of integers are numbers too
 	read       *Scope // whose tensor weight this one's is; nil: its own
+	together   []Part // of linear layers that multiply the same rows; see Together
 	original   bool   // tensors are those of the checkpoint, also those that were replaced
 	*account
 }
@@ -201,6 +202,16 @@ func (s Scope) find(name string, shape ...int) (data []float32, ok bool) {
 		s.note(s.lookup(name), err)
 	}
 	return nil, err == nil
+}
+
+// elements is the data that find gives for a tensor that is known to be there.
+func (s Scope) elements(name string, shape ...int) []float32 {
+	src, stored := s.source(name)
+	if _, piecewise := src.(Reader); piecewise {
+		return nil
+	}
+	x, _ := src.Tensor(stored, shape...)
+	return x
 }
 
 // readChanged sets dst to elements of a tensor that was found, with what find gave and what was added.

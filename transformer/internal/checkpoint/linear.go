@@ -253,18 +253,40 @@ func (p *packing) piece(buf *jobBuffers, from, rows int) {
 	}
 }
 
-// sampleRows is about how many rows tell how large the weights are for each input.
+// Together is s for linear layers that multiply the same rows, each of which has one of the parts. Weights of int8 are balanced by all
+// parts, so that rows become the same integers for each layer.
+func (s Scope) Together(parts []Part) Scope {
+	for i := range parts {
+		parts[i].complete() // or Stacked fails
+	}
+	s.together = parts
+	return s
+}
+
+// sampleRows is about how many rows of a part tell how large the weights are for each input.
 const sampleRows = 256
 
 // sample is rows by which int8 is balanced. Where several layers are side by side, they are the last one's: values come after queries and
 // keys, and what is rounded of them costs ten times as much.
 func (p *packing) sample() []float32 {
+	last := len(p.parts) - 1
+	if p.s.together == nil {
+		return p.sampleOf(nil, p.parts[last:], p.data[last:])
+	}
 	var x []float32
-	rows := p.parts[len(p.parts)-1].Rows
-	for row := p.out - rows; row < p.out; row += max(1, rows/sampleRows) {
+	for i, part := range p.s.together {
+		data := p.s.elements(part.Name+"weight", part.shape(p.in, false)...)
+		x = p.sampleOf(x, p.s.together[i:i+1], [][]float32{data})
+	}
+	return x
+}
+
+// sampleOf adds rows of a part to x.
+func (p *packing) sampleOf(x []float32, part []Part, data [][]float32) []float32 {
+	for row := 0; row < part[0].Rows; row += max(1, part[0].Rows/sampleRows) {
 		at := len(x)
 		x = append(x, make([]float32, p.in)...)
-		p.s.readRows(x[at:], p.in, row, p.parts, p.data)
+		p.s.readRows(x[at:], p.in, row, part, data)
 	}
 	return x
 }
