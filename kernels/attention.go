@@ -84,15 +84,15 @@ type AttentionParams struct {
 	// RelativeKeys adds the product of the key with the embedding too
 	// (Huang et al. 2020; relative_key_query).
 	RelativeKeys bool
-	// Weights, unless nil, receives the weights, contiguous
-	// [Batch, Heads, LenQ, LenK]. Such a call reads and writes the whole of it,
-	// and hides no cost of masked keys behind skipped tiles.
+	// Weights, unless nil, receives the attention weights, contiguous [Batch, Heads, LenQ, LenK]. Such a call reads and writes all
+	// of it, and computes masked keys too: it skips no tiles.
 	Weights []float32
-	// Int8 lets products be of integers, as those of packed matrices of FormatInt8 are: scores of queries and keys of
-	// int8, with a scale for each row of a head, and on x86 weights of 14 bits times values of 10, with a scale for each
-	// column of a head and some keys. So it is for heads of 32, 64 and 128 elements, over 12 queries and over 64 keys, in K
-	// and V, without Relative, Sinks and Weights. A query or key with an infinity gives NaN then, and a value NaN or an infinity; values
-	// of hidden keys next to visible ones should not be far larger than these, which share their scales.
+	// Int8 allows products of integers, as for packed matrices of FormatInt8. Scores are products of queries and keys in int8,
+	// with a scale for each row of a head. On x86, attention weights become integers of 14 bits and values integers of 10 bits,
+	// with a scale for each column of a head and some keys. This applies to heads of 32, 64 or 128 elements, more than 12
+	// queries and more than 64 keys, in K and V, without Relative, Sinks and Weights; other calls ignore Int8. An infinity in a
+	// query or key then gives NaN, and one in a value NaN or an infinity. Values of hidden keys should not be far larger than
+	// those of visible keys close to them, since they share scales.
 	Int8 bool
 }
 
@@ -100,16 +100,13 @@ type AttentionParams struct {
 //
 //	Dst = softmax((Q*K' + relative)*Scale + bias, over visible keys) * V
 //
-// without ever holding the scores of all keys at once: they are worked on in
-// tiles, with a running maximum and sum for each query (Milakov and Gimelshein
-// 2018, "Online normalizer calculation for softmax"; Dao et al. 2022,
-// "FlashAttention"). The memory it uses beyond its arguments does not depend on
-// the lengths. Tiles that the mask hides whole are not computed.
+// without holding the scores of all keys at once. It computes tiles of them, and keeps a running maximum and sum for each query
+// (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; Dao et al. 2022, "FlashAttention"). The memory that
+// it needs in addition to its arguments does not depend on the lengths. It skips tiles that the mask hides completely.
 //
-// Q, K and V are read where they lie. A query, key or value with NaN, or with
-// an infinity, gives NaN where IEEE arithmetic does; values of hidden keys must
-// be finite, or lie outside of all that any query nearby sees, since they are
-// multiplied by zero. See doc/numerics.md for the error.
+// Q, K and V are not copied. A NaN or an infinity in a query, key or value gives NaN where IEEE arithmetic does. Values of hidden
+// keys must be finite, since they may be multiplied by zero: they are, unless they are far from the keys that any nearby query
+// sees. See doc/numerics.md for the error.
 //
 // Decoding with a cache: keep keys and values in Pages, and pass what each sequence has as Sequences.
 // Appending a token sets one row. Or keep K and V as [batch, KVHeads, capacity, dim], each head's rows one

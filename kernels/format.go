@@ -18,7 +18,7 @@ const (
 	FormatF32   = Format(weights.F32)   // float32, as given
 	FormatBF16  = Format(weights.BF16)  // bfloat16, rounded to nearest: half the memory
 	FormatF16   = Format(weights.F16)   // IEEE 754 binary16, rounded to nearest; beyond 65504 it is infinite
-	FormatInt8  = Format(weights.Int8)  // integers of at most 127 with a scale for each column, balanced and rotated; so become the rows of A
+	FormatInt8  = Format(weights.Int8)  // integers of at most 127 with a scale for each column, balanced and rotated; products convert rows of A in the same way
 	FormatQ8_0  = Format(weights.Q8_0)  // integers of at most 127 with a scale of 16 bits for each 32 of a column
 	FormatQ4_0  = Format(weights.Q4_0)  // integers from -8 to 7 with a scale of 16 bits for each 32 of a column
 	FormatQ4_K  = Format(weights.Q4_K)  // integers from 0 to 15, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
@@ -27,7 +27,7 @@ const (
 	FormatQ5_0  = Format(weights.Q5_0)  // integers from -16 to 15 with a scale of 16 bits for each 32 of a column
 	FormatQ5_1  = Format(weights.Q5_1)  // integers from 0 to 31 with a scale and a minimum of 16 bits for each 32 of a column
 	FormatQ5_K  = Format(weights.Q5_K)  // integers from 0 to 31, each 32 with a scale and a minimum of 6 bits, each 256 with two of 16
-	FormatMXFP4 = Format(weights.MXFP4) // numbers of 4 bits, 0, 0.5, 1, 1.5, 2, 3, 4, 6 and below zero, each 32 with a power of 2
+	FormatMXFP4 = Format(weights.MXFP4) // numbers of 4 bits, ±0, 0.5, 1, 1.5, 2, 3, 4 and 6, with a power of 2 for each 32 of a column
 	// FormatBF16Fast is bfloat16, multiplied by the tiles of AMX where the machine has them: rows of A become bfloat16 too, and sums are rounded
 	// as the instruction TDPBF16PS rounds them. So results depend on the machine, which those of all other formats do not: without
 	// tiles they are those of FormatBF16.
@@ -37,7 +37,7 @@ const (
 // String is the format's name in lower case.
 func (f Format) String() string { return weights.Format(f).String() }
 
-// ParseFormat is the format of that name, in small or capital letters: String gives "q8_0", and names of GGUF files have Q8_0.
+// ParseFormat returns the format with that name. Upper and lower case are equal: String returns "q8_0", GGUF writes Q8_0.
 func ParseFormat(name string) (Format, error) {
 	f, ok := weights.ByName(strings.ToLower(name))
 	if !ok {
@@ -46,13 +46,13 @@ func ParseFormat(name string) (Format, error) {
 	return Format(f), nil
 }
 
-// Block is how many elements a block of the format has in a file, and how many bytes: those of
-// GGUF's type of that name, or of one number. They are 0 for FormatInt8 and FormatBF16Fast, which files do not have.
+// Block is the number of elements of a block of the format in a file, and its number of bytes. A block is that of the GGUF type
+// with the same name, or one number. Both are 0 for FormatInt8 and FormatBF16Fast, which no file uses.
 func (f Format) Block() (elements, bytes int) { return weights.Format(f).Block() }
 
-// Quantize sets dst to the elements x as files have them in the format, in blocks or as numbers, little-endian: packed by
-// [PackBBlocks] they are what [PackBRows] makes of x. len(x) is a multiple of the elements of a block, and dst as long as
-// the bytes of all; see [Format.Block].
+// Quantize converts x to the format as files store it: blocks or numbers, little-endian. Packing dst with [PackBBlocks] gives the
+// same matrix as packing x with [PackBRows]. len(x) must be a multiple of the number of elements of a block, and len(dst) the
+// number of bytes of these blocks; see [Format.Block].
 func (f Format) Quantize(dst []byte, x []float32) {
 	const fn = "Format.Quantize"
 	elements, bytes := f.Block()

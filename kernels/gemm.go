@@ -7,8 +7,7 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/product"
 )
 
-// Products of two matrices as they lie in the caller's memory, one or a batch of
-// them: what the functions promise, and the checks of their arguments.
+// Products of two matrices in the caller's memory, or of a batch of them: contracts, and checks of arguments.
 
 // Transpose says whether a matrix enters a product as stored or transposed.
 type Transpose bool
@@ -26,9 +25,8 @@ const (
 // n x k with transB = Trans (the layout of torch.nn.Linear weights). C must not
 // overlap A or B.
 //
-// When beta is 0, C is not read: it may hold anything. When alpha or k is 0, A
-// and B are not read. Each element's error is at most k*eps*sum|a||b|*|alpha|
-// plus the rounding of the final sum; see doc/numerics.md.
+// If beta is 0, C is not read, and may hold any values. If alpha or k is 0, A and B are not read. The error of an element is at
+// most k*eps*sum|a||b|*|alpha| plus the rounding of the final sum; see doc/numerics.md.
 //
 // Gemm panics if a size is negative or a slice too short.
 func Gemm(transA, transB Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
@@ -71,13 +69,10 @@ type GemmBatchedParams struct {
 	LdC, StrideC int
 }
 
-// GemmBatched computes Batch products of one shape, C_i = Alpha*op(A_i)*op(B_i)
-// + Beta*C_i, whose matrices begin StrideA, StrideB and StrideC elements apart:
-// for the heads of attention, where one call has work enough for several
-// threads. A stride may be smaller than a matrix, so that heads may lie side by
-// side in the rows of one matrix, and StrideA or StrideB may be 0, so that the
-// products share an operand; no element of C may belong to two products. All
-// else is as in Gemm.
+// GemmBatched computes Batch products of one shape, C_i = Alpha*op(A_i)*op(B_i) + Beta*C_i. Their matrices begin StrideA, StrideB
+// and StrideC elements apart. It is made for the heads of attention, which together are enough work for several threads. A
+// stride may be smaller than a matrix, so that the heads can be columns of one matrix. StrideA or StrideB may be 0, so that
+// all products share an operand. No element of C may belong to two products. The rest is as in Gemm.
 func GemmBatched(p GemmBatchedParams) { Threads(1).GemmBatched(p) }
 
 // GemmBatched is the function GemmBatched on up to t threads.
@@ -109,7 +104,7 @@ func (t Threads) GemmBatched(p GemmBatchedParams) {
 	product.Batched(int(t), bool(p.TransA), bool(p.TransB), p.Batch, p.M, p.N, p.K, p.Alpha, p.A, p.LdA, p.StrideA, p.B, p.LdB, p.StrideB, p.Beta, p.C, p.LdC, p.StrideC)
 }
 
-// checkBatch is CheckMatrix for several matrices that begin stride apart.
+// checkBatch is CheckMatrix for matrices that begin stride elements apart.
 func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 	if stride < 0 {
 		mem.PanicSize(fn, "Stride"+arg, stride, "want at least 0")
@@ -121,11 +116,11 @@ func checkBatch(fn, arg string, length, batch, stride, rows, cols, ld int) {
 	}
 }
 
-// overlap reports whether two of some m x n matrices that begin stride elements apart, their rows ld
-// apart, have an element in common.
+// overlap reports whether any two of a batch of m x n matrices share an element. The matrices begin stride elements apart, their
+// rows are ld apart.
 func overlap(batch, m, n, ld, stride int) bool {
-	// Matrix i begins rows rows and past elements, fewer than ld, after the first one: then the two
-	// have an element in common if its rows begin within the first one's, or end within the next ones.
+	// Matrix i begins "rows" rows and "past" elements, fewer than ld, after the first one. The two share an element if a row of
+	// matrix i begins within a row of the first one, or ends within the next row.
 	rows, past := 0, 0
 	for range batch - 1 {
 		rows, past = rows+stride/ld, past+stride%ld

@@ -7,25 +7,25 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/product"
 )
 
-// Products of which each run of rows has a B of its own: those of a mixture of experts.
+// Products in which each run of rows has its own B, as in a mixture of experts.
 
 // GemmGroupedParams are the arguments of GemmGrouped. Sizes are in elements.
 type GemmGroupedParams struct {
 	A   []float32 // rows of K elements, LdA apart
 	LdA int
-	// B has a matrix for each group, all K x N; that of a group without rows may be nil.
+	// B has a matrix for each group, all K x N. The matrix of a group without rows may be nil.
 	B []*PackedB
-	// Ends is where the rows of each group end in A and C, as many as B and in ascending order: those
-	// of group g are [Ends[g-1], Ends[g]), those of the first begin at 0.
+	// Ends has the end of each group's rows in A and C, in ascending order: group g has the rows [Ends[g-1], Ends[g]), and group
+	// 0 begins with row 0.
 	Ends []int
-	C    []float32 // rows of N elements, LdC apart; overlaps nothing else
+	C    []float32 // rows of N elements, LdC apart; must not overlap A
 	LdC  int
-	Bias [][]float32 // [N] for each group, added to its rows; or nil
+	Bias [][]float32 // [N] for each group, added to each of its rows; or nil
 }
 
-// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group, which lie one after another in A and
-// C: the form for a mixture of experts, all rows of an expert in one product and the products side by
-// side on the threads. Each row has the bits that GemmPacked gives it with the rows of its group.
+// GemmGrouped computes C_g = A_g*B_g + Bias_g for the rows of every group. The groups follow one another in A and C. It is made for
+// a mixture of experts: the rows of an expert are one product, and threads share the products. Each row has the same bits as in a
+// GemmPacked of its group.
 func GemmGrouped(p GemmGroupedParams) { Threads(1).GemmGrouped(p) }
 
 // GemmGrouped is the function GemmGrouped on up to t threads.

@@ -10,13 +10,11 @@ import (
 
 // Products with a packed B; pack.go packs it.
 
-// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with B
-// packed by PackB: the form for weights, which are used many times.
+// GemmPacked computes C = act(alpha*A*B + beta*C + bias) + residual with a packed B. It is made for weights, which are packed
+// once and used many times.
 //
-// A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not
-// overlap A. When beta is 0, C is not read, unless it is also the residual; when
-// alpha or K is 0, A and B are not.
-// It runs on the tier that B was packed for.
+// A is m x K and C is m x N, row-major with rows lda and ldc apart. C must not overlap A. If beta is 0, C is not read, unless it
+// is also the residual. If alpha or K is 0, A and B are not read. The product runs on the tier that B was packed for.
 func GemmPacked(m int, alpha float32, a []float32, lda int, b *PackedB, beta float32, c []float32, ldc int, ep Epilogue) {
 	Threads(1).GemmPacked(m, alpha, a, lda, b, beta, c, ldc, ep)
 }
@@ -71,9 +69,8 @@ type Epilogue struct {
 	LdResidual int
 }
 
-// PackedB is a matrix op(B) in the order in which the inner loops of one tier read
-// it, in one of several formats. It is immutable, holds all that is needed of B, and
-// may be shared by goroutines.
+// PackedB is a matrix op(B) in the order in which the inner loops of one tier read it, in one of several formats. It is immutable,
+// keeps no reference to B, and is safe for concurrent use.
 type PackedB struct{ matrix weights.Matrix }
 
 // K is the number of rows of op(B).
@@ -82,7 +79,7 @@ func (b *PackedB) K() int { return b.matrix.K }
 // N is the number of columns of op(B).
 func (b *PackedB) N() int { return b.matrix.N }
 
-// Format is that of its elements.
+// Format is the format of the elements.
 func (b *PackedB) Format() Format { return Format(b.matrix.Record.Format) }
 
 // Bytes is the memory that the packed elements take.
@@ -97,8 +94,7 @@ func (b *PackedB) Exact() *PackedB {
 	return &exact
 }
 
-// Column writes column j of op(B), a row of B^T, to dst, which has K elements: as it
-// was packed, or rounded to the format.
+// Column sets dst, K elements, to column j of op(B), which is row j of B^T. The elements are as the format rounded them.
 func (b *PackedB) Column(dst []float32, j int) {
 	if j < 0 || j >= b.matrix.N {
 		mem.PanicSize("PackedB.Column", "j", j, fmt.Sprintf("want 0 to %d", b.matrix.N-1))

@@ -21,7 +21,7 @@ const (
 // AVOFORMER_ISA take it.
 func (i ISA) String() string { return simd.ISA(i).String() }
 
-// ParseISA is the tier of that name, whether or not this machine has it.
+// ParseISA returns the tier with that name, whether or not this machine has it.
 func ParseISA(name string) (ISA, error) {
 	i, err := simd.ParseISA(name)
 	return ISA(i), err

@@ -16,14 +16,13 @@ import (
 // overlap it otherwise. weight and bias have cols elements, or are nil for 1
 // and 0. A row with NaN or an infinity becomes NaN.
 //
-// The variance is taken about a number within a standard deviation of the mean,
-// so that a mean much larger than the deviation does no harm: with z the
-// normalised element, the error is at most
+// The variance is computed about a number within a standard deviation of the mean, so that a mean that is much larger than the
+// deviation costs no accuracy. The error is at most, where z is the normalised element,
 //
 //	2^-22 * (|dst| + |weight|*((1+cols/16)*(1+2*|z|) + 2^-16*|mean|/sqrt(var+eps)))
 //
-// and where the roundings of the row's sums average out, as they do unless most
-// elements are the same, it stays below that without cols/16.
+// If the roundings of the row's sums average out, as they do unless most elements are equal, the error stays below this bound
+// without the term cols/16.
 func LayerNorm(dst, x []float32, rows, cols int, weight, bias []float32, eps float32) {
 	Threads(1).LayerNorm(dst, x, rows, cols, weight, bias, eps)
 }
@@ -37,10 +36,9 @@ func (t Threads) LayerNorm(dst, x []float32, rows, cols int, weight, bias []floa
 	row.LayerNorm(int(t), dst, x, rows, cols, weight, bias, eps)
 }
 
-// AddLayerNorm is the residual connection and the LayerNorm after it in one
-// pass over memory: sum = x + residual, dst = LayerNorm(sum). All are
-// contiguous rows x cols matrices. sum may be nil, x or residual; dst may be
-// sum, x or residual, and then ends with the normalised rows.
+// AddLayerNorm computes a residual connection and the LayerNorm after it in one pass over memory: sum = x + residual, dst =
+// LayerNorm(sum). All are contiguous rows x cols matrices. sum may be nil, x or residual. dst may be sum, x or residual, whose
+// values are lost.
 func AddLayerNorm(dst, sum, x, residual []float32, rows, cols int, weight, bias []float32, eps float32) {
 	Threads(1).AddLayerNorm(dst, sum, x, residual, rows, cols, weight, bias, eps)
 }
@@ -87,7 +85,7 @@ func (t Threads) AddRMSNorm(dst, sum, x, residual []float32, rows, cols int, wei
 	row.AddRMSNorm(int(t), dst, sum, x, residual, rows, cols, weight, eps)
 }
 
-// checkSum checks the matrices of a residual connection, and is where their sum goes.
+// checkSum checks the matrices of a residual connection. It returns the place for their sum: sum, or dst if sum is nil.
 func checkSum(fn string, dst, sum, x, residual []float32, rows, cols int) []float32 {
 	mem.CheckRows(fn, dst, x, rows, cols)
 	if sum == nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/avoformer/avoformer/kernels/internal/weights"
 )
 
-// Packing B for GemmPacked: whole, row by row of B^T, or in parts on several goroutines.
+// Packing B for GemmPacked: from B itself, from the rows of B^T one by one, or in parts on several goroutines.
 
-// PackB packs op(B), which is k x n, for GemmPacked on the active tier. B is
-// stored k x n with rows ldb apart, or n x k with transB = Trans. It is not needed
-// any more afterwards. As in Gemm and all other functions that pack, n comes before k.
+// PackB packs op(B), k x n, for GemmPacked on the active tier. B is stored k x n with rows ldb apart, or n x k with transB =
+// Trans. The result keeps no reference to B. As in all functions that pack, n comes before k.
 func PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
 	mem.CheckSize("PackB", "n", n)
 	mem.CheckSize("PackB", "k", k)
@@ -31,8 +30,8 @@ func PackB(transB Transpose, n, k int, b []float32, ldb int) *PackedB {
 
 // PackBRows packs the n x k matrix B^T, the layout of torch.nn.Linear weights, from
 // its rows: row writes the k elements of row j to dst. It is called once for every
-// row, in order, so that a matrix can be read from a file, or be made float32, row by row.
-// Beside the packed form it takes the memory of one panel of rows, or of all rows with FormatInt8.
+// row, in order, so that a caller can read a matrix from a file, or convert it to float32, row by row.
+// In addition to the result, PackBRows needs memory for one panel of rows, or for all rows with FormatInt8.
 func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	const fn = "PackBRows"
 	checkPacker(fn, f, n, k)
@@ -44,9 +43,8 @@ func PackBRows(f Format, n, k int, row func(j int, dst []float32)) *PackedB {
 	return &p.b
 }
 
-// PackBBlocks is [PackBRows] for rows that have the format already, as in a GGUF file: row
-// writes the blocks of row j of B^T, little-endian, to dst. Nothing is rounded. k is a multiple
-// of the elements of a block; see [Format.Block].
+// PackBBlocks is [PackBRows] for rows that are already in the format, as in a GGUF file: row writes the blocks of row j of B^T,
+// little-endian, to dst. It rounds nothing. k must be a multiple of the number of elements of a block; see [Format.Block].
 func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
 	const fn = "PackBBlocks"
 	mem.CheckSize(fn, "n", n)
@@ -60,19 +58,19 @@ func PackBBlocks(f Format, n, k int, row func(j int, dst []byte)) *PackedB {
 	return &p.b
 }
 
-// A Packer packs the n x k matrix B^T, as [PackBRows] and [PackBBlocks] do, in parts: rows that are there
-// already, several goroutines packing parts at a time. Make it with NewPacker.
+// A Packer packs the n x k matrix B^T in parts, as [PackBRows] and [PackBBlocks] do. Several goroutines may pack different parts
+// at the same time. Make one with NewPacker.
 type Packer struct{ b PackedB }
 
-// NewPacker has room for a matrix in the format f, for the active tier.
+// NewPacker returns a Packer of an n x k matrix B^T in the format f, for the active tier.
 func NewPacker(f Format, n, k int) *Packer {
 	const fn = "NewPacker"
 	checkPacker(fn, f, n, k)
 	return newPacker(fn, f, n, k)
 }
 
-// PackedBytes is what [PackedB.Bytes] of an n x k matrix B^T in the format f would be on the active tier: for telling
-// what packing takes before it does.
+// PackedBytes is the value of [PackedB.Bytes] for an n x k matrix B^T in the format f on the active tier. It packs nothing, and
+// takes no memory.
 func PackedBytes(f Format, n, k int) int {
 	const fn = "PackedBytes"
 	checkPacker(fn, f, n, k)
@@ -91,7 +89,7 @@ func checkPacker(fn string, f Format, n, k int) {
 	}
 }
 
-// checkBlocks panics unless rows of k elements are blocks of files.
+// checkBlocks panics unless rows of k elements are whole blocks of the format.
 func checkBlocks(fn string, f Format, k int) {
 	elements, _ := f.Block()
 	if elements == 0 {
@@ -102,7 +100,8 @@ func checkBlocks(fn string, f Format, k int) {
 	}
 }
 
-// Rows is what the first row of a part is a multiple of, and the number of its rows too unless they are the last.
+// Rows is the granularity of parts: the first row of a part is a multiple of Rows, and so is the number of its rows unless it is
+// the last part.
 func (p *Packer) Rows() int { return p.b.matrix.Record.NR }
 
 // Balance tells a Packer of FormatInt8 how large the elements of B are in each of the k channels, before any part is
@@ -116,14 +115,14 @@ func (p *Packer) Balance(x []float32) {
 	p.b.matrix.Balance(x)
 }
 
-// Pack packs rows of B^T from row j on: x has k elements of each.
+// Pack packs rows of B^T, beginning with row j. x has k elements of each.
 func (p *Packer) Pack(j int, x []float32) {
 	p.checkPart("Packer.Pack", "x", j, len(x), p.b.matrix.K)
 	p.b.matrix.PackPart(j, x)
 }
 
-// PackBlocks packs rows of B^T from row j on that have the format already: x has their blocks,
-// little-endian. Nothing is rounded.
+// PackBlocks packs rows of B^T that are already in the format, beginning with row j. x has their blocks, little-endian. It rounds
+// nothing.
 func (p *Packer) PackBlocks(j int, x []byte) {
 	const fn = "Packer.PackBlocks"
 	f, k := Format(p.b.matrix.Record.Format), p.b.matrix.K
@@ -133,7 +132,7 @@ func (p *Packer) PackBlocks(j int, x []byte) {
 	p.b.matrix.PackFilePart(j, x)
 }
 
-// checkPart panics unless rows of some elements from row j on are a part, or k is 0.
+// checkPart panics unless the rows that begin with row j are a part, or k is 0.
 func (p *Packer) checkPart(fn, arg string, j, length, row int) {
 	n, unit := p.b.matrix.N, p.Rows()
 	if j < 0 || j > n || j%unit != 0 {
@@ -148,5 +147,5 @@ func (p *Packer) checkPart(fn, arg string, j, length, row int) {
 	}
 }
 
-// Packed is the matrix, once all its parts have been packed.
+// Packed returns the matrix. All parts must have been packed.
 func (p *Packer) Packed() *PackedB { return &p.b }
