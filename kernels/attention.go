@@ -105,8 +105,8 @@ type AttentionParams struct {
 // it needs in addition to its arguments does not depend on the lengths. It skips tiles that the mask hides completely.
 //
 // Q, K and V are not copied. A NaN or an infinity in a query, key or value gives NaN where IEEE arithmetic does. Values of hidden
-// keys must be finite, since they may be multiplied by zero: they are, unless they are far from the keys that any nearby query
-// sees. See doc/numerics.md for the error.
+// keys must be finite if a nearby query sees keys close to them: such values are multiplied by zero. See doc/numerics.md for the
+// error.
 //
 // Decoding with a cache: keep keys and values in Pages, and pass what each sequence has as Sequences.
 // Appending a token sets one row. Or keep K and V as [batch, KVHeads, capacity, dim], each head's rows one

@@ -1,7 +1,5 @@
-// Package arch has a record for each instruction set that kernels are generated for: what
-// the generator, its checks and the sources must know of the machine, as data. There is
-// a file for each architecture. How instructions are written is the matter of the
-// backends, asm/vec/x86 and asm/vec/neon.
+// Package arch has a record for each instruction set that kernels are generated for: the data that the generator, its checks and
+// the sources of kernels need. Each architecture has a file. The backends asm/vec/x86 and asm/vec/neon write the instructions.
 package arch
 
 import (
@@ -16,28 +14,27 @@ type Tier struct {
 	GOARCH string
 
 	Width int   // float32 lanes of a vector
-	Masks Masks // how some lanes of a vector are named
-	// Embedded is set where an operand in memory may be one element for every lane.
+	Masks Masks // how instructions select some lanes of a vector
+	// Embedded says that an operand in memory may be one element, which is broadcast to all lanes.
 	Embedded bool
-	// ByLane is set where instructions multiply with one lane of a vector, so that nothing is broadcast.
+	// ByLane says that instructions multiply by one lane of a vector. Then kernels need no broadcasts.
 	ByLane bool
-	// Prefetches is set where the kernels fetch what they need next.
+	// Prefetches says that kernels prefetch the memory that they need next.
 	Prefetches bool
 
-	// General and Vectors are the registers, by number, that a kernel may use. Go's ABI0 has it
-	// save none of them; Reserved says why the others are left out.
+	// General and Vectors are the registers, by number, that a kernel may use. In Go's ABI0 a function saves none of them.
+	// Reserved says why the remaining registers are not listed.
 	General, Vectors []int
 	Reserved         string
-	// Leave is the instructions that must come right before a return, in this order.
+	// Leave has the instructions that must come immediately before a return, in this order.
 	Leave []string
-	// State is what the operating system must have enabled before the first instruction. Package
-	// simd asks before it chooses the tier.
+	// State is the processor state that the operating system must have enabled before the first instruction. Package simd asks
+	// for it before it chooses the tier.
 	State State
 
-	// Features are those that every processor of the tier has, by avo's names.
+	// Features are the extensions that every processor of the tier has, by avo's names.
 	Features []string
-	// Distrusted are instructions that the tests cannot vouch for, because the emulator that they
-	// run in computes them wrongly.
+	// Distrusted are instructions that tests cannot check, because the emulator computes them wrongly.
 	Distrusted []string
 
 	Gemm     Tile
@@ -46,46 +43,45 @@ type Tier struct {
 	Integers Integers
 }
 
-// Masks is how a machine names some of the lanes of a vector.
+// Masks is how the instructions of a machine select some lanes of a vector.
 type Masks string
 
 // The kinds of masks.
 const (
-	NoMasks     Masks = "none"      // elements one by one instead
-	VectorMasks Masks = "vectors"   // all-ones lanes, for loads and stores alone
-	Opmasks     Masks = "registers" // of their own, for every instruction, at no cost
+	NoMasks     Masks = "none"      // they cannot: elements go one by one
+	VectorMasks Masks = "vectors"   // by lanes of ones in a vector, only for loads and stores
+	Opmasks     Masks = "registers" // by mask registers, for every instruction, at no cost
 )
 
-// State is what of a processor the operating system must save when it changes threads, and
-// how a program learns that it does.
+// State is the part of the processor's state that the operating system must save when it switches threads, and how a program
+// finds out whether it does.
 type State string
 
 // The states. A new one needs code in package simd first; see Check.
 const (
-	Always    State = ""                                      // every system does
+	Always    State = ""                                      // every system saves it
 	XCR0AVX   State = "bits 1 and 2 of XCR0"                  // golang.org/x/sys/cpu asks, for AVX2
 	XCR0EVX   State = "bits 1, 2 and 5 to 7 of XCR0"          // the same, for AVX512F
 	XCR0Tiles State = "bits 17 and 18 of XCR0, by permission" // simd.Permitted asks, before the first tile is used
 )
 
-// What package simd asks the system for: before it chooses a tier, and before it uses a feature.
+// The states that package simd asks the system for, before it chooses a tier and before it uses a feature.
 var ofTiers, ofFeatures = []State{Always, XCR0AVX, XCR0EVX}, []State{Always, XCR0Tiles}
 
 // Tile is the register tile of a machine: MR rows by NR columns of C.
 type Tile struct{ MR, NR int }
 
-// Blocking is how much the kernels keep in registers at once. It was measured on AVX2
-// and AVX-512, and on NEON follows AVX2.
+// Blocking is how much kernels keep in registers at once. It was measured on AVX2 and AVX-512. NEON has the values of AVX2.
 type Blocking struct {
-	// Held is how many vectors of one operand the dot products of attention hold.
+	// Held is the number of vectors of one operand that dot products of attention keep in registers.
 	Held int
-	// ValueRows is how many queries take each vector of values.
+	// ValueRows is the number of queries that use each load of a vector of values.
 	ValueRows int
-	// GemvRows is how many rows of B one row is multiplied with at once, from memory.
+	// GemvRows is the number of rows of B that a product of one row reads from memory at once.
 	GemvRows int
-	// DotRows is how many rows of A share the loads of four rows of B.
+	// DotRows is the number of rows of A that use each load of four rows of B.
 	DotRows int
-	// SoftmaxRows is how many rows of scores become exponentials at once.
+	// SoftmaxRows is the number of rows of scores whose exponentials are computed at once.
 	SoftmaxRows int
 }
 
@@ -93,25 +89,25 @@ type Blocking struct {
 type Integers struct {
 	// Rows is the height of the tiles of int8 products.
 	Rows int
-	// FetchC is set where tiles fetch their rows of C at the beginning, FetchNext where they fetch what
-	// follows the panel in B, and FetchAhead where tiles of one row fetch what is ahead in B.
+	// FetchC says that tiles prefetch their rows of C at the beginning, FetchNext that they prefetch the memory after the panel of
+	// B, and FetchAhead that tiles of one row prefetch ahead in B.
 	FetchC, FetchNext, FetchAhead bool
 }
 
 // Feature is an extension that a processor of a tier may or may not have.
 type Feature struct {
 	Name   string   // the constant of package simd
-	Suffix string   // of the names of implementations that need it
-	Avo    []string // on amd64, what instructions that need it say that they need; avo's names where it knows them
-	// State is what the operating system must have enabled besides the tier's.
+	Suffix string   // of the names of implementations that need the feature
+	Avo    []string // on amd64, the extensions that its instructions require, by avo's names if avo knows them
+	// State is the state that the operating system must have enabled in addition to that of the tier.
 	State State
-	// Enter is the instruction that comes before all others of the feature, "" where none must, and Leave is those that
-	// must come before a return, in this order, followed by those of the tier.
+	// Enter is the instruction that must come before all instructions of the feature, or "". Leave has the instructions that must
+	// come before a return, in this order, followed by those of the tier.
 	Enter string
 	Leave []string
 }
 
-// Check finds what a record leaves open or contradicts.
+// Check finds missing fields and contradictions in a record.
 func (f Feature) Check() error {
 	switch {
 	case f.Name == "" || f.Suffix == "":
@@ -127,7 +123,7 @@ func (f Feature) Check() error {
 // Tiers is ordered best first within an architecture.
 var Tiers = []Tier{AVX512, AVX2, NEON}
 
-// Check finds what a record leaves open or contradicts.
+// Check finds missing fields and contradictions in a record.
 func (t Tier) Check() error {
 	switch {
 	case t.Name == "" || t.File == "" || t.GOARCH == "":
@@ -146,7 +142,7 @@ func (t Tier) Check() error {
 	return nil
 }
 
-// upTo are the numbers below n except for those left out.
+// upTo returns the numbers below n, except those in but.
 func upTo(n int, but ...int) (all []int) {
 	left := map[int]bool{}
 	for _, b := range but {

@@ -23,21 +23,19 @@ type Sizes struct {
 	RelativeRows, RelativeKeys int
 	// Keys are cut into splits of splitKeys at least.
 	SplitKeys int
-	// With at least foldKeys keys in pages, queries of several heads are folded into one unit if there are at most
-	// foldQueries of them: widening the keys for each head would then take as long as the queries. More queries hide
-	// the widening, and long units are harder to share among threads.
+	// A unit takes the queries of several heads if keys lie in pages, at least FoldKeys of them, and a head has at most
+	// FoldQueries queries. Separate units would widen the same keys once per head, which takes as long as so few queries do.
+	// With more queries the widening costs little, and longer units are harder to share among threads.
 	FoldKeys, FoldQueries int
-	// Up to dotRows query rows, or dotKeys keys, the scores are dot products of queries
-	// and keys in place, instead of transposing the keys for the micro-kernel. So are the
-	// scores of the last keys of a tile, where they fill no more than one in dotTail
-	// columns of the micro-kernel.
+	// Up to DotRows query rows, or DotKeys keys, scores are dot products of queries and keys in place, and keys are not transposed
+	// for the micro-kernel. The last keys of a tile are computed in the same way if they fill at most one in DotTail columns of
+	// the micro-kernel.
 	DotRows, DotKeys, DotTail int
-	// One query takes keys of wideDim elements and more, and of more than AttnDot does at a time, one
-	// after the other.
+	// One query takes keys one after the other if they have at least wideDim elements, and more than AttnDot takes at a time.
 	wideDim int
-	// AccumulateRows query rows, or fewer, add up the values in place.
+	// Up to AccumulateRows query rows add up the values in place.
 	AccumulateRows int
-	// From crowdedRows query rows on, queries or values that crowd the cache are copied.
+	// From CrowdedRows query rows on, queries and values are copied if they crowd the cache.
 	CrowdedRows int
 }
 

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// Features is a set of instruction-set extensions that processors of a tier may or may not
-// have. Unlike tiers they do not form a chain: an implementation of a kernel names those
-// that it needs.
+// Features is a set of instruction-set extensions that not all processors of a tier have. Features do not form a chain, as tiers
+// do: each implementation of a kernel names the features that it needs.
 type Features uint32
 
-// The features. Configurations turns off the last one first, so each feature comes after
-// those that the implementations to fall back on need.
+// The features. Configurations turns them off from the last to the first. So a feature comes after all features that its
+// fallbacks need.
 const (
 	AVX512VNNI      Features = 1 << iota // amd64: dot products of int8, in EVEX encoding
 	F16C                                 // amd64: conversion of float16, in VEX encoding
@@ -35,11 +34,11 @@ func (f Features) names() (names []string) {
 	return names
 }
 
-// features are those in use: what the machine has, except for what AVOFORMER_CPU turns off.
+// features are the features in use: those of the machine, except those that AVOFORMER_CPU turns off.
 var features = orStop(chooseFeatures(machineFeatures(), os.Getenv("AVOFORMER_CPU")))
 
-// orStop is a value that the environment decides. What cannot be met stops the program in a line: at
-// this time nobody could recover from a panic, whose stack would tell nothing.
+// orStop returns a value that the environment decides. An error stops the program with one line: no code could recover from a
+// panic during initialisation, and its stack would not help.
 func orStop[T any](value T, err error) T {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,9 +47,8 @@ func orStop[T any](value T, err error) T {
 	return value
 }
 
-// chooseFeatures is the machine's set without those that off names, such as
-// "-avx512vnni,-i8mm". Those that the machine lacks may be turned off too; an unknown
-// name is an error, since it would silently turn off nothing.
+// chooseFeatures returns the machine's features without those that off lists, such as "-avx512vnni,-i8mm". The list may have
+// features that the machine lacks. An unknown name is an error: it would silently turn off nothing.
 func chooseFeatures(machine Features, off string) (Features, error) {
 	for _, item := range strings.FieldsFunc(off, func(r rune) bool { return r == ',' }) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(item), "-")

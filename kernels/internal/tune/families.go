@@ -88,9 +88,9 @@ type Gemm struct {
 	// From NextRows rows on, the first tile with a piece of a panel of integers fetches the next piece, if the
 	// first-level cache has room for both; 0: never.
 	NextRows int `unit:"rows of A" at:"products: the next piece of a panel of integers fetched by the first tile" on:"zen4"`
-	// A product of one row with a B in place reads several rows of B together, RowColumns columns at a time: with 1024,
-	// C is one line in each set of a first-level cache of 64 sets. Where B comes from memory, the next rows are fetched
-	// meanwhile, or with RowAhead what is that far ahead in the current rows, if the hardware prefetches each row
+	// A product of one row with a B in place reads several rows of B together, RowColumns columns at a time. With 1024 columns, C
+	// takes one line in each set of a first-level cache of 64 sets. If B comes from memory, the product also prefetches: the next
+	// rows, or, with RowAhead, elements of the current rows that far ahead. RowAhead is for hardware that prefetches each row
 	// separately.
 	RowColumns int `unit:"columns of B" at:"products: 1024 columns of C at a time instead of 4096" on:"zen4, zen3"`
 	RowAhead   int `unit:"elements" at:"products: One row on a B in place from memory" on:"zen3"`
