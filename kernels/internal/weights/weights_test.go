@@ -187,7 +187,10 @@ func product(r *RowsOfA, b *Matrix, a []float32, m int) []float32 {
 func TestAfterNaN(t *testing.T) {
 	eachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(11, 12))
-		for f := Int8; f < Format(len(Names)); f++ {
+		for f := range Format(len(Names)) {
+			if Of(f, simd.Active()).Kind == NoInt8 {
+				continue
+			}
 			for _, k := range []int{16, 48, 100, 272} {
 				for _, m := range []int{1, 3, 7} {
 					long := packed(f, 3, 512, normal(r, 3*512))
